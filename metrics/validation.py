@@ -1,0 +1,115 @@
+"""Checks of what comes in from outside: one clear line each, naming the field and the fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metrics.kinds import as_tensor
+
+ROW_SUM_TOLERANCE = 1e-3
+"""Largest |row sum - 1| that passes: a float16 softmax over 1000 classes stays below it."""
+
+
+class InputError(ValueError):
+    """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
+
+
+def _matrix(values: Any, name: str) -> Tensor:
+    try:
+        matrix = as_tensor(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: not an array of numbers ({error})") from error
+    if matrix.dtype.is_complex or matrix.dtype == torch.bool:
+        raise InputError(f"{name}: expected real numbers, got {matrix.dtype}")
+    if matrix.ndim != 2:
+        raise InputError(
+            f"{name}: expected shape [n, classes], got {list(matrix.shape)}; "
+            "give one row per point and one column per class"
+        )
+    if matrix.shape[0] == 0:
+        raise InputError(f"{name}: no rows; at least one point is needed")
+    if matrix.shape[1] < 2:
+        raise InputError(
+            f"{name}: {matrix.shape[1]} column; give one column per class, also for two classes"
+        )
+    return matrix
+
+
+def _first_bad_row(bad: Tensor) -> int:
+    return int(torch.nonzero(bad)[0, 0])
+
+
+def check_finite(matrix: Tensor, name: str) -> None:
+    """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
+    # One pass without a mask: a sum is finite only if every term is (float64 cannot overflow here).
+    if bool(torch.isfinite(matrix.sum(dtype=torch.float64))):
+        return
+    bad = ~torch.isfinite(matrix).all(dim=1)
+    if bool(bad.any()):
+        raise InputError(
+            f"{name}: {int(bad.sum())} rows hold NaN or infinite values, the first is row "
+            f"{_first_bad_row(bad)}; recompute or remove them"
+        )
+
+
+def check_logits(logits: Any, name: str = "logits") -> Tensor:
+    """Return `logits` as a floating tensor [n, C], C >= 2, all finite; `InputError` otherwise."""
+    matrix = _matrix(logits, name)
+    if not matrix.dtype.is_floating_point:
+        matrix = matrix.to(torch.float64)
+    check_finite(matrix, name)
+    return matrix
+
+
+def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
+    """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
+    try:
+        vector = as_tensor(labels)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: not an array of class numbers ({error})") from error
+    if vector.ndim != 1:
+        raise InputError(f"{name}: expected shape [n], got {list(vector.shape)}")
+    if vector.shape[0] != n:
+        raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
+    if vector.dtype.is_floating_point:
+        if bool((vector != vector.floor()).any()) or not bool(torch.isfinite(vector).all()):
+            raise InputError(f"{name}: expected whole numbers, got {vector.dtype} with fractions")
+    elif vector.dtype.is_complex:
+        raise InputError(f"{name}: expected whole numbers, got {vector.dtype}")
+    vector = vector.to(torch.int64)
+    low, high = int(vector.min()), int(vector.max())
+    if low < 0 or high >= classes:
+        hint = "; labels start at 0" if low >= 1 and high == classes else ""
+        raise InputError(
+            f"{name}: values run from {low} to {high}, allowed are 0 to {classes - 1} "
+            f"({classes} classes){hint}"
+        )
+    return vector
+
+
+def check_probabilities(probabilities: Any, name: str = "probabilities") -> Tensor:
+    """Return `probabilities` as float64 [n, C]: finite, in [0, 1], rows that sum to one."""
+    matrix = _matrix(probabilities, name).to(torch.float64)
+    check_scores_in_unit_interval(matrix, name)
+    gap = (matrix.sum(dim=1) - 1).abs()
+    if bool((gap > ROW_SUM_TOLERANCE).any()):
+        row = int(gap.argmax())
+        raise InputError(
+            f"{name}: {int((gap > ROW_SUM_TOLERANCE).sum())} rows do not sum to one, row {row} "
+            f"sums to {float(matrix[row].sum()):.6g}; divide each row by its sum, or give logits"
+        )
+    return matrix
+
+
+def check_scores_in_unit_interval(matrix: Tensor, name: str) -> None:
+    """Raise `InputError` unless every entry of `matrix` is finite and in [0, 1]."""
+    check_finite(matrix, name)
+    if float(matrix.min()) < 0 or float(matrix.max()) > 1:
+        bad = ((matrix < 0) | (matrix > 1)).any(dim=1)
+        raise InputError(
+            f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
+            "are these logits?"
+        )
