@@ -1,0 +1,150 @@
+"""The one primitive below every calibration error: the range of a sorted running sum.
+
+For predicted utilities v and realized utilities u, sort by v and cumulate the residuals u - v. Then
+
+* UC (eq. 3 of the paper) is the range (max - min) of the running sum, taken where a group of equal
+  v ends, divided by n: a sum over any closed interval is the difference of two such values;
+* a binned error with equal-weight bins is the sum of |differences| at fixed positions.
+
+Both come out of one pass, and the order of v does not depend on the labels, so further draws of the
+labels (the noise floor) cost one gather each and no sort. Realized utilities are given as
+`payoffs[utility, code]` with a small integer code per point (its class, or the rank of its class),
+which spares the matrix utilities × points.
+
+Two implementations, chosen by the device: numba with the exact radix sort of `row_sort` on the CPU,
+`torch.sort` and `torch.cumsum` elsewhere. Both sum in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import njit  # type: ignore[import-untyped]
+from torch import Tensor
+
+from metrics.row_sort import fill_keys, sort_keys
+
+INLINE_ELEMENTS = 40_000
+"""Fewer elements than this are not worth handing to threads."""
+
+
+class PrefixRange(NamedTuple):
+    """Sums of residuals for R draws of the labels and b utilities.
+
+    low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of equal v;
+    at_edges: [R, b, edges] the running sum after `edges[k]` points, ties ignored.
+    """
+
+    low: Tensor
+    high: Tensor
+    at_edges: Tensor
+
+
+def prefix_range(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None = None
+) -> PrefixRange:
+    """Return the extremes of the sorted running sums of payoff - prediction.
+
+    Args:
+        predicted: float64 [b, n], the predicted utilities v of b utilities at n points.
+        payoffs: float64 [b, L], the realized utility of each outcome code.
+        codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
+        edges: increasing integers [E] from 0 to n, positions where the running sum is reported.
+    """
+    if edges is None:
+        edges = torch.tensor([0, predicted.shape[1]])
+    if predicted.device.type == "cpu":
+        return _prefix_range_cpu(predicted, payoffs, codes, edges)
+    return prefix_range_torch(predicted, payoffs, codes, edges)
+
+
+def prefix_range_torch(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+) -> PrefixRange:
+    """`prefix_range` in plain torch: any device; the reference for the compiled version."""
+    ordered, order = torch.sort(predicted, dim=1, stable=True)
+    ends = torch.ones_like(ordered, dtype=torch.bool)
+    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    edges = edges.to(predicted.device)
+    low, high, at_edges = [], [], []
+    for draw in codes.to(torch.int64):
+        sums = (payoffs.gather(1, draw[order]) - ordered).cumsum(dim=1)
+        at_ends = sums.where(ends, torch.zeros_like(sums))  # 0 is the empty prefix: always allowed
+        low.append(at_ends.min(dim=1).values.clamp(max=0))
+        high.append(at_ends.max(dim=1).values.clamp(min=0))
+        at_edges.append(torch.nn.functional.pad(sums, (1, 0))[:, edges])
+    return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
+
+
+@njit(nogil=True, cache=True)
+def _ranges_of_rows(
+    predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+) -> None:
+    rows, n = predicted.shape
+    keys = np.empty(n, np.float64)
+    keys_spare = np.empty(n, np.uint64)
+    order = np.empty(n, np.int32)
+    order_spare = np.empty(n, np.int32)
+    unsigned = keys.view(np.uint64)
+    ordered = np.empty(n, np.float64)
+    ends = np.empty(n, np.bool_)
+    for row in range(rows):
+        fill_keys(predicted[row], False, keys, order)
+        sort_keys(unsigned, order, keys_spare, order_spare)
+        for j in range(n):
+            ordered[j] = predicted[row, order[j]]
+            ends[j] = j == n - 1 or unsigned[j] != unsigned[j + 1]
+        for draw in range(codes.shape[0]):
+            total = smallest = largest = 0.0
+            at_edges[draw, row, 0] = 0.0
+            for edge in range(edges.size - 1):
+                for j in range(edges[edge], edges[edge + 1]):
+                    total += payoffs[row, codes[draw, order[j]]] - ordered[j]
+                    if ends[j]:
+                        smallest = min(smallest, total)
+                        largest = max(largest, total)
+                at_edges[draw, row, edge + 1] = total
+            low[draw, row] = smallest
+            high[draw, row] = largest
+
+
+def over_row_blocks(work: Callable[[int, int], None], rows: int, elements: int) -> None:
+    """Call `work(start, stop)` over blocks of rows, on threads if `elements` is worth it.
+
+    Four blocks per thread even out rows of unequal cost. The thread count is torch's, so one
+    setting governs the products and the kernels.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1 or rows == 1 or elements < INLINE_ELEMENTS:
+        work(0, rows)
+        return
+    size = max(1, -(-rows // (4 * threads)))
+    starts = range(0, rows, size)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda start: work(start, min(rows, start + size)), starts))
+
+
+def _prefix_range_cpu(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+) -> PrefixRange:
+    v = predicted.contiguous().numpy()
+    table = payoffs.contiguous().numpy()
+    outcome = codes.to(torch.int32).contiguous().numpy()
+    positions = edges.to(torch.int64).contiguous().numpy()
+    draws, rows = outcome.shape[0], v.shape[0]
+    low = np.empty((draws, rows))
+    high = np.empty((draws, rows))
+    at_edges = np.empty((draws, rows, positions.size))
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        _ranges_of_rows(
+            v[part], table[part], outcome, positions, low[:, part], high[:, part], at_edges[:, part]
+        )
+
+    over_row_blocks(work, rows, v.size * draws)
+    return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))

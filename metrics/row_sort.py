@@ -1,0 +1,141 @@
+"""Sorting the rows of a matrix on the CPU: an exact radix sort of float64, compiled by numba.
+
+A comparison sort of n doubles costs n log2 n unpredictable branches. Here each value becomes a
+64-bit key whose unsigned order is the order of the doubles; three counting passes over the upper
+33 bits (sign, exponent, 21 bits of mantissa) put all but near-equal values in place, and the few
+groups that agree in those bits are finished by their lower 31 bits. The result is exact and stable:
+equal values keep the order of their indices. Expected cost: three scattered writes of 12 bytes per
+element, so about 6 ns per element and core at n = 15,000, where NumPy's argsort needs 25.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+DIGIT_BITS = 11
+BUCKETS = 1 << DIGIT_BITS
+UPPER_SHIFT = 64 - 3 * DIGIT_BITS
+SMALL = 192
+"""Below this many elements Shell's sort beats three passes with 2048 buckets each."""
+
+
+@njit(nogil=True, cache=True)
+def fill_keys(values: Any, descending: bool, keys: Any, order: Any) -> None:
+    """Map doubles to integers of the same order (reversed if `descending`); order = 0, 1, …"""
+    for i in range(values.size):
+        # Adding 0.0 turns -0.0 into 0.0: two bit patterns, one value, so they must tie.
+        keys[i] = np.float64(values[i]) + 0.0
+    bits = keys.view(np.int64)
+    unsigned = keys.view(np.uint64)
+    for i in range(values.size):
+        b = bits[i]
+        # Negative doubles grow downwards in their bits: flip them all; set the sign bit otherwise.
+        flipped = ~b if b < 0 else b ^ np.int64(-0x8000000000000000)
+        unsigned[i] = np.uint64(~flipped) if descending else np.uint64(flipped)
+        order[i] = i
+
+
+@njit(nogil=True, cache=True)
+def shell_sort(keys: Any, order: Any, start: int, stop: int) -> None:
+    """Sort `keys[start:stop]` with `order` by (key, index): a total order, so stable."""
+    for gap in (57, 23, 10, 4, 1):
+        for i in range(start + gap, stop):
+            key = keys[i]
+            index = order[i]
+            j = i
+            while j - gap >= start and (
+                keys[j - gap] > key or (keys[j - gap] == key and order[j - gap] > index)
+            ):
+                keys[j] = keys[j - gap]
+                order[j] = order[j - gap]
+                j -= gap
+            keys[j] = key
+            order[j] = index
+
+
+@njit(nogil=True, cache=True)
+def radix_pass(
+    keys: Any, order: Any, keys_out: Any, order_out: Any, start: int, stop: int, shift: int
+) -> bool:
+    """One stable counting pass by the digit at `shift`; False if all digits agree (no move)."""
+    counts = np.zeros(BUCKETS + 1, np.int32)
+    mask = np.uint64(BUCKETS - 1)
+    move = np.uint64(shift)
+    for i in range(start, stop):
+        counts[np.int64((keys[i] >> move) & mask) + 1] += 1
+    if counts[np.int64((keys[start] >> move) & mask) + 1] == stop - start:
+        return False
+    for bucket in range(BUCKETS):
+        counts[bucket + 1] += counts[bucket]
+    for i in range(start, stop):
+        key = keys[i]
+        bucket = np.int64((key >> move) & mask)
+        to = start + counts[bucket]
+        counts[bucket] += 1
+        keys_out[to] = key
+        order_out[to] = order[i]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def radix_sort(
+    keys: Any, order: Any, keys_spare: Any, order_spare: Any, start: int, stop: int, shift: int
+) -> None:
+    """Sort `keys[start:stop]` by the 33 bits from `shift` upwards, stably, in place."""
+    a, ia, b, ib = keys, order, keys_spare, order_spare
+    swapped = False
+    for digit in range(3):
+        if radix_pass(a, ia, b, ib, start, stop, shift + digit * DIGIT_BITS):
+            a, b = b, a
+            ia, ib = ib, ia
+            swapped = not swapped
+    if swapped:
+        keys[start:stop] = keys_spare[start:stop]
+        order[start:stop] = order_spare[start:stop]
+
+
+@njit(nogil=True, cache=True)
+def sort_keys(keys: Any, order: Any, keys_spare: Any, order_spare: Any) -> None:
+    """Sort the whole of `keys` (uint64) with `order`, by (key, index)."""
+    n = keys.size
+    if n <= SMALL:
+        shell_sort(keys, order, 0, n)
+        return
+    radix_sort(keys, order, keys_spare, order_spare, 0, n, UPPER_SHIFT)
+    upper = np.uint64(UPPER_SHIFT)
+    start = 0
+    while start < n:
+        stop = start + 1
+        all_equal = True
+        while stop < n and keys[stop] >> upper == keys[start] >> upper:
+            all_equal = all_equal and keys[stop] == keys[start]
+            stop += 1
+        if not all_equal:
+            if stop - start <= SMALL:
+                shell_sort(keys, order, start, stop)
+            else:
+                radix_sort(keys, order, keys_spare, order_spare, start, stop, 0)
+        start = stop
+
+
+@njit(nogil=True, cache=True)
+def argsort_rows(values: Any, descending: bool, order: Any) -> None:
+    """Write the stable argsort of every row of `values` [rows, n] to `order` int32 [rows, n]."""
+    rows, n = values.shape
+    keys = np.empty(n, np.float64)
+    keys_spare = np.empty(n, np.uint64)
+    order_spare = np.empty(n, np.int32)
+    for row in range(rows):
+        fill_keys(values[row], descending, keys, order[row])
+        sort_keys(keys.view(np.uint64), order[row], keys_spare, order_spare)
+
+
+def stable_argsort(values: NDArray[Any], descending: bool = False) -> NDArray[np.int32]:
+    """Stable argsort of the rows of `values` [rows, n] on one thread: int32 [rows, n]."""
+    order = np.empty(values.shape, np.int32)
+    argsort_rows(np.ascontiguousarray(values), descending, order)
+    return order
