@@ -2,7 +2,7 @@
 
 For predicted utilities v and realized utilities u, sort by v and cumulate the residuals u - v. Then
 
-* UC (eq. 3 of the paper) is the range (max - min) of the running sum, taken where a group of equal
+* UC (eq. 5 of the paper) is the range (max - min) of the running sum, taken where a group of equal
   v ends, divided by n: a sum over any closed interval is the difference of two such values;
 * a binned error with equal-weight bins is the sum of |differences| at fixed positions.
 
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit  # type: ignore[import-untyped]
+from numba import njit
 from torch import Tensor
 
 from metrics.row_sort import fill_keys, sort_keys

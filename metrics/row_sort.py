@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit  # type: ignore[import-untyped]
+from numba import njit
 from numpy.typing import NDArray
 
 DIGIT_BITS = 11
@@ -73,9 +73,9 @@ def radix_pass(
         counts[bucket + 1] += counts[bucket]
     for i in range(start, stop):
         key = keys[i]
-        bucket = np.int64((key >> move) & mask)
-        to = start + counts[bucket]
-        counts[bucket] += 1
+        digit = np.int64((key >> move) & mask)
+        to = start + counts[digit]
+        counts[digit] += 1
         keys_out[to] = key
         order_out[to] = order[i]
     return True

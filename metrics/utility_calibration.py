@@ -1,4 +1,4 @@
-"""Utility calibration of single utilities: the binning-free, worst-interval estimator (Lemma 2.3).
+"""Utility calibration of single utilities: the binning-free, worst-interval estimator (Lemma 3.3).
 
     UC(f, u) = sup over closed intervals I of |mean((u - v) · 1{v in I})|
 
@@ -48,7 +48,7 @@ def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
 
 
 def utility_calibration(predicted: Any, realized: Any) -> Any:
-    """Return UC of each utility (eq. 3): how far prediction and outcome part on the worst interval.
+    """Return UC of each utility (eq. 5): how far prediction and outcome part on the worst interval.
 
     Args:
         predicted: [..., n] predicted utilities v, NumPy or torch.

@@ -1,0 +1,108 @@
+"""A forecast and its outcomes: what all utility classes share, computed once.
+
+rank(p, j) is the position of class j in descending order of p, ties broken by class index, so the
+ranks of a row are a permutation (paper, Example 3.6; zero-based here).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metrics.prefix_range import over_row_blocks
+from metrics.row_sort import argsort_rows
+
+
+def rank_rows(probabilities: Tensor) -> Tensor:
+    """Return the classes of each row in descending order of probability: int64/int32 [n, C]."""
+    if probabilities.device.type != "cpu":
+        return torch.sort(probabilities, dim=1, descending=True, stable=True).indices
+    values = probabilities.contiguous().numpy()
+    order = np.empty(values.shape, np.int32)
+
+    def work(start: int, stop: int) -> None:
+        argsort_rows(values[start:stop], True, order[start:stop])
+
+    over_row_blocks(work, values.shape[0], values.size)
+    return torch.from_numpy(order)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Probabilities float64 [n, C] with their ranking, computed when first asked for."""
+
+    probabilities: Tensor
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self.probabilities.shape[0]
+
+    @property
+    def classes(self) -> int:
+        """Number of classes C."""
+        return self.probabilities.shape[1]
+
+    @cached_property
+    def order(self) -> Tensor:
+        """[n, C]: the class at each rank."""
+        return rank_rows(self.probabilities)
+
+    @cached_property
+    def ranked(self) -> Tensor:
+        """[n, C]: each row's probabilities in descending order."""
+        return self.probabilities.gather(1, self.order.to(torch.int64))
+
+    @cached_property
+    def top_sums(self) -> Tensor:
+        """[n, C]: probability of the K most probable classes, K = 1 … C."""
+        return self.ranked.cumsum(dim=1)
+
+    def outcomes(self, labels: Tensor) -> Outcomes:
+        """Return the outcome codes of `labels` int64 [n] or [R, n] (R draws)."""
+        labels = labels.reshape(-1, self.n)
+        of_label = self.probabilities.gather(1, labels.T)  # [n, R]
+        ranks = torch.empty_like(labels)
+        columns = torch.arange(self.classes, device=labels.device)
+        for draw in range(labels.shape[0]):
+            p = of_label[:, draw, None]
+            ahead = (self.probabilities > p) | (
+                (self.probabilities == p) & (columns < labels[draw][:, None])
+            )
+            ranks[draw] = ahead.sum(dim=1)
+        return Outcomes(labels, ranks)
+
+    def redraw(self, uniforms: Tensor) -> Outcomes:
+        """Return outcomes drawn from the forecast itself by inverse CDF.
+
+        Args:
+            uniforms: float64 [R, n] in [0, 1); the same numbers give paired draws across methods.
+
+        The classes stand in descending order, so the wanted position is usually among the first;
+        rows that do not sum to one are drawn from after division by their sum.
+        """
+        target = uniforms.T.to(self.top_sums.device) * self.top_sums[:, -1:]
+        ranks = torch.searchsorted(self.top_sums, target.contiguous(), right=True)
+        ranks = ranks.clamp(max=self.classes - 1)
+        labels = self.order.to(torch.int64).gather(1, ranks)
+        return Outcomes(labels.T.contiguous(), ranks.T.contiguous())
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The true class of each point and its rank in the forecast, for R draws of the labels.
+
+    labels, ranks: int64 [R, n]; ranks are zero-based.
+    """
+
+    labels: Tensor
+    ranks: Tensor
+
+    @property
+    def draws(self) -> int:
+        """Number R of label draws."""
+        return self.labels.shape[0]
