@@ -1,0 +1,58 @@
+"""A formatted table before it takes the syntax of a file format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.reporting.names import Metric
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Rounded text of a mean and of its spread ("" where there is none), and whether it is best.
+
+    In the noise-floor row `spread` holds the 95 % quantile instead.
+    """
+
+    mean: str
+    spread: str
+    best: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method's cells, in the order of the table's metrics."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """One benchmark's table; `floor_source` is the method whose probabilities made `floor`."""
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    rows: tuple[Row, ...]
+    floor: Row | None
+    floor_source: str
+    splits: int
+
+    @property
+    def spread_note(self) -> str:
+        """What the numbers after ± are."""
+        if self.splits < 2:
+            return "One train/test split, so no spread."
+        return f"Mean ± 2 standard errors over {self.splits} train/test splits."
+
+    @property
+    def floor_note(self) -> str:
+        """What the noise-floor row says."""
+        if self.floor is None:
+            return ""
+        return (
+            "Noise floor: the same metric with labels redrawn from the probabilities of "
+            f"{self.floor_source}, mean [95 % quantile]; what a perfectly calibrated classifier "
+            "would show on as many points."
+        )

@@ -1,0 +1,50 @@
+"""A ResultTable on the terminal."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from pipeline.reporting.table_formats import plain_cell, plain_floor_cell
+from pipeline.reporting.table_model import Cell, ResultTable
+
+
+def rich_table(table: ResultTable) -> Table:
+    """The table for rich: best cells bold, the noise floor dimmed below a rule."""
+    shown = Table(title=table.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+    shown.title_style = "bold"
+    shown.add_column("Method", no_wrap=True)
+    for column in table.metrics:
+        shown.add_column(f"{column.text}\n{column.scale}", justify="right")
+    for row in table.rows:
+        shown.add_row(row.name, *map(_cell, row.cells))
+    if table.floor is not None:
+        shown.add_section()
+        cells = map(plain_floor_cell, table.floor.cells)
+        shown.add_row(table.floor.name, *cells, style="dim")
+    return shown
+
+
+def _cell(cell: Cell) -> str:
+    return f"[bold green]{plain_cell(cell)}[/]" if cell.best else plain_cell(cell)
+
+
+def print_table(table: ResultTable, console: Console | None = None) -> None:
+    """Print the table and its notes.
+
+    Where the output is no terminal (a log, a pipe) its width is not limited to 80 columns, so that
+    no cell is folded.
+    """
+    console = console or Console()
+    shown = rich_table(table)
+    if not console.is_terminal:
+        console = Console(file=console.file, width=max(console.width, _natural_width(shown)))
+    console.print(shown)
+    console.print(f"{table.spread_note} Best in bold.", style="dim", highlight=False)
+    if table.floor is not None:
+        console.print(table.floor_note, style="dim", highlight=False)
+
+
+def _natural_width(shown: Table) -> int:
+    return Console(width=1000).measure(shown).maximum
