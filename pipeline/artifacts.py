@@ -39,7 +39,7 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{_host()}-{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -65,7 +65,7 @@ def write_npz(path: Path | str, **arrays: ArrayLike) -> Path:
 
 
 def read_json(path: Path | str) -> Any:
-    """The content of a JSON file; `CorruptFile` if it is truncated, `FileNotFoundError` if absent."""
+    """The content of a JSON file; `CorruptFile` if it is truncated, `FileNotFoundError` without."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:

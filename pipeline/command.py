@@ -1,0 +1,102 @@
+"""The command line of a stage: Hydra composes the configuration, user errors are one line."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, MissingConfigException
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from pipeline.fingerprint import PACKAGES
+
+CONF = Path(__file__).resolve().parents[1] / "conf"
+"""The configuration's folder, so that stages start from any working folder."""
+
+
+class UnitsFailed(RuntimeError):
+    """Some units of a stage failed; the others are done and stay. One line."""
+
+
+def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
+    """Make `task` a program: `@command def main(config): ...`, then `main()`.
+
+    Exit codes: 0 done, 1 a failed unit or unusable input, 2 a mistake in the command line or
+    configuration, 130 interrupted. HYDRA_FULL_ERROR=1 shows tracebacks of all errors.
+    """
+
+    @functools.wraps(task)
+    def main() -> None:
+        wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
+        # Hydra then raises its errors instead of printing them, several lines each.
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+        failures: list[Exception] = []
+        program = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+        try:
+            program(_keeping_failures(task, failures))()
+            if failures:
+                raise failures[0]
+        except KeyboardInterrupt:
+            print("interrupted; finished units are kept, run it again to go on", file=sys.stderr)
+            sys.exit(130)
+        except Exception as error:
+            if wants_traceback or not is_user_error(error):
+                raise
+            print(f"error: {one_line(error)}", file=sys.stderr)
+            sys.exit(2 if _is_about_configuration(error) else 1)
+
+    return main
+
+
+def _keeping_failures(
+    task: Callable[[DictConfig], None], failures: list[Exception]
+) -> Callable[[DictConfig], None]:
+    """`task`, except that a single run keeps its error for us; a sweep's launcher needs it raised.
+
+    Hydra would print "Error executing job with overrides" before ours.
+    """
+
+    @functools.wraps(task)
+    def run(config: DictConfig) -> None:
+        if HydraConfig.get().mode != RunMode.RUN:
+            task(config)
+            return
+        try:
+            task(config)
+        except Exception as error:
+            failures.append(error)
+
+    return run
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Whether one line says all: errors this project defines, of the configuration, of the disk."""
+    ours = type(error).__module__.partition(".")[0] in PACKAGES
+    return ours or _is_about_configuration(error) or isinstance(error, OSError)
+
+
+def _is_about_configuration(error: BaseException) -> bool:
+    return isinstance(error, (HydraException, OmegaConfBaseException))
+
+
+def one_line(error: BaseException) -> str:
+    """The error's message without line breaks, with the known names where a name is unknown."""
+    if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        close = difflib.get_close_matches(name, error.options, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        return f"{group}={name}: no such name{hint}; known: {', '.join(error.options)}"
+    text = str(error) or type(error).__name__
+    # OmegaConf appends where it looked (full_key, object_type): of no use to a reader.
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(
+        line for line in lines if not line.startswith(("object_type", "reference_type"))
+    )

@@ -1,0 +1,137 @@
+"""A person's own classifier: an npz or a CSV with labels and logits or probabilities.
+
+npz: arrays `labels` [n] and `logits` or `probabilities` [n, C].
+CSV: a header line; the column `label` (or `labels`), then one column per class in class order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.validation import (
+    ROW_SUM_TOLERANCE,
+    InputError,
+    check_labels,
+    check_logits,
+    check_probabilities,
+)
+from pipeline.artifacts import CorruptFile, read_npz, sha256_of
+from pipeline.sources.result import MissingResource, Progress, SourceResult
+
+VALUES = ("auto", "logits", "probabilities")
+SMALLEST_PROBABILITY = 1e-12
+"""Probabilities below are raised to it before the logarithm: a zero would be minus infinity.
+
+A probability of exactly one then stands 27.6 above such a zero, which the calibrators can work
+with, and the softmax of the result differs from the given row by less than C x 1e-12.
+"""
+
+
+def file_logits(
+    *,
+    path: str | Path,
+    values: str = "auto",
+    device: str = "auto",
+    work_dir: Path | None = None,
+    progress: Progress | None = None,
+) -> SourceResult:
+    """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
+
+    Args:
+        path: .npz or .csv.
+        values: what the matrix holds. `auto`: what the npz calls it; in a CSV, probabilities if all
+            values lie in [0, 1] and all rows sum to one.
+        device, work_dir, progress: as for every source; not needed here.
+
+    Raises:
+        MissingResource: no such file.
+        InputError, CorruptFile: one line naming file, field and fix.
+    """
+    path = Path(path)
+    if values not in VALUES:
+        raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of an npz or CSV file")
+    fields = _read_csv(path) if path.suffix.lower() == ".csv" else read_npz(path)
+    kind, matrix = _matrix(path, fields, values)
+    labels = fields.get("labels", fields.get("label"))
+    if labels is None:
+        raise InputError(f"{path}: no array `labels` (it holds {_names(fields)}); add it, [n]")
+    logits = _checked_logits(path, kind, matrix)
+    n, classes = logits.shape
+    truth = check_labels(labels, n, classes, name=f"{path}: labels").numpy()
+    return SourceResult(
+        logits=logits,
+        labels=truth,
+        details={
+            "source": "a file",
+            "model": path.stem,
+            "preprocessing": "none" if kind == "logits" else "logarithm of probabilities",
+            "origin": {"file": str(path.absolute()), "sha256": sha256_of(path), "values": kind},
+        },
+    )
+
+
+def _matrix(path: Path, fields: dict[str, Any], values: str) -> tuple[str, Any]:
+    """Which of logits and probabilities the file gives, and the matrix itself."""
+    if "columns" in fields:  # a CSV does not say what its columns hold
+        matrix = fields["columns"]
+        return (_guess(matrix) if values == "auto" else values), matrix
+    wanted = ("logits", "probabilities") if values == "auto" else (values,)
+    for name in wanted:
+        if name in fields:
+            return name, fields[name]
+    raise InputError(
+        f"{path}: no array {' or '.join(f'`{name}`' for name in wanted)} "
+        f"(it holds {_names(fields)}); add one, [n, classes]"
+    )
+
+
+def _guess(matrix: NDArray[np.float64]) -> str:
+    inside = bool((matrix >= 0).all() and (matrix <= 1).all())
+    sums_to_one = bool((np.abs(matrix.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE).all())
+    return "probabilities" if inside and sums_to_one else "logits"
+
+
+def _checked_logits(path: Path, kind: str, matrix: Any) -> NDArray[np.float32]:
+    if kind == "logits":
+        logits = check_logits(matrix, name=f"{path}: logits").numpy()
+        with np.errstate(over="ignore"):  # what becomes infinite is told in the next line
+            small = np.asarray(logits, dtype=np.float32)
+        check_logits(small, name=f"{path}: logits (as float32)")
+        return small
+    probabilities = check_probabilities(matrix, name=f"{path}: probabilities").numpy()
+    logits = np.log(np.maximum(probabilities, SMALLEST_PROBABILITY))
+    return np.asarray(logits, dtype=np.float32)
+
+
+def _read_csv(path: Path) -> dict[str, Any]:
+    """`labels` and `columns` of a CSV, the columns in the file's order."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{path}: not readable as CSV ({error}); export it again") from error
+    names = [str(name).strip() for name in table.columns]
+    table.columns = pd.Index(names)
+    label = next((name for name in names if name.lower() in ("label", "labels")), None)
+    if label is None:
+        shown = ", ".join(names[:4])
+        raise InputError(
+            f"{path}: no column `label` (the first line reads {shown}); the first line must name "
+            "the columns: label, then one per class"
+        )
+    columns = table.drop(columns=label)
+    text = [name for name in columns if not pd.api.types.is_numeric_dtype(columns[name])]
+    if text:
+        raise InputError(f"{path}: column `{text[0]}` holds text; keep `label` and class columns")
+    return {"labels": table[label].to_numpy(), "columns": columns.to_numpy(np.float64)}
+
+
+def _names(fields: dict[str, Any]) -> str:
+    return ", ".join(fields) or "nothing"
