@@ -75,9 +75,10 @@ def read_json(path: Path | str) -> Any:
 def read_npz(path: Path | str) -> dict[str, NDArray[Any]]:
     """All arrays of an npz; `CorruptFile` if it is truncated, `FileNotFoundError` if absent."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise CorruptFile(f"{path}: a single array, not an npz; save it with numpy.savez")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise CorruptFile(f"{path}: a single array, not an npz; save it with numpy.savez")
+        with archive:
             return {name: archive[name] for name in archive.files}
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
         if isinstance(error, CorruptFile):

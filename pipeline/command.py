@@ -6,7 +6,8 @@ import difflib
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import hydra
@@ -35,25 +36,32 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 
     @functools.wraps(task)
     def main() -> None:
-        wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
-        # Hydra then raises its errors instead of printing them, several lines each.
-        os.environ["HYDRA_FULL_ERROR"] = "1"
         failures: list[Exception] = []
         program = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
-        try:
+        with user_errors_in_one_line():
             program(_keeping_failures(task, failures))()
             if failures:
                 raise failures[0]
-        except KeyboardInterrupt:
-            print("interrupted; finished units are kept, run it again to go on", file=sys.stderr)
-            sys.exit(130)
-        except Exception as error:
-            if wants_traceback or not is_user_error(error):
-                raise
-            print(f"error: {one_line(error)}", file=sys.stderr)
-            sys.exit(2 if _is_about_configuration(error) else 1)
 
     return main
+
+
+@contextmanager
+def user_errors_in_one_line() -> Iterator[None]:
+    """End the program with one line and an exit code (see `command`) for errors of the user."""
+    wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    # Hydra then raises its errors instead of printing them, several lines each.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("interrupted; finished units are kept, run it again to go on", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        if wants_traceback or not is_user_error(error):
+            raise
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        sys.exit(2 if _is_about_configuration(error) else 1)
 
 
 def _keeping_failures(

@@ -90,7 +90,8 @@ def _defining_module(target: str) -> str:
         return target
     owner, _, name = target.rpartition(".")
     if not owner or not _is_module(owner):
-        if owner and _is_module(owner.rpartition(".")[0]):
+        outer = owner.rpartition(".")[0]
+        if outer and _is_module(outer):
             return _defining_module(owner)  # an attribute of a class, such as Rank.sample
         raise UnknownTarget(f"{target}: no such module or name; check `_target_`")
     if not _is_package(owner):
@@ -100,7 +101,11 @@ def _defining_module(target: str) -> str:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return _defining_module(f"{_base_of(node, owner)}.{alias.name}")
-    return owner
+        elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
+            return owner
+        elif isinstance(node, ast.Name) and node.id == name:
+            return owner
+    raise UnknownTarget(f"{target}: {owner} has no such name; check `_target_`")
 
 
 def _is_module(name: str) -> bool:

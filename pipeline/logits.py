@@ -30,6 +30,8 @@ from pipeline.units import Request, Settings
 
 ACCURACY_TOLERANCE = 0.5
 """Percentage points between our accuracy and the published one that go without a warning."""
+WITHOUT_EFFECT = ("batch_size", "workers")
+"""Options of sources that change how fast logits come, not what they are."""
 LIBRARIES = ("numpy", "scikit-learn", "torch", "torchvision", "timm", "transformers", "datasets")
 
 
@@ -172,6 +174,7 @@ def _wanted_hash(settings: Settings) -> str:
     if ready is not None:
         return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
     source = settings["benchmark"]["source"]
+    source = {key: value for key, value in source.items() if key not in WITHOUT_EFFECT}
     made_from: dict[str, Any] = {"source": source, "code": source_fingerprint(source["_target_"])}
     if "path" in source and Path(source["path"]).is_file():
         made_from["sha256"] = sha256_of(source["path"])

@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 
 
+class TooFewPoints(ValueError):
+    """Not enough points to calibrate and test on. One line."""
+
+
 def split_indices(
     n: int, split: int, seed: int = 0, calibration_fraction: float = 0.7
 ) -> tuple[Indices, Indices]:
@@ -18,7 +22,7 @@ def split_indices(
     methods are compared on equal points. Each side holds at least one point.
     """
     if n < 2:
-        raise ValueError(f"{n} points cannot be split; at least 2 are needed")
+        raise TooFewPoints(f"{n} points cannot be split; at least 2 are needed")
     order = np.random.default_rng([seed, split]).permutation(n)
     count = min(max(round(calibration_fraction * n), 1), n - 1)
     return order[:count], order[count:]

@@ -135,3 +135,27 @@ def _read_csv(path: Path) -> dict[str, Any]:
 
 def _names(fields: dict[str, Any]) -> str:
     return ", ".join(fields) or "nothing"
+
+
+def file_similarity(*, path: str | Path) -> NDArray[np.float64]:
+    """Similarity of classes [C, C] for U_w2v: an npz with `matrix`, or a CSV without header line.
+
+    Raises:
+        MissingResource: no such file. InputError, CorruptFile: it holds no square matrix.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of a similarity matrix")
+    if path.suffix.lower() == ".csv":
+        try:
+            matrix = np.loadtxt(path, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise CorruptFile(f"{path}: not a CSV of numbers ({error})") from error
+    else:
+        arrays = read_npz(path)
+        if "matrix" not in arrays:
+            raise InputError(f"{path}: no array `matrix` (it holds {_names(arrays)}); name it so")
+        matrix = arrays["matrix"]
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise InputError(f"{path}: expected a finite matrix [C, C], got {list(matrix.shape)}")
+    return matrix.astype(np.float64)

@@ -1,0 +1,174 @@
+"""Score your own classifier: every calibrator, every metric, the eCDF figure.
+
+python scripts/score.py my.npz --output out/
+
+my.npz holds `labels` [n] and `logits` or `probabilities` [n, classes]; a CSV has a header line, the
+column `label` and one column per class. Points must be held out: not used for training.
+
+Written: out/metrics.json {method: {metric: {"mean", "two_se"}}}, out/table.{tex,md,csv},
+out/ecdf.{pdf,svg,png}, and per method and split the fitted parameters under out/runs. Run it again
+to go on after an interruption, or with other options: only what they change is computed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
+
+from omegaconf import DictConfig
+
+from pipeline.artifacts import write_json
+from pipeline.command import user_errors_in_one_line
+from pipeline.evaluate import run_evaluate
+from pipeline.fit import run_fit
+from pipeline.logits import run_logits
+from pipeline.progress import console, say
+from pipeline.units import Settings, Unit, composed, resolved, units_of
+
+PAPER_METHODS = ("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching")
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    summary, _, details = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path, help="npz or CSV with labels and logits/probabilities")
+    parser.add_argument("--output", type=Path, default=Path("out"), help="folder (default: out)")
+    parser.add_argument("--title", help="heading of table and figure (default: the file's name)")
+    parser.add_argument(
+        "--values",
+        choices=("auto", "logits", "probabilities"),
+        default="auto",
+        help="what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        default=list(PAPER_METHODS),
+        metavar="METHOD",
+        help=f"files of conf/calibrator (default: {' '.join(PAPER_METHODS)})",
+    )
+    parser.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
+    parser.add_argument(
+        "--tuning",
+        choices=("quick", "paper"),
+        default="quick",
+        help="effort for dirichlet and patching: conf/tuning (default: quick)",
+    )
+    parser.add_argument(
+        "--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
+    parser.add_argument("--jobs", default="auto", help="processes (default: auto)")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    options = parser.parse_args(arguments)
+    if options.splits < 1:
+        parser.error("--splits: at least 1")
+    if options.jobs != "auto" and not (options.jobs.isdigit() and int(options.jobs) > 0):
+        parser.error("--jobs: auto or a positive number")
+    return options
+
+
+def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> Settings:
+    """The pipeline's configuration for this file, as the stages take it."""
+    overrides = [
+        "benchmark=file",
+        f"tuning={options.tuning}",
+        f"splits.count={options.splits}",
+        f"seed={options.seed}",
+        f"jobs={options.jobs}",
+    ]
+    if calibrator is not None:
+        overrides.append(f"calibrator={calibrator}")
+    return resolved(_with_paths(composed(overrides), options))
+
+
+def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
+    """Paths and texts, set after composing: they need no quoting for Hydra's grammar then."""
+    config.device = options.device
+    config.paths.data = str(options.output / "data")
+    config.paths.results = str(options.output)
+    benchmark = config.benchmark
+    benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
+    benchmark.title = options.title or options.file.stem
+    benchmark.precomputed = None
+    benchmark.source.path = str(options.file)
+    benchmark.source["values"] = options.values
+    if options.similarity is not None:
+        benchmark.similarity = {
+            "_target_": "pipeline.sources.file.file_similarity",
+            "path": str(options.similarity),
+        }
+    return config
+
+
+def units_for(options: argparse.Namespace) -> list[Unit]:
+    """The units of all methods and splits."""
+    splits = range(options.splits)
+    return [
+        unit
+        for method in options.methods
+        for unit in units_of(settings_of(options, method), method, splits)
+    ]
+
+
+def score(options: argparse.Namespace) -> None:
+    """Run the stages on the file and write what the module's docstring lists."""
+    settings, units = settings_of(options), units_for(options)
+    run_logits([settings])
+    run_fit(units)
+    run_evaluate(units)
+    write_results(settings, options)
+
+
+def write_results(settings: Settings, options: argparse.Namespace) -> None:
+    """metrics.json, table and figure from the evaluated units; prints the table."""
+    from metrics import METRICS
+    from pipeline.report import curves_of, remarks_of
+    from pipeline.reporting.collect import Runs, summarise
+    from pipeline.reporting.figures import write_ecdf_figure
+    from pipeline.reporting.tables import TableSpec, build_table, write_tables
+    from pipeline.reporting.terminal import print_table
+
+    folder, benchmark = options.output, settings["benchmark"]
+    units = Runs(folder / "runs").read_all(
+        benchmark["name"], options.methods, range(options.splits)
+    )
+    summary = summarise(units)
+    measured = {metric for unit in units for metric in unit.metrics}
+    shown = [metric for metric in METRICS if metric in measured]
+    remarks = remarks_of(settings)
+    spec = TableSpec(
+        benchmark["name"], benchmark["title"], shown, options.methods, "table", remarks
+    )
+    written = [write_json(folder / "metrics.json", nested(summary.to_dict("records")))]
+    written += write_tables(summary, [spec], folder)
+    if curves := curves_of(units, options.methods):
+        written += write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
+    print_table(build_table(summary, spec), console)
+    for path in written:
+        say(f"wrote {path}")
+
+
+def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, float | None]]]:
+    """{method: {metric: {"mean", "two_se"}}}; the spread of a single split is null."""
+    result: dict[str, dict[str, dict[str, float | None]]] = {}
+    for row in rows:
+        spread = None if math.isnan(row["two_se"]) else row["two_se"]
+        values = {"mean": row["mean"], "two_se": spread}
+        result.setdefault(row["method"], {})[row["metric"]] = values
+    return result
+
+
+if __name__ == "__main__":
+    with user_errors_in_one_line():
+        score(parse())
