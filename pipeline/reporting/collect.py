@@ -25,6 +25,7 @@ SUMMARY_COLUMNS = (
 )
 
 
+DEFAULT_EVALUATION = "default"
 UnitKey = tuple[str, str, int]
 """Benchmark, method, split."""
 
@@ -59,12 +60,17 @@ class Runs:
     """
 
     folder: Path
-    evaluation: str = "default"
+    evaluation: str = DEFAULT_EVALUATION
+
+    @property
+    def is_default(self) -> bool:
+        """Whether this is the evaluation without a name in its files."""
+        return self.evaluation == DEFAULT_EVALUATION
 
     def file(self, unit: UnitKey, kind: str) -> Path:
         """`metrics.json` or `ecdf.npz` (`kind`) of one unit."""
         stem, _, suffix = kind.partition(".")
-        name = kind if self.evaluation == "default" else f"{stem}-{self.evaluation}.{suffix}"
+        name = kind if self.is_default else f"{stem}-{self.evaluation}.{suffix}"
         benchmark, method, split = unit
         return self.folder / benchmark / method / f"split-{split}" / name
 

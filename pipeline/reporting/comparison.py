@@ -89,7 +89,7 @@ def compare(candidates: Sequence[Candidate], printed: pd.DataFrame) -> pd.DataFr
     for candidate in candidates:
         is_first = candidate.paper_key not in seen
         seen.add(candidate.paper_key)
-        tables = printed[printed["table"].map(_paper_key) == candidate.paper_key]
+        tables = printed[printed["table"].map(paper_key_of) == candidate.paper_key]
         parts.append(_candidate_cells(candidate, tables, is_first))
     if not parts:
         return pd.DataFrame(columns=list(CELL_COLUMNS))
@@ -98,7 +98,8 @@ def compare(candidates: Sequence[Candidate], printed: pd.DataFrame) -> pd.DataFr
     return cells.sort_values("table", key=lambda c: c.map(order), kind="stable", ignore_index=True)
 
 
-def _paper_key(table: str) -> str:
+def paper_key_of(table: str) -> str:
+    """The benchmark of a printed table: `imagenet_vit` of `imagenet_vit_table1`."""
     return table.removesuffix(TABLE_ONE_SUFFIX)
 
 

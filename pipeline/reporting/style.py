@@ -6,6 +6,7 @@ styles tell the methods apart in print without colour. A method keeps both in ev
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,7 +85,12 @@ def look(method: str) -> LineLook:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Within the block matplotlib starts from its defaults and follows RC."""
+    """Within the block matplotlib starts from its defaults and follows RC.
+
+    Its remarks on glyphs and fonts, dozens of lines where a program logs at level INFO, are muted.
+    """
+    for name in ("matplotlib", "fontTools"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC)

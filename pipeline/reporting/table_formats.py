@@ -51,12 +51,12 @@ def latex(table: ResultTable) -> str:
     tabular = f"\\begin{{tabular}}{{{columns}}}\n{inner}\n\\end{{tabular}}"
     if len(table.metrics) >= WIDE:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n}}"
-    notes = " ".join(filter(None, [table.spread_note, table.floor_note]))
+    notes = " ".join(table.notes)
     caption = escape_latex(f"{table.title}: calibration after each post-hoc method. {notes}")
     return (
         f"{LATEX_HEADER}\\begin{{table*}}[t]\n"
         f"  \\caption{{{caption}}}\n  \\label{{tab:{table.name}}}\n"
-        f"  \\centering\n  \\small\n{tabular}\n\\end{{table*}}\n"
+        f"  \\centering\n  \\small\n  \\vspace{{4pt}}\n{tabular}\n\\end{{table*}}\n"
     )
 
 
@@ -99,7 +99,7 @@ def markdown(table: ResultTable) -> str:
         rows.append([f"*{table.floor.name}*", *(plain_floor_cell(c) for c in table.floor.cells)])
     rule = ["---", *("--:" for _ in table.metrics)]
     lines = [f"| {' | '.join(row)} |" for row in [heading, rule, *rows]]
-    notes = "\n\n".join(filter(None, [table.spread_note + " Best in bold.", table.floor_note]))
+    notes = "\n\n".join(table.notes)
     return f"### {table.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
 
 

@@ -38,6 +38,13 @@ class ResultTable:
     floor: Row | None
     floor_source: str
     splits: int
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know, one sentence or two each."""
+        found = (f"{self.spread_note} Best in bold.", self.floor_note, *self.remarks)
+        return tuple(note for note in found if note)
 
     @property
     def spread_note(self) -> str:

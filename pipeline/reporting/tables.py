@@ -24,15 +24,23 @@ Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """The rows of a tidy summary by (method, metric)."""
 
 
+class IncompleteResults(ValueError):
+    """Methods of one table were evaluated with different metrics. One line."""
+
+
 @dataclass(frozen=True)
 class TableSpec:
-    """What a table shows: `stem` names its files, `metrics` and `methods` are keys in order."""
+    """What a table shows: `metrics` and `methods` are keys in order.
+
+    `stem` names its files (else the benchmark does), `remarks` are sentences below the table.
+    """
 
     benchmark: str
     title: str
     metrics: Sequence[str]
     methods: Sequence[str]
     stem: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -43,20 +51,27 @@ class TableSpec:
 def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
     """The formatted table of `spec` from the tidy summary (collect.summarise).
 
-    Raises KeyError naming the method and metric that the summary lacks.
+    A metric that no method has (U_w2v without word vectors) gets no column.
+
+    Raises:
+        IncompleteResults: some methods have a metric that another lacks, or none has any.
     """
     rows = summary[summary["benchmark"] == spec.benchmark].to_dict("records")
     numbers: Numbers = {(row["method"], row["metric"]): row for row in rows}
-    wanted = [(method, key) for method in spec.methods for key in spec.metrics]
-    absent = [pair for pair in wanted if pair not in numbers]
-    if absent:
-        raise KeyError(f"{spec.benchmark}: no result for metric {absent[0][1]} of {absent[0][0]}")
-    columns = [_column(numbers, metric(key), spec.methods) for key in spec.metrics]
+    keys = present_metrics(summary, spec)
+    absent = [(m, k) for m in spec.methods for k in keys if (m, k) not in numbers]
+    if absent or not keys:
+        method, key = absent[0] if absent else (spec.methods[0], spec.metrics[0])
+        raise IncompleteResults(
+            f"{spec.benchmark}: {method} has no value of {key}; evaluate it again with "
+            f"python -m pipeline.evaluate benchmark={spec.benchmark} calibrator={method}"
+        )
+    columns = [_column(numbers, metric(key), spec.methods) for key in keys]
     floor = Row(NOISE_FLOOR, tuple(column.floor for column in columns))
     return ResultTable(
         name=spec.name,
         title=spec.title,
-        metrics=tuple(metric(key) for key in spec.metrics),
+        metrics=tuple(metric(key) for key in keys),
         rows=tuple(
             Row(method_name(method), tuple(column.cells[i] for column in columns))
             for i, method in enumerate(spec.methods)
@@ -64,7 +79,15 @@ def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
         floor=floor if any(cell.mean for cell in floor.cells) else None,
         floor_source=method_name(_floor_method(numbers, spec.methods)),
         splits=min(int(row["splits"]) for row in rows),
+        remarks=spec.remarks,
     )
+
+
+def present_metrics(summary: pd.DataFrame, spec: TableSpec) -> list[str]:
+    """The metrics of `spec` that at least one of its methods has."""
+    rows = summary[(summary["benchmark"] == spec.benchmark) & summary["method"].isin(spec.methods)]
+    found = set(rows["metric"])
+    return [key for key in spec.metrics if key in found]
 
 
 @dataclass(frozen=True)

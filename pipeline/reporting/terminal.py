@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -30,20 +32,21 @@ def _cell(cell: Cell) -> str:
     return f"[bold green]{plain_cell(cell)}[/]" if cell.best else plain_cell(cell)
 
 
-def print_table(table: ResultTable, console: Console | None = None) -> None:
-    """Print the table and its notes.
+def print_tables(tables: Iterable[ResultTable], console: Console | None = None) -> None:
+    """Print tables, then their notes, equal ones once.
 
     Where the output is no terminal (a log, a pipe) its width is not limited to 80 columns, so that
     no cell is folded.
     """
     console = console or Console()
-    shown = rich_table(table)
-    if not console.is_terminal:
-        console = Console(file=console.file, width=max(console.width, _natural_width(shown)))
-    console.print(shown)
-    console.print(f"{table.spread_note} Best in bold.", style="dim", highlight=False)
-    if table.floor is not None:
-        console.print(table.floor_note, style="dim", highlight=False)
+    notes: dict[str, None] = {}
+    for table in tables:
+        shown = rich_table(table)
+        wide = Console(file=console.file, width=max(console.width, _natural_width(shown)))
+        (console if console.is_terminal else wide).print(shown)
+        notes.update(dict.fromkeys(table.notes))
+    for note in notes:
+        console.print(note, style="dim", highlight=False, markup=False)
 
 
 def _natural_width(shown: Table) -> int:

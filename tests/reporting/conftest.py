@@ -10,8 +10,9 @@ import pytest
 
 from pipeline.artifacts import write_json, write_npz
 from pipeline.reporting.comparison import printed_values
-from pipeline.reporting.names import METHODS
+from pipeline.reporting.names import METHODS, METRICS
 
+ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
 SPLITS = 4
 UTILITIES = 120
 WriteRuns = Callable[..., Path]
@@ -21,7 +22,8 @@ def _metrics(table: str, method: str, rng: np.random.Generator) -> dict[str, flo
     cells = printed_values()
     cells = cells[(cells["table"] == table) & (cells["method"] == method.split("_")[0])]
     noise = rng.normal(size=len(cells)) * cells["printed_two_se"] / 2 * np.sqrt(10)
-    return dict(zip(cells["metric"], cells["printed"] + noise, strict=True))
+    values = dict(zip(cells["metric"], cells["printed"] + noise, strict=True))
+    return {key: values.get(key, 0.05) for key in ALL_METRICS}
 
 
 def _ecdf(level: float, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -14,8 +14,14 @@ from rich.console import Console
 from pipeline.reporting import table_formats
 from pipeline.reporting.collect import SUMMARY_COLUMNS, Runs, summarise
 from pipeline.reporting.names import METHODS, PAPER_METRICS, method_name, metric, ordered
-from pipeline.reporting.tables import TableSpec, build_table, decimals, write_tables
-from pipeline.reporting.terminal import print_table
+from pipeline.reporting.tables import (
+    IncompleteResults,
+    TableSpec,
+    build_table,
+    decimals,
+    write_tables,
+)
+from pipeline.reporting.terminal import print_tables
 
 
 def summary_of(values: dict[tuple[str, str], tuple[float, float]]) -> pd.DataFrame:
@@ -90,9 +96,15 @@ def test_infinity_is_shown_and_never_best() -> None:
     assert r"$\infty$" in table_formats.latex(table)
 
 
-def test_an_unknown_metric_is_named(small) -> None:
-    with pytest.raises(KeyError, match="no result for metric u_w2v of uncalibrated"):
-        build_table(small, TableSpec("b", "B", ("u_w2v",), ("uncalibrated",)))
+def test_a_metric_that_no_method_has_gets_no_column(small) -> None:
+    spec = TableSpec("b", "B", ("accuracy", "u_w2v"), ("uncalibrated", "vector"))
+    assert [m.key for m in build_table(small, spec).metrics] == ["accuracy"]
+
+
+def test_a_metric_that_one_method_lacks_is_named(small) -> None:
+    short = small[~((small["method"] == "vector") & (small["metric"] == "tce_bin"))]
+    with pytest.raises(IncompleteResults, match="b: vector has no value of tce_bin; evaluate it"):
+        build_table(short, SMALL)
 
 
 @pytest.fixture
@@ -187,8 +199,10 @@ def test_csv_keeps_full_precision_and_order(written, write_runs) -> None:
 
 def test_terminal_without_a_terminal_folds_no_cell(small) -> None:
     stream = io.StringIO()
-    print_table(build_table(small, SMALL), Console(file=stream, width=20))
+    table = build_table(small, SMALL)
+    print_tables([table, table], Console(file=stream, width=20))
     text = stream.getvalue()
+    assert text.count("Noise floor:") == 1
     assert re.search(r"Vector Scaling +94\.10 ± 0\.20 +15\.8 ± 1\.0", text)
     assert re.search(r"Noise floor +47\.25 \[94\.50\] +10\.7 \[21\.3\]", text)
 

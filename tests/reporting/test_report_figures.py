@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.reporting.collect import Runs, UnitResult
+from pipeline.reporting.curves import curve_table, levels, pooled_curves, thin
+from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
+from pipeline.reporting.names import METHODS
+from pipeline.reporting.style import LOOKS, look
+
+
+def unit(method: str, split: int, errors: list[float], **floor: list[float]) -> UnitResult:
+    arrays = {"linear": np.array(errors)}
+    arrays |= {f"linear_floor_{key}": np.array(values) for key, values in floor.items()}
+    return UnitResult("b", method, split, {}, {}, arrays)
+
+
+def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors() -> None:
+    units = [unit("vector", 0, [0.3, 0.1, 0.2]), unit("vector", 1, [0.1, 0.7, 0.6])]
+    curves = pooled_curves(units, ["vector"], "linear")
+    np.testing.assert_allclose(curves.errors["vector"], [0.1, 0.4, 0.5])
+    np.testing.assert_allclose(levels(3), [1 / 3, 2 / 3, 1])
+    assert (curves.count, curves.splits, curves.floor) == (3, 2, None)
+
+
+def test_the_floor_is_the_mean_over_splits_of_temperature_scalings() -> None:
+    floors = [{"mean": [1.0, 2.0], "q05": [0.5, 1.0], "q95": [2.0, 4.0]} for _ in range(2)]
+    floors[1]["q95"] = [4.0, 6.0]
+    units = [unit("temperature", k, [1.0, 2.0], **floor) for k, floor in enumerate(floors)]
+    units.append(unit("vector", 0, [1.0, 2.0], mean=[9.0, 9.0], q05=[9.0, 9.0], q95=[9.0, 9.0]))
+    band = pooled_curves(units, ["vector", "temperature"], "linear").floor
+    assert band is not None
+    assert band.method == "temperature"
+    np.testing.assert_allclose(band.high, [3.0, 5.0])
+
+
+def test_unequal_numbers_of_utilities_are_an_error() -> None:
+    units = [unit("vector", 0, [0.1, 0.2]), unit("vector", 1, [0.1])]
+    with pytest.raises(ValueError, match="vector: splits were evaluated on different numbers"):
+        pooled_curves(units, ["vector"], "linear")
+
+
+def test_thinning_keeps_both_ends() -> None:
+    assert thin(1500, 101)[[0, -1]].tolist() == [0, 1499]
+    assert len(thin(1500, 101)) == 101
+    assert thin(3, 101).tolist() == [0, 1, 2]
+
+
+@pytest.fixture
+def panels(write_runs):
+    units = Runs(write_runs()).read_all("cifar10_repvgg", METHODS, range(4))
+    return [pooled_curves(units, list(METHODS), family) for family in ("linear", "rank")]
+
+
+def test_curve_table_for_dvc_plots(panels) -> None:
+    table = curve_table("cifar10_repvgg", panels[0], points=11)
+    assert list(table.columns) == ["benchmark", "method", "family", "level", "error"]
+    assert set(table["method"]) == {*METHODS, "noise_floor"}
+    assert len(table) == 7 * 11
+    rows = table[table["method"] == "patching"]
+    assert rows["error"].iloc[-1] == panels[0].errors["patching"][-1]
+    assert rows["level"].iloc[-1] == 1.0
+
+
+def test_figure_has_both_panels_labels_and_every_method(panels) -> None:
+    figure = ecdf_figure(panels, "CIFAR-10 RepVGG")
+    assert figure.get_suptitle() == "CIFAR-10 RepVGG"
+    assert [axis.get_title().split("  ")[0] for axis in figure.axes] == [
+        "Linear utilities",
+        "Rank-based utilities",
+    ]
+    assert all("units of utility" in axis.get_xlabel() for axis in figure.axes)
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend[:6] == list(METHODS.values())
+    assert legend[6] == "Noise floor of Temp. Scaling, 5–95%"
+    for axis in figure.axes:
+        colors = [line.get_color() for line in axis.lines]
+        assert [LOOKS[m].color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
+
+
+def test_methods_are_told_apart_by_colour_and_by_line_style() -> None:
+    assert len({style.color for style in LOOKS.values()}) == len(METHODS)
+    assert len({style.dash for style in LOOKS.values()}) == len(METHODS)
+    assert look("isotonic_raw") == LOOKS["isotonic"]
+
+
+def elements(path: Path) -> Iterator[str]:
+    return (element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter())
+
+
+def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
+    # That they have the same bytes each time is tested on the whole report.
+    paths = write_ecdf_figure(panels, "Title", tmp_path, "digits")
+    assert [p.name for p in paths] == ["ecdf_digits.pdf", "ecdf_digits.svg", "ecdf_digits.png"]
+    pdf, svg, png = (path.read_bytes() for path in paths)
+    assert pdf.startswith(b"%PDF") and b"Date" not in pdf
+    assert png.startswith(b"\x89PNG") and b"Software" not in png
+    assert "path" in set(elements(paths[1])) and b"dc:date" not in svg
