@@ -102,7 +102,7 @@ def report_benchmark(
     curves = curves_of(units, ordered(request.calibrators))
     title = settings["benchmark"]["title"]
     if curves:
-        files += write_ecdf_figure(curves, title, results / "figures", stem)
+        files += write_ecdf_figure(curves, title, results / "figures", f"ecdf_{stem}")
     svg = next((path for path in files if path.suffix == ".svg"), None)
     tables = [build_table(summary, spec) for spec in specs]
     return BenchmarkReport(Section(stem, title, tables, svg, facts_of(settings)), curves, files)

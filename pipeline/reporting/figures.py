@@ -34,11 +34,9 @@ CONFIDENCE = 0.95
 BAND = 0.14  # opacity
 
 
-def write_ecdf_figure(
-    panels: Sequence[Curves], title: str, folder: Path, benchmark: str
-) -> list[Path]:
-    """Write `ecdf_<benchmark>.{pdf,svg,png}`; returns the paths."""
-    return save_figure(ecdf_figure(panels, title), folder, f"ecdf_{benchmark}")
+def write_ecdf_figure(panels: Sequence[Curves], title: str, folder: Path, stem: str) -> list[Path]:
+    """Write `<stem>.{pdf,svg,png}` into `folder`; returns the paths."""
+    return save_figure(ecdf_figure(panels, title), folder, stem)
 
 
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:

@@ -32,6 +32,11 @@ def _cell(cell: Cell) -> str:
     return f"[bold green]{plain_cell(cell)}[/]" if cell.best else plain_cell(cell)
 
 
+def print_table(table: ResultTable, console: Console | None = None) -> None:
+    """Print one table and its notes (see print_tables)."""
+    print_tables([table], console)
+
+
 def print_tables(tables: Iterable[ResultTable], console: Console | None = None) -> None:
     """Print tables, then their notes, equal ones once.
 

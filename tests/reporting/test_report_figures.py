@@ -95,7 +95,7 @@ def elements(path: Path) -> Iterator[str]:
 
 def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
     # That they have the same bytes each time is tested on the whole report.
-    paths = write_ecdf_figure(panels, "Title", tmp_path, "digits")
+    paths = write_ecdf_figure(panels, "Title", tmp_path, "ecdf_digits")
     assert [p.name for p in paths] == ["ecdf_digits.pdf", "ecdf_digits.svg", "ecdf_digits.png"]
     pdf, svg, png = (path.read_bytes() for path in paths)
     assert pdf.startswith(b"%PDF") and b"Date" not in pdf
