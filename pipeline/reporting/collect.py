@@ -113,9 +113,12 @@ class Runs:
 
 
 def two_standard_errors(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """2 x std(ddof=1) / sqrt(count), the spread of all tables; NaN for a single split."""
+    """2 x std(ddof=1) / sqrt(count), the spread of all tables.
+
+    NaN for a single split, or where a value is infinite.
+    """
     array = np.asarray(values, dtype=np.float64)
-    if array.size < 2:
+    if array.size < 2 or not np.isfinite(array).all():
         return float("nan")
     return float(2.0 * array.std(ddof=1) / np.sqrt(array.size))
 

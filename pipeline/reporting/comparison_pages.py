@@ -19,7 +19,7 @@ from pipeline.reporting.tables import decimals
 TITLE = "Comparison with the printed numbers"
 INTRO = (
     "Printed value, ours, their difference and z = difference / sqrt(se² + se²), where a standard "
-    "error is half the ± number beside a mean (both are taken over 10 random splits of the same "
+    "error is half the ± number beside a mean (both are taken over random splits of the same "
     f"test points). Cells with |z| > {LIMIT:g} are marked ▲ (ours is larger) or ▼ (smaller). "
     "Values are scaled as in the paper's tables."
 )

@@ -104,19 +104,20 @@ def _draw_curve(axis: Axes, errors: Array, style: LineLook) -> None:
 
 
 def _log_error_axis(axis: Axes, curves: Curves) -> None:
-    """A logarithmic error axis from the best curve's foot to the worst curve's head.
+    """A logarithmic error axis from the foot of the best curve to the head of the worst.
 
     Errors of good and bad methods differ by a factor of ten and more; on a linear axis the good
-    ones, and the noise floor, would share a few millimetres.
+    ones, and the noise floor, would share a few millimetres. The foot is the 1 % quantile: a
+    sampled utility that is nearly constant has almost no error, and would take decades of axis.
     """
     drawn = list(curves.errors.values())
     if curves.floor is not None:
         drawn += [curves.floor.low, curves.floor.high]
-    positive = np.concatenate([values[values > 0] for values in drawn])
-    if positive.size == 0:
+    feet = [float(np.quantile(values[values > 0], 0.01)) for values in drawn if values.any()]
+    if not feet:
         return
     axis.set_xscale("log")
-    axis.set_xlim(positive.min() / 1.08, positive.max() * 1.08)
+    axis.set_xlim(min(feet) / 1.15, max(float(values.max()) for values in drawn) * 1.08)
     axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4f}".rstrip("0")))
     axis.xaxis.set_minor_formatter(NullFormatter())

@@ -20,6 +20,7 @@ def test_two_standard_errors_by_hand() -> None:
     # Deviations -1, 0, 1: std(ddof=1) = 1, so 2 / sqrt(3).
     assert two_standard_errors([3.0, 4.0, 5.0]) == pytest.approx(2 / math.sqrt(3))
     assert math.isnan(two_standard_errors([1.0]))
+    assert math.isnan(two_standard_errors([1.0, math.inf]))
 
 
 def test_summary_is_mean_and_spread_over_splits_and_mean_floor() -> None:

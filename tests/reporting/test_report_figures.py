@@ -83,6 +83,15 @@ def test_figure_has_both_panels_labels_and_every_method(panels) -> None:
         assert [LOOKS[m].color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
 
 
+def test_nearly_constant_utilities_do_not_stretch_the_axis() -> None:
+    errors = np.linspace(0.01, 0.1, 400)
+    errors[:2] = [0.0, 1e-9]
+    curves = pooled_curves([unit("vector", 0, errors.tolist())], ["vector"], "linear")
+    assert ecdf_figure([curves], "T").axes[0].get_xlim()[0] > 0.005
+    zero = pooled_curves([unit("vector", 0, [0.0, 0.0])], ["vector"], "linear")
+    assert ecdf_figure([zero], "T").axes[0].get_xscale() == "linear"
+
+
 def test_methods_are_told_apart_by_colour_and_by_line_style() -> None:
     assert len({style.color for style in LOOKS.values()}) == len(METHODS)
     assert len({style.dash for style in LOOKS.values()}) == len(METHODS)
