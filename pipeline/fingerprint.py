@@ -101,10 +101,8 @@ def _defining_module(target: str) -> str:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return _defining_module(f"{_base_of(node, owner)}.{alias.name}")
-        elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
-            return owner
-        elif isinstance(node, ast.Name) and node.id == name:
-            return owner
+        elif name in (getattr(node, "name", None), getattr(node, "id", None)):
+            return owner  # a class, function or variable of the package itself
     raise UnknownTarget(f"{target}: {owner} has no such name; check `_target_`")
 
 

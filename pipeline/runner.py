@@ -19,8 +19,8 @@ LARGE = 20_000_000
 """Logits (n x C) from which on one unit keeps all cores busy, and several fill the memory."""
 TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
-SECONDS_BEFORE_PROCESSES = 3.0
-"""Work on tiny units that is done in this process first; starting others takes about as long."""
+SECONDS_TO_START = 5.0
+"""What starting processes costs, imports included; less saving than that is not worth it."""
 
 
 class Task(Protocol):
@@ -84,7 +84,8 @@ def run_tasks(
 ) -> list[Outcome]:
     """`function(task)` for every task, in `jobs` processes; outcomes in order of finishing.
 
-    `start_here`: do the first seconds of work in this process, for tasks that may be tiny.
+    `start_here`: begin in this process and start others once the pace of the tasks says that it
+    pays, for tasks that may be tiny.
     """
     outcomes: list[Outcome] = []
     with Bar(title, len(tasks)) as bar:
@@ -97,11 +98,13 @@ def run_tasks(
 def _outcomes(
     tasks: Sequence[T], function: Callable[[T], object], jobs: int, start_here: bool
 ) -> Iterator[Outcome]:
-    began = time.perf_counter()
     waiting = list(tasks)
-    budget = SECONDS_BEFORE_PROCESSES if start_here else 0.0
-    while waiting and (jobs == 1 or time.perf_counter() - began < budget):
-        yield attempt(function, waiting.pop(0))
+    saving = 0.0 if start_here else float("inf")
+    while waiting and (jobs == 1 or saving < SECONDS_TO_START):
+        outcome = attempt(function, waiting.pop(0))
+        if len(waiting) < len(tasks) - 1:  # the first one pays for imports and tells nothing
+            saving = outcome.seconds * len(waiting) * (1 - 1 / jobs)
+        yield outcome
     if waiting:
         yield from _in_processes(waiting, function, jobs)
 

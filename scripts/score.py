@@ -137,7 +137,7 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     from pipeline.reporting.collect import Runs, summarise
     from pipeline.reporting.figures import write_ecdf_figure
     from pipeline.reporting.tables import TableSpec, build_table, write_tables
-    from pipeline.reporting.terminal import print_table
+    from pipeline.reporting.terminal import print_tables
 
     folder, benchmark = options.output, settings["benchmark"]
     units = Runs(folder / "runs").read_all(
@@ -154,7 +154,7 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     written += write_tables(summary, [spec], folder)
     if curves := curves_of(units, options.methods):
         written += write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
-    print_table(build_table(summary, spec), console)
+    print_tables([build_table(summary, spec)], console)
     for path in written:
         say(f"wrote {path}")
 
