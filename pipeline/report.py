@@ -6,6 +6,7 @@ python -m pipeline.report suite=cifar evaluation=paper_points
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ def _command(request: Request) -> str:
         arguments.append(f"benchmark={request.benchmarks[0]}")
     arguments += [text for text in request.overrides if not text.startswith("suite=")]
     stages = ("python -m pipeline.fit", "python -m pipeline.evaluate")
-    return " && ".join(" ".join([stage, *arguments]) for stage in stages)
+    return " && ".join(f"{stage} {shlex.join(arguments)}" for stage in stages)
 
 
 def report_benchmark(

@@ -135,5 +135,6 @@ def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
         handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
     half_width = 100 * dkw_band(curves.count, CONFIDENCE)
     label = f"95% DKW band (±{half_width:.1f} points)"
-    handles.append(Patch(facecolor=look("patching").color, alpha=2 * BAND, lw=0, label=label))
+    last = look(list(curves.errors)[-1])
+    handles.append(Patch(facecolor=last.color, alpha=2 * BAND, linewidth=0, label=label))
     return handles

@@ -43,7 +43,11 @@ class ResultTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, one sentence or two each."""
-        found = (f"{self.spread_note} Best in bold.", self.floor_note, *self.remarks)
+        return self.notes_with("Best in bold.")
+
+    def notes_with(self, best: str) -> tuple[str, ...]:
+        """The notes, with a sentence on how the best cells are marked."""
+        found = (f"{self.spread_note} {best}", self.floor_note, *self.remarks)
         return tuple(note for note in found if note)
 
     @property

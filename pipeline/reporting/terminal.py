@@ -12,15 +12,18 @@ from pipeline.reporting.table_formats import plain_cell, plain_floor_cell
 from pipeline.reporting.table_model import Cell, ResultTable
 
 
-def rich_table(table: ResultTable) -> Table:
-    """The table for rich: best cells bold, the noise floor dimmed below a rule."""
+def rich_table(table: ResultTable, starred: bool = False) -> Table:
+    """The table for rich: best cells bold, the noise floor dimmed below a rule.
+
+    `starred`: best cells get a star, for output that shows no bold.
+    """
     shown = Table(title=table.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     shown.title_style = "bold"
     shown.add_column("Method", no_wrap=True)
     for column in table.metrics:
         shown.add_column(f"{column.text}\n{column.scale}", justify="right")
     for row in table.rows:
-        shown.add_row(row.name, *map(_cell, row.cells))
+        shown.add_row(row.name, *(_cell(cell, starred) for cell in row.cells))
     if table.floor is not None:
         shown.add_section()
         cells = map(plain_floor_cell, table.floor.cells)
@@ -28,8 +31,10 @@ def rich_table(table: ResultTable) -> Table:
     return shown
 
 
-def _cell(cell: Cell) -> str:
-    return f"[bold green]{plain_cell(cell)}[/]" if cell.best else plain_cell(cell)
+def _cell(cell: Cell, starred: bool) -> str:
+    if not cell.best:
+        return plain_cell(cell)
+    return f"[bold green]{'*' if starred else ''}{plain_cell(cell)}[/]"
 
 
 def print_table(table: ResultTable, console: Console | None = None) -> None:
@@ -41,15 +46,17 @@ def print_tables(tables: Iterable[ResultTable], console: Console | None = None) 
     """Print tables, then their notes, equal ones once.
 
     Where the output is no terminal (a log, a pipe) its width is not limited to 80 columns, so that
-    no cell is folded.
+    no cell is folded, and stars stand for bold.
     """
     console = console or Console()
+    starred = not console.is_terminal
+    best = "Best marked with a star." if starred else "Best in bold."
     notes: dict[str, None] = {}
     for table in tables:
-        shown = rich_table(table)
+        shown = rich_table(table, starred)
         wide = Console(file=console.file, width=max(console.width, _natural_width(shown)))
-        (console if console.is_terminal else wide).print(shown)
-        notes.update(dict.fromkeys(table.notes))
+        (wide if starred else console).print(shown)
+        notes.update(dict.fromkeys(table.notes_with(best)))
     for note in notes:
         console.print(note, style="dim", highlight=False, markup=False)
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,12 @@ def test_missing_units_are_one_line_with_the_command(write_runs, request_for) ->
     assert "6 of 12 results are missing (digits uncalibrated split 1" in message
     assert "make them with: python -m pipeline.fit suite=digits splits.count=2" in message
     assert message.count("suite=digits") == 2
+
+
+def test_the_command_for_missing_units_can_be_pasted_into_a_shell(request_for) -> None:
+    overrides = ("suite.benchmarks=[digits,yahoo]",)
+    with pytest.raises(MissingUnits, match=r" 'suite.benchmarks=\[digits,yahoo\]' "):
+        run_report(replace(request_for("digits"), overrides=(*overrides, "splits.count=2")))
 
 
 def test_exit_codes_of_the_program(tmp_path: Path) -> None:

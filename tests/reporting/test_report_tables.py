@@ -203,7 +203,7 @@ def test_terminal_without_a_terminal_folds_no_cell(small) -> None:
     print_tables([table, table], Console(file=stream, width=20))
     text = stream.getvalue()
     assert text.count("Noise floor:") == 1
-    assert re.search(r"Vector Scaling +94\.10 ± 0\.20 +15\.8 ± 1\.0", text)
+    assert re.search(r"Vector Scaling +94\.10 ± 0\.20 +\*15\.8 ± 1\.0", text)
     assert re.search(r"Noise floor +47\.25 \[94\.50\] +10\.7 \[21\.3\]", text)
 
 
