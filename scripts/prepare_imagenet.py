@@ -185,11 +185,11 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        if isinstance(error, OSError) and error.filename not in (None, str(path)):
-            raise InputError(f"{error.filename}: cannot be written ({error.strerror})") from error
-        if isinstance(error, OSError) and error.errno is not None:
-            raise InputError(f"{error.strerror} while unpacking {path}; then run again") from error
-        raise InputError(f"{path}: truncated or not a tar archive ({error}); {WHERE}") from error
+        if isinstance(error, OSError) and error.errno is not None:  # disk full, no permission
+            where = error.filename or f"while unpacking {path}"
+            raise InputError(f"{where}: {error.strerror}; run it again to go on") from error
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: truncated or not a tar archive ({reason}); {WHERE}") from error
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from metrics.validation import InputError
+from pipeline.artifacts import sha256_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
@@ -157,7 +158,7 @@ def _network(
     except Exception as error:  # safetensors, the unpickler and load_state_dict have no common base
         reason = " ".join(str(error).split())[:160]
         raise InputError(f"{weights}: does not load into {model} ({reason})") from error
-    return network, {"weights": weights.name, "hub": f"timm/{model}"}
+    return network, {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
 
 
 def _hub_weights(timm: Any, model: str) -> Path:

@@ -203,9 +203,11 @@ def _readable(loader: DataLoader[Any]) -> Iterator[Any]:
     """The batches of `loader`; a worker's `InputError` comes back as the one line it was."""
     try:
         yield from loader
+        return
     except InputError as error:
-        line = str(error).strip().splitlines()[-1]
-        raise InputError(line.rpartition("InputError: ")[2]) from error
+        line = str(error).strip().splitlines()[-1].rpartition("InputError: ")[2]
+        error.__traceback__ = None  # it keeps the loader, whose processes would end only later
+    raise InputError(line)
 
 
 def _autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import logging
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -158,22 +159,22 @@ def _downloaded(name: str) -> Path:
 
 def _load(path: Path) -> Any:
     keyed_vectors = require("gensim.models").KeyedVectors
+    logging.getLogger("gensim").setLevel(logging.WARNING)  # it reports each step of a load
     try:
         return keyed_vectors.load_word2vec_format(str(path), binary=_is_binary(path))
-    except (ValueError, EOFError, OSError, IndexError, MemoryError) as error:
+    except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
         reason = " ".join(str(error).split())[:120]
         raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
 
 
 def _is_binary(path: Path) -> bool:
-    """Whether the first vector is bytes rather than decimal numbers."""
+    """Whether the first vector is bytes: not as many decimal numbers as the header promises."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            file.readline(1024)
-            first = file.read(256).split(b" ")[1:-1]
-    except (OSError, EOFError) as error:
+            header, first = file.readline(64), file.readline(1 << 20)
+        _, dimensions = (int(number) for number in header.split())
+        return len([float(number) for number in first.split()[1:]]) != dimensions
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: not readable ({error})") from error
-    try:
-        return not [float(number) for number in first]
     except ValueError:
         return True

@@ -19,6 +19,7 @@ from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.shards import weights_digest
 
 MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
 LABEL_FIELD = "topic"
@@ -80,7 +81,7 @@ def yahoo_logits(
         InputError: a field is missing, or the model's labels are not the data set's.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    rows, names = _test_rows(data, fields, expected_rows)
+    rows, names = _test_rows(data, fields, expected_rows, Path(work_dir) / "texts")
     classifier, tokenizer = _classifier(model)
     order, warnings = _columns_by_name(classifier.config.id2label, names)
     texts = _joined(rows, fields, separator)
@@ -111,18 +112,22 @@ def yahoo_logits(
             "max_length": max_length,
         },
         **run.described(),
-        "origin": {"data": data, "columns": order},
+        "origin": {"data": data, "weights_sha256": weights_digest(classifier), "columns": order},
         "class_names": names,
         "warnings": warnings,
     }
     return SourceResult(_reordered(logits, order), kept, details)
 
 
-def _test_rows(data: str, fields: Sequence[str], expected: int | None) -> tuple[Any, list[str]]:
-    """The test split as a datasets.Dataset, and the label names in order."""
+def _test_rows(
+    data: str, fields: Sequence[str], expected: int | None, cache: Path
+) -> tuple[Any, list[str]]:
+    """The test split as a datasets.Dataset (kept in `cache`), and the label names in order."""
     files = sorted(_parquet_files(data))
+    datasets = require("datasets")
+    datasets.disable_progress_bars()  # the forward pass shows its own
     try:
-        rows = require("datasets").Dataset.from_parquet([str(file) for file in files])
+        rows = datasets.Dataset.from_parquet([str(file) for file in files], cache_dir=str(cache))
     except Exception as error:  # datasets wraps pyarrow's errors in its own, without a common base
         reason = " ".join(str(error.__cause__ or error).split())[:160]
         raise InputError(f"{files[0]}: not a readable parquet file ({reason})") from error
@@ -171,6 +176,7 @@ def _classifier(model: str) -> tuple[Any, Any]:
             )
         folder = hub_files(model, "model", MODEL_FILES, "model=<folder>")
     transformers = require("transformers")
+    transformers.utils.logging.disable_progress_bar()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         classifier = transformers.AutoModelForSequenceClassification.from_pretrained(
