@@ -1,0 +1,301 @@
+"""CIFAR: real checkpoint, hand-made archives in torchvision's layout, no network."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import shutil
+import tarfile
+from collections.abc import Callable
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hydra.utils import instantiate
+
+from metrics.validation import InputError
+from pipeline.sources.cifar import cifar_logits
+from pipeline.sources.cifar_checkpoints import checkpoint_url, load_network
+from pipeline.sources.cifar_networks import NETWORKS
+from pipeline.sources.class_names import CIFAR10, CIFAR100
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.result import MissingResource
+
+RESNET56 = "cifar100_resnet56-f2eff4c8.pt"
+IMAGES = 12
+
+
+@pytest.fixture
+def checkpoint(shared_dir: Path) -> Path:
+    return shared_dir / "checkpoints" / RESNET56
+
+
+@pytest.fixture
+def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with both official archives in small: 12 test images, MD5 sums made to fit."""
+    datasets = require("torchvision.datasets")
+    folder = tmp_path / "cifar"
+    folder.mkdir()
+    random = np.random.default_rng(0)
+
+    def rows(count: int, label_key: str, classes: int) -> dict[str, Any]:
+        pixels = random.integers(0, 256, (count, 3072), dtype=np.uint8)
+        return {"data": pixels, label_key: random.integers(0, classes, count).tolist()}
+
+    def archive(kind: Any, label_key: str, names: tuple[str, ...]) -> None:
+        classes = len(names)
+        files = {name: rows(2, label_key, classes) for name, _ in kind.train_list}
+        files[kind.test_list[0][0]] = rows(IMAGES, label_key, classes)
+        files[kind.meta["filename"]] = {kind.meta["key"]: list(names)}
+        contents = {name: pickle.dumps(content) for name, content in files.items()}
+        with tarfile.open(folder / kind.filename, "w:gz") as tar:
+            for name, content in contents.items():
+                member = tarfile.TarInfo(f"{kind.base_folder}/{name}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+        sums = {name: hashlib.md5(content).hexdigest() for name, content in contents.items()}
+        for attribute in ("train_list", "test_list"):
+            listed = [[name, sums[name]] for name, _ in getattr(kind, attribute)]
+            monkeypatch.setattr(kind, attribute, listed)
+        monkeypatch.setattr(kind, "meta", {**kind.meta, "md5": sums[kind.meta["filename"]]})
+        whole = hashlib.md5((folder / kind.filename).read_bytes()).hexdigest()
+        monkeypatch.setattr(kind, "tgz_md5", whole)
+
+    archive(datasets.CIFAR10, "labels", CIFAR10)
+    archive(datasets.CIFAR100, "fine_labels", CIFAR100)
+    return folder
+
+
+@pytest.fixture
+def hub_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """torch.hub's folder for checkpoints, empty."""
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "torch_hub"))
+    folder = tmp_path / "torch_hub" / "checkpoints"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def zoo_checkpoint(dataset: str, model: str, folder: Path) -> Path:
+    """A checkpoint file with random weights, named by its own hash as the zoo's are."""
+    torch.manual_seed(1)
+    network = NETWORKS[model](10 if dataset == "cifar10" else 100)
+    path = folder / "new.pt"
+    torch.save(network.state_dict(), path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+    return path.rename(folder / f"{dataset}_{model}-{digest}.pt")
+
+
+def test_the_real_checkpoint_over_an_archive_through_the_configuration(
+    archives: Path, checkpoint: Path, tmp_path: Path, benchmark_config: Callable[..., Any]
+) -> None:
+    config = benchmark_config(
+        "cifar100_resnet",
+        f"benchmark.source.data_dir={archives}",
+        f"benchmark.source.checkpoint={checkpoint}",
+        "benchmark.source.batch_size=5",
+    )
+    seen: list[int] = []
+    result = instantiate(
+        config.source,
+        device="cpu",
+        work_dir=tmp_path / "work",
+        progress=lambda done, total, what="": seen.append(done),
+    )
+    assert result.logits.shape == (IMAGES, 100) and result.logits.dtype == np.float32
+    assert seen[-1] == IMAGES
+
+    with (archives / "cifar-100-python" / "test").open("rb") as file:
+        raw = pickle.load(file)
+    np.testing.assert_array_equal(result.labels, raw["fine_labels"])
+    pixels = raw["data"].reshape(-1, 3, 32, 32) / 255
+    mean = np.array([0.5070, 0.4865, 0.4409]).reshape(1, 3, 1, 1)
+    std = np.array([0.2673, 0.2564, 0.2761]).reshape(1, 3, 1, 1)
+    inputs = torch.tensor((pixels - mean) / std, dtype=torch.float32)
+    network, _ = load_network("cifar100", "resnet56", checkpoint)
+    with torch.inference_mode():
+        np.testing.assert_allclose(result.logits, network(inputs).numpy(), rtol=0, atol=1e-3)
+
+    details = result.details
+    assert details["origin"]["checkpoint"] == RESNET56
+    assert details["origin"]["sha256"].startswith("f2eff4c8")
+    assert details["class_names"] == list(CIFAR100)
+    assert details["device"] == "cpu" and details["precision"] == "float32"
+    assert details["warnings"] == [f"{IMAGES} test images, not 10000"]
+
+
+def test_the_real_logits_lie_in_the_column_space_of_the_checkpoint(
+    checkpoint: Path, shared_dir: Path
+) -> None:
+    """The cached logits are this network's: W h + b with h the mean of ReLU outputs, so h >= 0."""
+    network, origin = load_network("cifar100", "resnet56", checkpoint)
+    assert origin["warnings"] == []
+    state = network.state_dict()
+    weight, bias = state["fc.weight"].double().numpy(), state["fc.bias"].double().numpy()
+    logits = np.load(shared_dir / "logits" / "cifar100_resnet56.npz")["logits"].astype(float)
+    hidden, *_ = np.linalg.lstsq(weight, (logits - bias).T, rcond=None)
+    relative = np.abs(weight @ hidden - (logits - bias).T).max() / np.abs(logits).max()
+    assert relative < 1e-6
+    assert hidden.min() > -1e-4
+
+
+@pytest.mark.parametrize(
+    ("model", "classes", "millions"),
+    [
+        ("resnet20", 10, 0.27),
+        ("resnet32", 10, 0.47),
+        ("resnet44", 10, 0.66),
+        ("resnet56", 10, 0.86),
+        ("resnet56", 100, 0.86),
+        ("repvgg_a0", 10, 7.84),
+        ("repvgg_a1", 10, 12.82),
+        ("repvgg_a2", 10, 26.82),
+        ("repvgg_a2", 100, 26.94),
+    ],
+)
+def test_networks_have_the_published_number_of_parameters(
+    model: str, classes: int, millions: float
+) -> None:
+    network = NETWORKS[model](classes)
+    count = sum(parameter.numel() for parameter in network.parameters())
+    assert count / 1e6 == pytest.approx(millions, abs=0.006)
+
+
+def test_repvgg_has_the_zoos_parameter_names_and_runs() -> None:
+    network = NETWORKS["repvgg_a0"](10).eval()
+    shapes = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    assert shapes["stage0.rbr_dense.conv.weight"] == (48, 3, 3, 3)
+    assert shapes["stage0.rbr_1x1.bn.running_var"] == (48,)
+    assert shapes["stage1.0.rbr_identity.weight"] == (48,)  # same channels, stride 1
+    assert shapes["stage3.13.rbr_identity.running_mean"] == (192,)
+    assert shapes["stage4.0.rbr_1x1.conv.weight"] == (1280, 192, 1, 1)
+    assert shapes["linear.weight"] == (10, 1280)
+    assert "stage0.rbr_identity.weight" not in shapes
+    assert "stage2.0.rbr_identity.weight" not in shapes  # stride 2
+    with torch.inference_mode():
+        assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_both_normalizations_of_cifar10(archives: Path, tmp_path: Path) -> None:
+    path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
+    options = {"dataset": "cifar10", "model": "resnet20", "data_dir": archives, "device": "cpu"}
+    zoo = cifar_logits(**options, checkpoint=path, work_dir=tmp_path / "w")
+    other = cifar_logits(
+        **options, checkpoint=path, work_dir=tmp_path / "w", normalization="pixel_std"
+    )
+    assert zoo.details["preprocessing"]["std"] == (0.2023, 0.1994, 0.2010)
+    assert other.details["preprocessing"]["std"] == (0.247, 0.243, 0.261)
+    assert np.abs(zoo.logits - other.logits).max() > 1e-3
+    assert f"{path.name} is not the zoo's checkpoint" in zoo.details["warnings"][0]
+    with pytest.raises(InputError, match="dataset=cifar100 normalization=pixel_std"):
+        cifar_logits(
+            dataset="cifar100",
+            model="resnet20",
+            data_dir=archives,
+            work_dir=tmp_path,
+            normalization="pixel_std",
+        )
+
+
+def test_a_checkpoint_in_torch_hubs_folder_needs_no_network(
+    hub_folder: Path, checkpoint: Path
+) -> None:
+    shutil.copy(checkpoint, hub_folder)
+    _, origin = load_network("cifar100", "resnet56")
+    assert origin["checkpoint"] == RESNET56 and origin["warnings"] == []
+
+
+def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingResource) as caught:
+        load_network("cifar10", "repvgg_a0")
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt" in message
+    assert "benchmark.source.checkpoint=<file>" in message
+    with pytest.raises(MissingResource, match=r"absent\.pt does not exist: download https://"):
+        load_network("cifar10", "resnet56", tmp_path / "absent.pt")
+
+
+def test_a_download_is_checked_against_the_name(
+    hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch.hub's own check, with a server that sends another file."""
+
+    class Answer(io.BytesIO):
+        def info(self) -> Message:
+            return Message()
+
+    torch.save(NETWORKS["resnet20"](10).state_dict(), tmp_path / "evil.pt")
+    content = (tmp_path / "evil.pt").read_bytes()
+    monkeypatch.setattr(torch.hub, "urlopen", lambda request: Answer(content))
+    with pytest.raises(MissingResource, match="invalid hash value"):
+        load_network("cifar10", "resnet20")
+    assert list(hub_folder.iterdir()) == [], "nothing is kept of it"
+
+
+def test_damaged_and_wrong_checkpoints(checkpoint: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / RESNET56
+    content = bytearray(checkpoint.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    with pytest.raises(InputError, match=r"SHA-256 begins with .* its name says f2eff4c8"):
+        load_network("cifar100", "resnet56", damaged)
+    with pytest.raises(InputError, match="does not fit cifar100 resnet44") as caught:
+        load_network("cifar100", "resnet44", checkpoint)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
+    text = tmp_path / "notes.pt"
+    text.write_text("no weights")
+    with pytest.raises(InputError, match=r"notes\.pt: not a torch checkpoint"):
+        load_network("cifar100", "resnet56", text)
+    with pytest.raises(InputError, match="model=resnet18: not in the zoo"):
+        checkpoint_url("cifar10", "resnet18")
+
+
+class _Payload:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("executed"),))
+
+
+def test_a_checkpoint_cannot_run_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"fc.weight": _Payload()}, tmp_path / "bad.pt")
+    with pytest.raises(InputError, match="not a torch checkpoint"):
+        load_network("cifar100", "resnet56", tmp_path / "bad.pt")
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("download", [True, False])
+def test_a_missing_data_set_is_one_line(tmp_path: Path, download: bool) -> None:
+    path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
+    with pytest.raises(MissingResource) as caught:
+        cifar_logits(
+            dataset="cifar10",
+            model="resnet20",
+            checkpoint=path,
+            data_dir=tmp_path / "none",
+            work_dir=tmp_path / "w",
+            download=download,
+        )
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "cifar-10-python.tar.gz" in message and "benchmark.source.data_dir=<folder>" in message
+    assert ("download=false" in message) is not download
+
+
+def test_a_damaged_data_set_is_not_used(archives: Path, tmp_path: Path) -> None:
+    path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
+    options = {"dataset": "cifar10", "model": "resnet20", "checkpoint": path, "device": "cpu"}
+    cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w")
+    batch = archives / "cifar-10-batches-py" / "test_batch"
+    batch.write_bytes(batch.read_bytes()[:-1])
+    with pytest.raises(MissingResource, match="missing or damaged"):
+        cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w", download=False)
+    # With the archive at hand it is unpacked again.
+    cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w")
+    (archives / "cifar-10-python.tar.gz").write_bytes(b"cut off")
+    batch.unlink()
+    with pytest.raises(MissingResource, match="missing or damaged"):
+        cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w")

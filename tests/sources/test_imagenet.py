@@ -1,0 +1,196 @@
+"""ImageNet: tiny images in synset folders, timm models with random weights, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hydra.utils import instantiate
+from PIL import Image
+
+from metrics.validation import InputError
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.imagenet import imagenet_logits
+from pipeline.sources.result import MissingResource
+
+LABELS = {"n01440764": 0, "n02123045": 281, "n15075141": 999}
+MODEL = "test_vit.r160_in1k"
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    """Two images in each of three synset folders, in the colour modes that ImageNet has."""
+    random = np.random.default_rng(0)
+    folder = tmp_path / "imagenet"
+    number = 0
+    for synset in LABELS:
+        (folder / synset).mkdir(parents=True)
+        for mode in ("RGB", "L" if synset == "n01440764" else "CMYK"):
+            number += 1
+            pixels = random.integers(0, 256, (24 + number, 40, 3), dtype=np.uint8)
+            image = Image.fromarray(pixels).convert(mode)
+            image.save(folder / synset / f"ILSVRC2012_val_{number:08d}.JPEG")
+    return folder
+
+
+def logits_of(images: Path, work_dir: Path, **options: Any) -> Any:
+    defaults = {"model": MODEL, "pretrained": False, "device": "cpu", "workers": 0}
+    defaults |= {"expected_images": None, "expected_synsets": None}
+    return imagenet_logits(data_dir=images, work_dir=work_dir, **{**defaults, **options})
+
+
+@pytest.mark.parametrize("model", [MODEL, "test_resnet.r160_in1k"])
+def test_logits_are_timms_with_imagenets_class_numbers(
+    images: Path, tmp_path: Path, model: str
+) -> None:
+    result = logits_of(images, tmp_path / "w", model=model, batch_size=4)
+    assert result.logits.shape == (6, 1000) and result.logits.dtype == np.float32
+    assert result.labels.tolist() == [0, 0, 281, 281, 999, 999]
+
+    timm = require("timm")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = timm.create_model(model).eval()
+    transform = timm.data.create_transform(**timm.data.resolve_model_data_config(network))
+    files = sorted(images.rglob("*.JPEG"))
+    inputs = torch.stack([transform(Image.open(file).convert("RGB")) for file in files])
+    with torch.inference_mode():
+        np.testing.assert_allclose(result.logits, network(inputs).numpy(), atol=1e-4)
+    assert result.details["warnings"] == ["random weights (pretrained=false)"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "mean", "crop"), [("imagenet_vit", 0.5, 0.9), ("imagenet_resnet", 0.485, 0.95)]
+)
+def test_the_configured_models_use_timms_preprocessing_at_224(
+    images: Path,
+    tmp_path: Path,
+    benchmark_config: Callable[..., Any],
+    benchmark: str,
+    mean: float,
+    crop: float,
+) -> None:
+    for file in sorted(images.rglob("*.JPEG"))[1:]:
+        file.unlink()
+    config = benchmark_config(
+        benchmark,
+        f"benchmark.source.data_dir={images}",
+        "benchmark.source.pretrained=false",
+        "benchmark.source.workers=0",
+        "benchmark.source.expected_images=1",
+        "benchmark.source.expected_synsets=1",
+    )
+    result = instantiate(config.source, device="cpu", work_dir=tmp_path, progress=None)
+    preprocessing = result.details["preprocessing"]
+    assert preprocessing["input_size"] == [3, 224, 224]
+    assert preprocessing["interpolation"] == "bicubic"
+    assert preprocessing["mean"][0] == mean and preprocessing["crop_pct"] == crop
+    assert result.logits.shape == (1, 1000)
+    assert "." in result.details["model"], "the tag is pinned"
+
+
+def test_weights_from_a_file_and_from_the_hubs_cache(
+    images: Path, tmp_path: Path, hub_cache: Callable[..., Path]
+) -> None:
+    from safetensors.torch import save
+
+    torch.manual_seed(7)
+    weights = save(require("timm").create_model(MODEL).state_dict())
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(weights)
+    options = {"pretrained": True}
+    from_file = logits_of(images, tmp_path / "a", checkpoint=file, **options)
+    assert from_file.details["origin"]["weights"] == "model.safetensors"
+    assert from_file.details["warnings"] == []
+    hub_cache("model", f"timm/{MODEL}", {"model.safetensors": weights})
+    from_cache = logits_of(images, tmp_path / "b", **options)
+    np.testing.assert_array_equal(from_cache.logits, from_file.logits)
+    random = logits_of(images, tmp_path / "c", pretrained=False)
+    assert np.abs(random.logits - from_file.logits).max() > 1e-3
+
+    file.write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(InputError, match="does not load into test_vit"):
+        logits_of(images, tmp_path / "d", checkpoint=file, **options)
+    file.write_bytes(save(require("timm").create_model("test_resnet.r160_in1k").state_dict()))
+    with pytest.raises(InputError, match="does not load into test_vit"):
+        logits_of(images, tmp_path / "d", checkpoint=file, **options)
+    with pytest.raises(MissingResource, match="none does not exist"):
+        logits_of(images, tmp_path / "d", checkpoint=tmp_path / "none", **options)
+
+
+def test_without_weights_one_line_at_once(
+    images: Path, tmp_path: Path, hub_cache: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub.constants
+
+    def message() -> str:
+        with pytest.raises(MissingResource) as caught:
+            logits_of(images, tmp_path, pretrained=True, model="resnet50.a1_in1k")
+        assert "\n" not in str(caught.value)
+        assert "hf download timm/resnet50.a1_in1k" in str(caught.value)
+        assert "benchmark.source.checkpoint=<file>" in str(caught.value)
+        return str(caught.value)
+
+    assert "cannot be reached" in message()
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    assert "HF_HUB_OFFLINE is set" in message()
+
+
+def test_missing_images_say_how_to_get_them(images: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "none", images / "n01440764"):
+        with pytest.raises(MissingResource) as caught:
+            logits_of(folder, tmp_path)
+        message = str(caught.value)
+        assert "\n" not in message and "licence" in message
+        assert "python scripts/prepare_imagenet.py --images" in message
+        assert "benchmark.source.data_dir=<folder>" in message
+
+
+def test_a_parent_folder_with_val_is_accepted(images: Path, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    images.rename(tmp_path / "root" / "val")
+    assert logits_of(tmp_path / "root", tmp_path / "w").labels.tolist() == [
+        0,
+        0,
+        281,
+        281,
+        999,
+        999,
+    ]
+
+
+def test_an_incomplete_or_foreign_folder_is_refused(images: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="6 images, expected 50000; run scripts/prepare_imagenet"):
+        logits_of(images, tmp_path, expected_images=50_000)
+    with pytest.raises(InputError, match="3 synsets, expected 1000"):
+        logits_of(images, tmp_path, expected_synsets=1000)
+    (images / "cats").mkdir()
+    with pytest.raises(InputError, match="cats is not an ImageNet-1k synset"):
+        logits_of(images, tmp_path)
+
+
+def test_an_empty_synset_folder_counts_as_missing(images: Path, tmp_path: Path) -> None:
+    for file in (images / "n02123045").iterdir():
+        file.rename(file.with_suffix(".partial"))
+    assert logits_of(images, tmp_path).labels.tolist() == [0, 0, 999, 999]
+    with pytest.raises(InputError, match="2 synsets, expected 3"):
+        logits_of(images, tmp_path, expected_synsets=3)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xd8\xff\xe0 cut off", None])
+def test_a_broken_image_is_named(images: Path, tmp_path: Path, content: bytes | None) -> None:
+    file = images / "n02123045" / "ILSVRC2012_val_00000003.JPEG"
+    file.write_bytes(file.read_bytes()[:700] if content is None else content)
+    with pytest.raises(InputError, match=r"00000003\.JPEG: not a readable image"):
+        logits_of(images, tmp_path)
+
+
+def test_models_that_do_not_fit_are_refused(images: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"timm .* has no such model"):
+        logits_of(images, tmp_path, model="vit_of_another_library")
+    with pytest.raises(InputError, match="21843 classes; ImageNet-1k has 1000"):
+        logits_of(images, tmp_path, model="vit_tiny_patch16_224.augreg_in21k")

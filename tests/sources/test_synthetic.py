@@ -1,0 +1,168 @@
+"""The synthetic classifier: labels follow the stated truth, reports the stated distortion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hydra.utils import instantiate
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from metrics import utility_calibration
+from metrics.validation import InputError
+from pipeline.sources.synthetic import (
+    SyntheticClassifier,
+    synthetic_logits,
+    true_utility_calibration,
+)
+
+HONEST = SyntheticClassifier(classes=6, margin_mean=2.0, margin_std=1.5)
+OVERCONFIDENT = SyntheticClassifier(
+    classes=6, margin_mean=2.0, margin_std=1.5, temperature=0.6, class_bias=0.4, noise=0.5
+)
+
+
+def top_class(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.eye(probabilities.shape[1])[probabilities.argmax(axis=1)]
+
+
+def second_class(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    payoffs = np.zeros_like(probabilities)
+    payoffs[:, 1] = 1.0
+    return payoffs
+
+
+def estimate(classifier: SyntheticClassifier, payoffs: Any, count: int, seed: int) -> float:
+    """UC as the metrics estimate it from labels."""
+    sample = classifier.sample(count, seed)
+    probabilities = softmax(sample.logits.astype(np.float64), axis=1)
+    utility = payoffs(probabilities)
+    predicted = (probabilities * utility).sum(axis=1)
+    realized = np.take_along_axis(utility, sample.labels[:, None], axis=1)[:, 0]
+    return float(utility_calibration(predicted, realized))
+
+
+def test_a_seed_gives_the_same_points_and_a_smaller_sample_is_their_beginning() -> None:
+    first, again, other = (OVERCONFIDENT.sample(5000, seed) for seed in (3, 3, 4))
+    for one, same in zip(first, again):
+        np.testing.assert_array_equal(one, same)
+    assert (first.logits != other.logits).any()
+    for one, beginning in zip(first, OVERCONFIDENT.sample(2500, 3)):
+        np.testing.assert_array_equal(one[:2500], beginning)
+    assert first.logits.dtype == np.float32 and first.labels.dtype == np.int64
+    np.testing.assert_allclose(first.true_probabilities.sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_labels_follow_the_stated_probabilities() -> None:
+    """In every class and every region of stated probability the labels come up that often."""
+    sample = OVERCONFIDENT.sample(40_000, seed=5)
+    truth, labels = sample.true_probabilities, sample.labels
+    for number in range(6):
+        hit = labels == number
+        for low, high in ((0, 0.05), (0.05, 0.3), (0.3, 0.7), (0.7, 1)):
+            here = (truth[:, number] >= low) & (truth[:, number] < high)
+            p = truth[here, number]
+            surplus = (hit[here] - p).sum() / np.sqrt((p * (1 - p)).sum())
+            assert abs(surplus) < 4
+
+
+def test_the_distortion_is_as_stated() -> None:
+    quiet = SyntheticClassifier(classes=6, temperature=2.0)
+    sample = quiet.sample(1000)
+    np.testing.assert_allclose(
+        softmax(2.0 * sample.logits.astype(np.float64), axis=1),
+        sample.true_probabilities,
+        atol=1e-6,
+    )
+    biased = SyntheticClassifier(classes=6, class_bias=0.5)
+    offsets = biased.sample(1000).logits - SyntheticClassifier(classes=6).sample(1000).logits
+    assert np.ptp(offsets, axis=0).max() < 1e-5, "one offset per class, the same for all points"
+    assert np.std(offsets[0]) > 0.1
+    noisy = SyntheticClassifier(classes=6, noise=0.5)
+    noise = noisy.sample(5000).logits - SyntheticClassifier(classes=6).sample(5000).logits
+    assert noise.std() == pytest.approx(0.5, rel=0.03)
+
+
+@pytest.mark.parametrize("payoffs", [top_class, second_class])
+def test_without_distortion_the_true_error_is_zero(payoffs: Any) -> None:
+    assert true_utility_calibration(HONEST, payoffs, count=20_000) < 1e-6
+
+
+@pytest.mark.parametrize("payoffs", [top_class, second_class])
+def test_the_estimator_finds_the_true_error(payoffs: Any) -> None:
+    truth = true_utility_calibration(OVERCONFIDENT, payoffs, count=200_000)
+    assert truth > 0.005
+    count = 40_000
+    found = [estimate(OVERCONFIDENT, payoffs, count, seed) for seed in range(10, 14)]
+    # The deviation of an empirical interval sum is of the order 1/√n.
+    assert np.abs(np.array(found) - truth).max() < 2 / np.sqrt(count)
+
+
+def test_temperature_below_one_is_overconfident_and_above_underconfident() -> None:
+    def surplus(temperature: float) -> float:
+        sample = SyntheticClassifier(temperature=temperature).sample(20_000)
+        probabilities = softmax(sample.logits.astype(np.float64), axis=1)
+        hits = probabilities.argmax(axis=1) == sample.labels
+        return float(probabilities.max(axis=1).mean() - hits.mean())
+
+    assert surplus(0.5) > 0.03 and surplus(2.0) < -0.03 and abs(surplus(1.0)) < 0.015
+
+
+@pytest.mark.parametrize("classes", [2, 7, 300])
+def test_any_number_of_classes_and_points(classes: int) -> None:
+    sample = SyntheticClassifier(classes=classes, group_size=5).sample(33)
+    assert sample.logits.shape == sample.true_probabilities.shape == (33, classes)
+    assert sample.labels.min() >= 0 and sample.labels.max() < classes
+    assert np.isfinite(sample.logits).all()
+
+
+def test_the_small_preset_through_the_configuration(
+    benchmark_config: Callable[..., Any],
+) -> None:
+    config = benchmark_config("synthetic", "benchmark.source.classes=12")
+    seen: list[int] = []
+    result = instantiate(
+        config.source,
+        device="cpu",
+        work_dir=None,
+        progress=lambda done, total, what="": seen.append(done),
+    )
+    assert config.title == "Synthetic (12 classes)"
+    assert result.logits.shape == (4000, 12) and seen[-1] == 4000
+    assert result.details["origin"]["temperature"] == 0.7
+    options = {k: v for k, v in config.source.items() if k not in ("_target_", "samples", "seed")}
+    sample = SyntheticClassifier(**options).sample(4000, 0)
+    np.testing.assert_array_equal(sample.logits, result.logits)
+    np.testing.assert_array_equal(sample.labels, result.labels)
+
+
+def test_the_imagenet_preset_has_imagenets_shape_and_difficulty(
+    benchmark_config: Callable[..., Any],
+) -> None:
+    config = benchmark_config("synthetic_imagenet")
+    assert (config.source.samples, config.source.classes) == (50_000, 1000)
+    config.source.samples = 6000
+    result = instantiate(config.source, device="cpu", work_dir=None)
+    probabilities = softmax(result.logits.astype(np.float64), axis=1)
+    accuracy = (probabilities.argmax(axis=1) == result.labels).mean()
+    assert 0.77 < accuracy < 0.83
+    assert 0.03 < probabilities.max(axis=1).mean() - accuracy < 0.1
+    order = np.argsort(-probabilities, axis=1)[:, :5]
+    assert 0.93 < (order == result.labels[:, None]).any(axis=1).mean() < 0.99
+
+
+def test_bad_settings_name_themselves() -> None:
+    for options, said in (
+        ({"temperature": 0.0}, "temperature=0.0: must be positive"),
+        ({"classes": 1}, "classes=1: must be at least 2"),
+        ({"noise": -1.0}, "noise=-1.0: must not be negative"),
+    ):
+        with pytest.raises(InputError, match=said):
+            SyntheticClassifier(**options)
+    with pytest.raises(InputError, match="samples=0"):
+        synthetic_logits(samples=0)
+    with pytest.raises(InputError, match="sharpness: not a field of the generator"):
+        synthetic_logits(samples=10, sharpness=2)

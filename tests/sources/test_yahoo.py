@@ -1,0 +1,225 @@
+"""Yahoo Answers: a DistilBERT with random weights in a folder, parquet in the data's schema."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hydra.utils import instantiate
+
+from metrics.validation import InputError
+from pipeline.sources.class_names import YAHOO
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.result import MissingResource
+from pipeline.sources.yahoo import yahoo_logits
+
+WORDS = "why is the sky blue how do i win a game what optics light sports yes no".split()  # noqa: SIM905
+ROWS = 11
+
+
+def save_model(folder: Path, id2label: dict[int, str] | None) -> Path:
+    """A one-layer DistilBERT and its tokenizer, as `save_pretrained` leaves them."""
+    transformers = require("transformers")
+    folder.mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary))
+    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"), model_max_length=32)
+    tokenizer.save_pretrained(folder)
+    # Large random weights, so that the logits depend visibly on every token.
+    shape = {"dim": 16, "n_heads": 2, "hidden_dim": 32, "n_layers": 1, "initializer_range": 1.0}
+    labels = {"id2label": id2label} if id2label else {}
+    config = transformers.DistilBertConfig(
+        vocab_size=len(vocabulary), max_position_embeddings=32, num_labels=10, **shape, **labels
+    )
+    torch.manual_seed(0)
+    model = transformers.DistilBertForSequenceClassification(config)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_model(tmp_path_factory.mktemp("models") / "named", dict(enumerate(YAHOO)))
+
+
+def save_data(path: Path, label_names: bool = True) -> Path:
+    datasets = require("datasets")
+    random = np.random.default_rng(0)
+
+    def text() -> str:
+        return " ".join(random.choice(WORDS, size=random.integers(1, 9)))
+
+    columns = {
+        "id": list(range(ROWS)),
+        "topic": [row % 10 for row in range(ROWS)],
+        "question_title": [text() for _ in range(ROWS)],
+        "question_content": [text() if row % 3 else "" for row in range(ROWS)],
+        "best_answer": [text() if row % 4 else None for row in range(ROWS)],
+    }
+    rows = datasets.Dataset.from_dict(columns)
+    if label_names:
+        rows = rows.cast_column("topic", datasets.ClassLabel(names=list(YAHOO)))
+    rows.to_parquet(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_data(tmp_path_factory.mktemp("yahoo") / "test-00000-of-00001.parquet")
+
+
+def logits_of(model: Path | str, data: Path | str, work_dir: Path, **options: Any) -> Any:
+    defaults = {"device": "cpu", "batch_size": 4, "expected_rows": None}
+    return yahoo_logits(
+        model=str(model), data=str(data), work_dir=work_dir, **{**defaults, **options}
+    )
+
+
+def direct_logits(model: Path, texts: list[str], max_length: int = 512) -> Any:
+    transformers = require("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    classifier = transformers.AutoModelForSequenceClassification.from_pretrained(model).eval()
+    found = []
+    for text in texts:
+        tokens = tokenizer(text, truncation=True, max_length=max_length, return_tensors="pt")
+        with torch.inference_mode():
+            found.append(classifier(**tokens).logits[0].numpy())
+    return np.stack(found)
+
+
+def columns_of(data: Path) -> dict[str, list[Any]]:
+    return require("pyarrow.parquet").read_table(data).to_pydict()
+
+
+def test_logits_through_the_configuration_equal_the_model_text_by_text(
+    model: Path, data: Path, tmp_path: Path, benchmark_config: Callable[..., Any]
+) -> None:
+    config = benchmark_config(
+        "yahoo",
+        f"benchmark.source.model={model}",
+        f"benchmark.source.data={data}",
+        f"benchmark.source.expected_rows={ROWS}",
+        "benchmark.source.max_length=24",
+        "benchmark.source.batch_size=3",
+    )
+    seen: list[int] = []
+    result = instantiate(
+        config.source,
+        device="cpu",
+        work_dir=tmp_path / "w",
+        progress=lambda done, total, what="": seen.append(done),
+    )
+    columns = columns_of(data)
+    parts = zip(columns["question_title"], columns["question_content"], columns["best_answer"])
+    texts = [" ".join(part for part in row if part) for row in parts]
+    np.testing.assert_allclose(result.logits, direct_logits(model, texts, 24), atol=1e-3)
+    assert result.logits.dtype == np.float32 and np.ptp(result.logits, axis=0).min() > 1
+    assert result.labels.tolist() == columns["topic"]
+    assert seen[-1] == ROWS
+    assert result.details["class_names"] == list(YAHOO)
+    assert result.details["warnings"] == []
+    assert result.details["preprocessing"] == {
+        "fields": ["question_title", "question_content", "best_answer"],
+        "separator": " ",
+        "max_length": 24,
+    }
+
+
+def test_fields_and_length_are_configuration(model: Path, data: Path, tmp_path: Path) -> None:
+    titles = columns_of(data)["question_title"]
+    by_title = logits_of(model, data, tmp_path, fields=["question_title"])
+    np.testing.assert_allclose(by_title.logits, direct_logits(model, titles), atol=1e-3)
+    shorter = logits_of(model, data, tmp_path, fields=["question_title"], max_length=4)
+    np.testing.assert_allclose(shorter.logits, direct_logits(model, titles, 4), atol=1e-3)
+    assert np.abs(shorter.logits - by_title.logits).max() > 1
+    with pytest.raises(InputError, match="no field title; it has id, topic, question_title"):
+        logits_of(model, data, tmp_path, fields=["title"])
+
+
+def test_a_permuted_id2label_is_put_in_the_data_sets_order(
+    model: Path, data: Path, tmp_path: Path
+) -> None:
+    reference = logits_of(model, data, tmp_path / "w").logits
+    order = [3, 1, 4, 0, 5, 9, 2, 6, 8, 7]
+    names = {place: YAHOO[number] for place, number in enumerate(order)}
+    names[0] = names[0].replace("&", "and").upper()  # spelled differently, still the same
+    permuted = save_model(tmp_path / "permuted", names)
+    state = require("safetensors.torch").load_file(permuted / "model.safetensors")
+    state["classifier.weight"] = state["classifier.weight"][order].contiguous()
+    state["classifier.bias"] = state["classifier.bias"][order].contiguous()
+    require("safetensors.torch").save_file(state, permuted / "model.safetensors", {"format": "pt"})
+    result = logits_of(permuted, data, tmp_path / "w")
+    np.testing.assert_allclose(result.logits, reference, atol=1e-3)
+    assert "numbers its classes differently" in result.details["warnings"][0]
+
+
+def test_labels_without_names_are_a_warning_and_foreign_ones_an_error(
+    data: Path, tmp_path: Path
+) -> None:
+    unnamed = save_model(tmp_path / "unnamed", None)
+    result = logits_of(unnamed, data, tmp_path / "w")
+    assert "does not name its classes" in result.details["warnings"][0]
+    foreign = {**dict(enumerate(YAHOO)), 4: "Computers"}
+    with pytest.raises(InputError, match=r"the model's classes \(Society .* are not the data set"):
+        logits_of(save_model(tmp_path / "foreign", foreign), data, tmp_path / "w")
+
+
+def test_a_parquet_without_label_names_has_the_known_ones(model: Path, tmp_path: Path) -> None:
+    plain = save_data(tmp_path / "plain.parquet", label_names=False)
+    result = logits_of(model, plain, tmp_path / "w")
+    assert result.details["class_names"] == list(YAHOO)
+
+
+def test_a_folder_and_the_hubs_cache_serve_without_network(
+    model: Path, data: Path, tmp_path: Path, hub_cache: Callable[..., Path]
+) -> None:
+    reference = logits_of(model, data, tmp_path / "w").logits
+    np.testing.assert_array_equal(logits_of(model, data.parent, tmp_path / "w").logits, reference)
+    files = {file.name: file.read_bytes() for file in model.iterdir()}
+    hub_cache("model", "Koushim/distilbert-yahoo-answers-topic-classifier", files)
+    content = {"yahoo_answers_topics/test-00000-of-00001.parquet": data.read_bytes()}
+    hub_cache("dataset", "community-datasets/yahoo_answers_topics", content)
+    result = logits_of(
+        "Koushim/distilbert-yahoo-answers-topic-classifier",
+        "community-datasets/yahoo_answers_topics",
+        tmp_path / "w",
+    )
+    np.testing.assert_array_equal(result.logits, reference)
+
+
+def test_what_is_missing_is_one_line_without_waiting(
+    model: Path, data: Path, tmp_path: Path, hub_cache: Callable[..., Path]
+) -> None:
+    hub = "community-datasets/yahoo_answers_topics"
+    began = time.monotonic()
+    for arguments, said in (
+        ((model, hub), f"'hf download {hub} --repo-type dataset'"),
+        (("Koushim/distilbert", data), "'hf download Koushim/distilbert'"),
+        ((model, tmp_path / "none.parquet"), "set benchmark.source.data to the test parquet"),
+        ((tmp_path / "none", data), "set benchmark.source.model to a folder"),
+        ((model, tmp_path), "holds no parquet file"),
+    ):
+        with pytest.raises(MissingResource) as caught:
+            logits_of(*arguments, tmp_path / "w")
+        assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert time.monotonic() - began < 10, "huggingface_hub's own retries take 24 s each"
+
+
+def test_damaged_files_are_named(model: Path, data: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(data.read_bytes()[:300])
+    with pytest.raises(InputError, match=r"broken\.parquet: not a readable parquet file") as caught:
+        logits_of(model, broken, tmp_path / "w")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="11 rows, expected 60000"):
+        logits_of(model, data, tmp_path / "w", expected_rows=60_000)
+    half = save_model(tmp_path / "half", dict(enumerate(YAHOO)))
+    weights = half / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:500])
+    with pytest.raises(InputError, match="half: model or tokenizer does not load"):
+        logits_of(half, data, tmp_path / "w")
