@@ -171,7 +171,7 @@ def facts_of(settings: Settings) -> list[str]:
         accuracy += f" (published {published:.2f} %)"
     about = [f"{record['n']} points, {record['classes']} classes, {accuracy}"]
     about += [str(record[key]) for key in ("source", "model") if record.get(key)]
-    about.append(f"logits sha256 {record['sha256'][:16]}…")
+    about.append(f"logits sha256 {record['sha256'][:16]}")
     return ["; ".join(about) + ".", *record.get("warnings", [])]
 
 

@@ -85,6 +85,7 @@ def cell_lines(cells: pd.DataFrame) -> list[Line]:
         peers = [other for other in rows if other["metric"] == column.key]
         spreads = [other["ours_two_se"] * scale for other in peers]
         digits = decimals([other["ours"] * scale for other in peers], spreads)
+        digits = max(digits, *(_printed_digits(other["printed"] * scale) for other in peers))
         printed, ours = (_measured(row, key, scale, digits) for key in ("printed", "ours"))
         lines.append(
             (
@@ -98,6 +99,11 @@ def cell_lines(cells: pd.DataFrame) -> list[Line]:
             )
         )
     return lines
+
+
+def _printed_digits(value: float) -> int:
+    """Decimal places that the paper prints (its trailing zeros aside), so that none is lost."""
+    return len(f"{value:.4f}".rstrip("0").partition(".")[2])
 
 
 def _measured(row: Mapping[Hashable, Any], key: str, scale: float, digits: int) -> str:

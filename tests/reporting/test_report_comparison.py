@@ -153,6 +153,13 @@ def test_lines_are_scaled_as_printed(cells) -> None:
     assert line == ("IR", "Brier ×10²", "8.20 ± 0.20", "9.20 ± 0.20", "+1.00", "+7.1", "▲")
 
 
+def test_printed_digits_are_kept_where_our_spread_is_wide() -> None:
+    values = {("vector", "u_cwe"): 0.006}
+    found = [Candidate("cifar10_resnet", "b", ours(values, two_se=0.00102))]
+    (line,) = cell_lines(compare(found, printed_values()))
+    assert line[2:4] == ("84.7 ± 4.0", "60.0 ± 10.2")
+
+
 def test_nothing_to_compare_is_an_empty_frame() -> None:
     assert compare([], printed_values()).empty
 
