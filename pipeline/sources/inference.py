@@ -67,7 +67,9 @@ class Run:
 
     def described(self) -> dict[str, str]:
         """What the sidecar records of a run: which kind of arithmetic made the logits."""
-        return {"device": resolve_device(self.device).type, "precision": self.precision}
+        device = resolve_device(self.device)
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        return {"device": name, "precision": self.precision}
 
 
 def forward_logits(

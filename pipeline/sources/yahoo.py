@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 from pipeline.sources.shards import weights_digest
 
-MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
+MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "pytorch_model.bin")
 LABEL_FIELD = "topic"
 
 
@@ -47,6 +47,21 @@ class _Texts:
 
     def __getitem__(self, index: int) -> tuple[str, int]:
         return self.texts[index], self.labels[index]
+
+
+def _collate(
+    tokenizer: Any, max_length: int
+) -> Callable[[list[tuple[str, int]]], tuple[dict[str, Tensor], Tensor]]:
+    """Tokens of a batch, padded to its longest text, and its labels."""
+
+    def collate(items: list[tuple[str, int]]) -> tuple[dict[str, Tensor], Tensor]:
+        texts = [text for text, _ in items]
+        tokens = tokenizer(
+            texts, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
+        )
+        return dict(tokens), torch.tensor([label for _, label in items])
+
+    return collate
 
 
 def yahoo_logits(
@@ -86,23 +101,14 @@ def yahoo_logits(
     order, warnings = _columns_by_name(classifier.config.id2label, names)
     texts = _joined(rows, fields, separator)
     labels = [int(label) for label in rows[LABEL_FIELD]]
-
-    def collate(items: list[tuple[str, int]]) -> tuple[dict[str, Tensor], Tensor]:
-        tokens = tokenizer(
-            [text for text, _ in items],
-            truncation=True,
-            max_length=max_length,
-            padding=True,
-            return_tensors="pt",
-        )
-        return dict(tokens), torch.tensor([label for _, label in items])
-
     key = {
         "texts": _digest(texts, labels),
         "tokenizer": tokenizer.backend_tokenizer.to_str(),
         "max_length": max_length,
     }
-    logits, kept = forward_logits(_Logits(classifier), _Texts(texts, labels), key, run, collate)
+    logits, kept = forward_logits(
+        _Logits(classifier), _Texts(texts, labels), key, run, _collate(tokenizer, max_length)
+    )
     details = {
         "source": "Yahoo Answers topics, test split, transformers classifier",
         "model": model,
