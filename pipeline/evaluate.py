@@ -80,7 +80,9 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]
             name = result_name(own[0].unit, "evaluate") + f"-{calibrator}"
+            units_done = {str(task): _receipt_entry(task) for task in own}
             write_receipt(request, own[0].unit.settings, name, mean_metrics(own))
+            write_receipt(request, own[0].unit.settings, f"{name}.units", units_done)
 
 
 def _require_fits(fits: Sequence[FitTask]) -> None:
@@ -181,6 +183,12 @@ def _similarity(fit: FitTask) -> NDArray[np.float64] | None:
     if fit.logits.similarity is None:
         return None
     return read_npz(fit.logits.similarity)["matrix"]
+
+
+def _receipt_entry(task: EvaluateTask) -> dict[str, str]:
+    """What the means do not show: the options, and the eCDFs."""
+    curves = task.unit.folder / f"{result_name(task.unit, 'ecdf')}.npz"
+    return {"hash": task.hash, "ecdf_sha256": sha256_of(curves)}
 
 
 def mean_metrics(tasks: Sequence[EvaluateTask]) -> dict[str, dict[str, dict[str, float | None]]]:
