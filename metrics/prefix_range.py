@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
+from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, sort_keys
 
 INLINE_ELEMENTS = 40_000
@@ -80,7 +80,7 @@ def prefix_range_torch(
     return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _ranges_of_rows(
     predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
 ) -> None:

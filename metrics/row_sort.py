@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from metrics.compiled import compiled
 
 DIGIT_BITS = 11
 BUCKETS = 1 << DIGIT_BITS
@@ -23,7 +24,7 @@ SMALL = 192
 """Below this many elements Shell's sort beats three passes with 2048 buckets each."""
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fill_keys(values: Any, descending: bool, keys: Any, order: Any) -> None:
     """Map doubles to integers of the same order (reversed if `descending`); order = 0, 1, …"""
     for i in range(values.size):
@@ -39,7 +40,7 @@ def fill_keys(values: Any, descending: bool, keys: Any, order: Any) -> None:
         order[i] = i
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def shell_sort(keys: Any, order: Any, start: int, stop: int) -> None:
     """Sort `keys[start:stop]` with `order` by (key, index): a total order, so stable."""
     for gap in (57, 23, 10, 4, 1):
@@ -57,7 +58,7 @@ def shell_sort(keys: Any, order: Any, start: int, stop: int) -> None:
             order[j] = index
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def radix_pass(
     keys: Any, order: Any, keys_out: Any, order_out: Any, start: int, stop: int, shift: int
 ) -> bool:
@@ -81,7 +82,7 @@ def radix_pass(
     return True
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def radix_sort(
     keys: Any, order: Any, keys_spare: Any, order_spare: Any, start: int, stop: int, shift: int
 ) -> None:
@@ -98,7 +99,7 @@ def radix_sort(
         order[start:stop] = order_spare[start:stop]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def sort_keys(keys: Any, order: Any, keys_spare: Any, order_spare: Any) -> None:
     """Sort the whole of `keys` (uint64) with `order`, by (key, index)."""
     n = keys.size
@@ -122,7 +123,7 @@ def sort_keys(keys: Any, order: Any, keys_spare: Any, order_spare: Any) -> None:
         start = stop
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def argsort_rows(values: Any, descending: bool, order: Any) -> None:
     """Write the stable argsort of every row of `values` [rows, n] to `order` int32 [rows, n]."""
     rows, n = values.shape

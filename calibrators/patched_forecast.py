@@ -1,0 +1,228 @@
+"""A forecast under patching: probabilities that move, with their ranking kept up to date.
+
+A patch moves the points whose predicted utility lies in an interval along the witness u⃗ and
+projects them back onto the simplex (Algorithm 1 of the paper). Only those rows are touched: their
+order is repaired by insertion from the order before, which for most patches is already almost
+right, and their sums of the K largest probabilities are renewed. Every number of a row depends on
+that row alone, so replaying patches on the calibration points gives their fitted probabilities bit
+by bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from calibrators.projection import project_row, project_rows_torch
+from metrics.compiled import compiled
+from metrics.forecast import Forecast
+from metrics.prefix_range import over_row_blocks
+from metrics.row_sort import fill_keys, sort_keys
+
+Kind = Literal["class", "top_k", "linear", "rank"]
+KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank")
+INSERTIONS_PER_CLASS = 8
+"""A row that needs more insertions than this times C is sorted anew."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A utility to audit or patch: payoff float64 [C] by class ("class", "linear") or by rank.
+
+    index: the class, K - 1, or the number among the sampled utilities.
+    """
+
+    kind: Kind
+    index: int
+    payoff: Tensor
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether the payoff belongs to ranks rather than to classes."""
+        return self.kind in ("top_k", "rank")
+
+    @classmethod
+    def of_class(cls, index: int, classes: int) -> Witness:
+        """U_CWE: probability of class `index`."""
+        payoff = torch.zeros(classes, dtype=torch.float64)
+        payoff[index] = 1
+        return cls("class", index, payoff)
+
+    @classmethod
+    def of_top_k(cls, index: int, classes: int) -> Witness:
+        """U_topK with K = `index` + 1."""
+        ranks = torch.arange(classes)
+        return cls("top_k", index, (ranks <= index).to(torch.float64))
+
+
+@compiled
+def _moved_row(p: Any, order: Any, payoff: Any, by_rank: bool, step: float, x: Any) -> None:
+    """x = projection of p + step · u⃗ onto the simplex."""
+    x[:] = p
+    if by_rank:
+        for k in range(p.size):
+            x[order[k]] += step * payoff[k]
+    else:
+        for j in range(p.size):
+            x[j] += step * payoff[j]
+    project_row(x)
+
+
+@compiled
+def _try_rows(
+    p: Any, order: Any, labels: Any, rows: Any, payoff: Any, by_rank: bool, step: float, out: Any
+) -> None:
+    x = np.empty(p.shape[1])
+    for k in range(rows.size):
+        i = rows[k]
+        _moved_row(p[i], order[i], payoff, by_rank, step, x)
+        slope = square = 0.0
+        for j in range(x.size):
+            moved = x[j] - p[i, j]
+            slope += moved * p[i, j]
+            square += moved * moved
+        out[k, 0] = slope - (x[labels[i]] - p[i, labels[i]])
+        out[k, 1] = square
+
+
+@compiled
+def _insertion_order(p: Any, order: Any) -> bool:
+    """Sort `order` by (p descending, class); False if it took too many moves and was left."""
+    budget = INSERTIONS_PER_CLASS * p.size
+    for k in range(1, p.size):
+        j = order[k]
+        place = k
+        while place > 0 and (
+            p[order[place - 1]] < p[j] or (p[order[place - 1]] == p[j] and order[place - 1] > j)
+        ):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = j
+        budget -= k - place
+        if budget < 0:
+            return False
+    return True
+
+
+@compiled
+def _move_rows(
+    p: Any, order: Any, top_sums: Any, rows: Any, payoff: Any, by_rank: bool, step: float
+) -> None:
+    classes = p.shape[1]
+    x = np.empty(classes)
+    keys = np.empty(classes, np.float64)
+    keys_spare = np.empty(classes, np.uint64)
+    order_spare = np.empty(classes, np.int32)
+    for i in rows:
+        _moved_row(p[i], order[i], payoff, by_rank, step, x)
+        p[i] = x
+        if not _insertion_order(x, order[i]):
+            fill_keys(x, True, keys, order[i])
+            sort_keys(keys.view(np.uint64), order[i], keys_spare, order_spare)
+        total = 0.0
+        for k in range(classes):
+            total += x[order[i, k]]
+            top_sums[i, k] = total
+
+
+@compiled
+def _dot_rows(p: Any, order: Any, payoff: Any, by_rank: bool, out: Any) -> None:
+    for i in range(p.shape[0]):
+        total = 0.0
+        for k in range(p.shape[1]):
+            total += payoff[k] * (p[i, order[i, k]] if by_rank else p[i, k])
+        out[i] = total
+
+
+class PatchedForecast:
+    """Probabilities float64 [n, C], their order [n, C] and top-K sums [n, C]; see the module.
+
+    Args:
+        probabilities: the forecast before patching; copied.
+        labels: int64 [n], needed by `ranks` and `try_step` only.
+    """
+
+    def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:
+        forecast = Forecast(probabilities.to(torch.float64).contiguous().clone())
+        self.probabilities = forecast.probabilities
+        self.order = forecast.order
+        self.top_sums = forecast.top_sums.contiguous()
+        self.labels = labels
+        self.on_cpu = probabilities.device.type == "cpu"
+
+    def ranks(self) -> Tensor:
+        """Return the rank of each point's label: int64 [n]."""
+        assert self.labels is not None
+        return (self.order == self.labels[:, None]).to(torch.uint8).argmax(dim=1)
+
+    def predicted(self, witness: Witness) -> Tensor:
+        """Return v = <p, u⃗> of every point: float64 [n]."""
+        if witness.kind == "class":
+            return self.probabilities[:, witness.index]
+        if witness.kind == "top_k":
+            return self.top_sums[:, witness.index]
+        payoff = witness.payoff.to(self.probabilities.device)
+        if not self.on_cpu:
+            q = self.probabilities
+            q = q.gather(1, self.order) if witness.by_rank else q
+            return (q * payoff).sum(dim=1)
+        out = np.empty(len(self.probabilities))
+        p, order, table = self.probabilities.numpy(), self.order.numpy(), payoff.numpy()
+
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            _dot_rows(p[part], order[part], table, witness.by_rank, out[part])
+
+        over_row_blocks(work, len(out), int(p.size))
+        return torch.from_numpy(out)
+
+    def try_step(self, rows: Tensor, witness: Witness, step: float) -> tuple[float, float]:
+        """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by this step.
+
+        The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
+        """
+        assert self.labels is not None
+        if not self.on_cpu:
+            d = self._displaced(rows, witness, step) - self.probabilities[rows]
+            slope = (d * self.probabilities[rows]).sum() - d.gather(
+                1, self.labels[rows][:, None]
+            ).sum()
+            return float(slope), float(d.square().sum())
+        p, order, labels = self.probabilities.numpy(), self.order.numpy(), self.labels.numpy()
+        chosen, payoff = rows.numpy(), witness.payoff.numpy()
+        out = np.empty((len(chosen), 2))
+
+        def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            _try_rows(p, order, labels, chosen[part], payoff, witness.by_rank, step, out[part])
+
+        over_row_blocks(work, len(chosen), len(chosen) * p.shape[1])
+        slope_sum, square_sum = out.sum(axis=0)
+        return float(slope_sum), float(square_sum)
+
+    def move(self, rows: Tensor, witness: Witness, step: float) -> None:
+        """Replace the probabilities of `rows` by the projection of p + step · u⃗."""
+        if not self.on_cpu:
+            moved = Forecast(self._displaced(rows, witness, step))
+            self.probabilities[rows] = moved.probabilities
+            self.order[rows] = moved.order
+            self.top_sums[rows] = moved.top_sums
+            return
+        p, order, sums = self.probabilities.numpy(), self.order.numpy(), self.top_sums.numpy()
+        chosen, payoff = rows.numpy(), witness.payoff.numpy()
+
+        def work(start: int, stop: int) -> None:
+            _move_rows(p, order, sums, chosen[start:stop], payoff, witness.by_rank, step)
+
+        over_row_blocks(work, len(chosen), len(chosen) * p.shape[1])
+
+    def _displaced(self, rows: Tensor, witness: Witness, step: float) -> Tensor:
+        p = self.probabilities[rows]
+        push = (step * witness.payoff.to(p.device)).expand_as(p)
+        if witness.by_rank:
+            return project_rows_torch(p.scatter_add(1, self.order[rows].to(torch.int64), push))
+        return project_rows_torch(p + push)

@@ -1,0 +1,42 @@
+"""How kernels are compiled: by numba, without the interpreter's lock, and kept between processes.
+
+numba keeps compiled code per file and looks only at that file's age. A kernel that calls one from
+another file would go on running the old version of it after an edit. So the code is kept in a
+folder named after the content of all kernels: any edit starts an empty one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+HERE = Path(__file__).resolve().parent
+MARK = "compiled import compiled"
+
+
+@cache
+def _folder() -> str:
+    sources = [
+        text
+        for package in (HERE, HERE.parent / "calibrators")
+        for path in sorted(package.glob("*.py"))
+        if MARK in (text := path.read_text(encoding="utf-8"))
+    ]
+    digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
+    return str(HERE / "__pycache__" / f"kernels-{digest}")
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function on arrays and numbers: compiled at its first call with given types."""
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = _folder()
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    finally:
+        settings.CACHE_DIR = before
