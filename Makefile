@@ -1,0 +1,54 @@
+# `make repro` and `make test` do everything on a fresh machine; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+# One suite other than params.yaml's, and a folder with ready-made logits:
+#   make repro SUITE=cifar PRECOMPUTED=/folder/with/logits
+SUITE ?=
+PRECOMPUTED ?=
+
+# Stages are started as `python -m pipeline.…`: the environment's python comes first.
+RUN := PATH="$(abspath $(VENV))/bin:$$PATH" PYTHONDONTWRITEBYTECODE=
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup repro test lint types clean
+
+help:
+	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
+	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
+	@echo "make test    set up, then lint, type checks and tests"
+	@echo "make setup   create $(VENV) from requirements.lock"
+	@echo "make clean   remove $(VENV) and cached logits; results stay"
+
+setup: $(INSTALLED)
+
+$(INSTALLED): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
+	@echo "Setting up $(VENV) from requirements.lock (about two minutes)"
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements.lock
+	$(VENV)/bin/python -m pip check
+	@touch $@
+
+ifeq ($(SUITE)$(PRECOMPUTED),)
+repro: setup
+	@$(RUN) dvc repro
+else
+repro: setup
+	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S precomputed=$(abspath $(PRECOMPUTED)))
+endif
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: setup
+	$(VENV)/bin/mypy
+
+test: lint types
+	$(RUN) python -m pytest
+
+clean:
+	rm -rf $(VENV) data .mypy_cache .ruff_cache .pytest_cache .hypothesis
