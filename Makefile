@@ -8,7 +8,7 @@ SUITE ?=
 PRECOMPUTED ?=
 
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
-RUN := PATH="$(abspath $(VENV))/bin:$$PATH" PYTHONDONTWRITEBYTECODE=
+RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
