@@ -62,16 +62,13 @@ class Auditor:
 
     def fixed_families(self, state: PatchedForecast) -> list[Family]:
         """U_CWE and U_topK."""
-        assert state.labels is not None
-        ranks = state.ranks()
         return [
             Family("class", state.probabilities, self.hits, state.labels),
-            Family("top_k", state.top_sums, self.within, ranks),
+            Family("top_k", state.top_sums, self.within, state.ranks),
         ]
 
     def sampled_families(self, state: PatchedForecast, step: int) -> list[Family]:
         """U_lin and U_rank, drawn for audit number `step`."""
-        assert state.labels is not None
         if not self.sampled_count:
             return []
         device = state.probabilities.device
@@ -82,7 +79,7 @@ class Auditor:
         drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
         return [
             Family("linear", state.probabilities @ linear.T, linear.T, state.labels),
-            Family("rank", state.top_sums @ drops.T, rank.T, state.ranks()),
+            Family("rank", state.top_sums @ drops.T, rank.T, state.ranks),
         ]
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:

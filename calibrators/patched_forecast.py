@@ -110,7 +110,15 @@ def _insertion_order(p: Any, order: Any) -> bool:
 
 @compiled
 def _move_rows(
-    p: Any, order: Any, top_sums: Any, rows: Any, payoff: Any, by_rank: bool, step: float
+    p: Any,
+    order: Any,
+    top_sums: Any,
+    labels: Any,
+    ranks: Any,
+    rows: Any,
+    payoff: Any,
+    by_rank: bool,
+    step: float,
 ) -> None:
     classes = p.shape[1]
     x = np.empty(classes)
@@ -125,8 +133,11 @@ def _move_rows(
             sort_keys(keys.view(np.uint64), order[i], keys_spare, order_spare)
         total = 0.0
         for k in range(classes):
-            total += x[order[i, k]]
+            j = order[i, k]
+            total += x[j]
             top_sums[i, k] = total
+            if labels[i] == j:
+                ranks[i] = k
 
 
 @compiled
@@ -144,6 +155,9 @@ class PatchedForecast:
     Args:
         probabilities: the forecast before patching; copied.
         labels: int64 [n], needed by `ranks` and `try_step` only.
+
+    Attributes:
+        ranks: int64 [n], the rank of each point's label.
     """
 
     def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:
@@ -151,13 +165,14 @@ class PatchedForecast:
         self.probabilities = forecast.probabilities
         self.order = forecast.order
         self.top_sums = forecast.top_sums.contiguous()
-        self.labels = labels
-        self.on_cpu = probabilities.device.type == "cpu"
-
-    def ranks(self) -> Tensor:
-        """Return the rank of each point's label: int64 [n]."""
-        assert self.labels is not None
-        return (self.order == self.labels[:, None]).to(torch.uint8).argmax(dim=1)
+        n, device = len(probabilities), probabilities.device
+        if labels is None:
+            self.labels = torch.full((n,), -1, device=device)
+            self.ranks = self.labels.clone()
+        else:
+            self.labels = labels
+            self.ranks = forecast.outcomes(labels).ranks[0]
+        self.on_cpu = device.type == "cpu"
 
     def predicted(self, witness: Witness) -> Tensor:
         """Return v = <p, u⃗> of every point: float64 [n]."""
@@ -185,7 +200,6 @@ class PatchedForecast:
 
         The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
         """
-        assert self.labels is not None
         if not self.on_cpu:
             d = self._displaced(rows, witness, step) - self.probabilities[rows]
             slope = (d * self.probabilities[rows]).sum() - d.gather(
@@ -211,12 +225,16 @@ class PatchedForecast:
             self.probabilities[rows] = moved.probabilities
             self.order[rows] = moved.order
             self.top_sums[rows] = moved.top_sums
+            here = moved.order == self.labels[rows][:, None]
+            self.ranks[rows] = here.to(torch.uint8).argmax(dim=1)
             return
         p, order, sums = self.probabilities.numpy(), self.order.numpy(), self.top_sums.numpy()
+        labels, ranks = self.labels.numpy(), self.ranks.numpy()
         chosen, payoff = rows.numpy(), witness.payoff.numpy()
 
         def work(start: int, stop: int) -> None:
-            _move_rows(p, order, sums, chosen[start:stop], payoff, witness.by_rank, step)
+            part = chosen[start:stop]
+            _move_rows(p, order, sums, labels, ranks, part, payoff, witness.by_rank, step)
 
         over_row_blocks(work, len(chosen), len(chosen) * p.shape[1])
 

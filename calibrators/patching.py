@@ -72,11 +72,10 @@ def find_patch(
         armijo: share of the linearly predicted decrease of the Brier score that η must achieve.
         theory: take η = err / C (Proposition A.1) without a search.
     """
-    assert state.labels is not None
     witness = auditor.worst(state, number)
     payoff = witness.payoff.to(state.labels.device)
     v = state.predicted(witness)
-    u = payoff[state.ranks() if witness.by_rank else state.labels]
+    u = payoff[state.ranks if witness.by_rank else state.labels]
     worst = worst_interval(v, u)
     if worst.sign == 0:
         return None
@@ -230,7 +229,6 @@ class UtilityPatching(Calibrator):
             raise InputError(f"step_size: {self.step_size}, expected a positive number")
 
     def _run(self, state: PatchedForecast, step_size: float, sampled: bool) -> Iterator[Patch]:
-        assert state.labels is not None
         device = state.probabilities.device
         classes = state.probabilities.shape[1]
         auditor = Auditor(classes, self.sampled_count if sampled else 0, self.seed, device)
@@ -264,7 +262,6 @@ class UtilityPatching(Calibrator):
         def score(state: PatchedForecast) -> float:
             if self.objective == "u_comb":
                 return combined_error(state, auditor)
-            assert state.labels is not None
             forecast = Forecast(state.probabilities)
             measure = brier_scores if self.objective == "brier" else log_losses
             return float(measure(forecast, forecast.outcomes(state.labels))[0])

@@ -3,7 +3,7 @@
 Throw the points into buckets by predicted utility and keep, per bucket, the sums of the positive
 and of the negative residuals. Inside a bucket the running sum cannot rise above its value at the
 bucket's start plus the positive part, nor fall below it minus the negative part, whatever the order
-there. So the range of the running sum is bounded in one pass, 2 ns per number instead of 13 for a
+there. So the range of the running sum is bounded in one pass, 5 ns per number instead of 13 for a
 sort, and an audit needs to sort only utilities whose bound exceeds the largest exact error so far.
 """
 
@@ -18,9 +18,9 @@ from torch import Tensor
 from metrics.compiled import compiled
 from metrics.prefix_range import over_row_blocks
 
-BUCKETS = 64
-TILE = 32
-"""Columns handled together: 32 × 64 buckets × 2 sums × 8 bytes = 32 KiB stay in the L1 cache."""
+BUCKETS = 128
+TILE = 16
+"""Columns handled together: 16 × 128 buckets × 2 sums × 8 bytes = 32 KiB stay in the L1 cache."""
 ROUNDING = 1e-9
 """Added to the bounds: sums in another order differ by less than this."""
 
