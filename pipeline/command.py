@@ -12,7 +12,7 @@ from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
@@ -49,7 +49,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 @contextmanager
 def user_errors_in_one_line() -> Iterator[None]:
     """End the program with one line and an exit code (see `command`) for errors of the user."""
-    wants_traceback = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    before = os.environ.get("HYDRA_FULL_ERROR")
     # Hydra then raises its errors instead of printing them, several lines each.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
@@ -58,10 +58,15 @@ def user_errors_in_one_line() -> Iterator[None]:
         print("interrupted; finished units are kept, run it again to go on", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
-        if wants_traceback or not is_user_error(error):
+        if before == "1" or not is_user_error(error):
             raise
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2 if _is_about_configuration(error) else 1)
+    finally:
+        if before is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = before
 
 
 def _keeping_failures(
@@ -87,6 +92,10 @@ def _keeping_failures(
 
 def is_user_error(error: BaseException) -> bool:
     """Whether one line says all: errors this project defines, of the configuration, of the disk."""
+    if isinstance(error, InstantiationException) and error.__cause__ is not None:
+        # Hydra wraps whatever a `_target_` raises; a name or argument that it lacks is the user's.
+        cause = error.__cause__
+        return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
     ours = type(error).__module__.partition(".")[0] in PACKAGES
     return ours or _is_about_configuration(error) or isinstance(error, OSError)
 
@@ -97,6 +106,9 @@ def _is_about_configuration(error: BaseException) -> bool:
 
 def one_line(error: BaseException) -> str:
     """The error's message without line breaks, with the known names where a name is unknown."""
+    cause = error.__cause__
+    if isinstance(error, InstantiationException) and cause is not None and is_user_error(cause):
+        return one_line(cause)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         close = difflib.get_close_matches(name, error.options, n=1)

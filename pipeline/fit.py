@@ -127,7 +127,7 @@ def fit_unit(task: FitTask) -> None:
         settings["splits"]["calibration_fraction"],
     )
     device = device_name(settings["device"])
-    calibrator = instantiate(settings["calibrator"])
+    calibrator = instantiate(settings["calibrator"], _convert_="all")
     began = time.perf_counter()
     calibrator.fit(
         torch.from_numpy(logits[calibration]).to(device),

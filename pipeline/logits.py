@@ -88,7 +88,7 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
     if record is None or settings["force"] or not _has_logits(settings, record):
         record = _write_logits(settings, progress)
     similarity = similarity_path(settings)
-    matrix = instantiate(settings["benchmark"].get("similarity"))
+    matrix = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
     if matrix is None:
         record.pop("similarity_sha256", None)
     else:
@@ -136,7 +136,7 @@ def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceR
     work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
     if ready is None:
         options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
-        result = instantiate(benchmark["source"], **options)
+        result = instantiate(benchmark["source"], _convert_="all", **options)
         assert isinstance(result, SourceResult)
         return result
     from pipeline.sources.file import file_logits

@@ -158,6 +158,9 @@ def close(
     if not outcomes:
         say(f"{title}: nothing to do, {total} up to date")
         return
+    if total == 1:
+        say(f"{title}: {outcomes[0].task}, {outcomes[0].seconds:.1f} s")
+        return
     rows: dict[str, Counts] = {}
     for outcome in outcomes:
         rows.setdefault(row(outcome.task), Counts()).add(outcome)

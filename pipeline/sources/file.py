@@ -6,6 +6,7 @@ CSV: a header line; the column `label` (or `labels`), then one column per class 
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +115,15 @@ def _read_csv(path: Path) -> dict[str, Any]:
     import pandas as pd
 
     try:
-        table = pd.read_csv(path)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise CorruptFile(f"{path}: not readable as CSV ({error}); export it again") from error
+        with warnings.catch_warnings():
+            # Rows longer than the header: pandas would drop what is too much.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(path, index_col=False)
+    except (ValueError, pd.errors.ParserWarning) as error:
+        reason = " ".join(str(error).split())
+        raise CorruptFile(f"{path}: not readable as CSV ({reason}); export it again") from error
+    if table.empty:
+        raise InputError(f"{path}: no rows; give one per point")
     names = [str(name).strip() for name in table.columns]
     table.columns = pd.Index(names)
     label = next((name for name in names if name.lower() in ("label", "labels")), None)

@@ -1,0 +1,58 @@
+"""A small benchmark of known shape, and requests as a command line would make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_dir
+
+from pipeline.artifacts import write_npz
+from pipeline.command import CONF
+from pipeline.units import Request
+
+MakeRequest = Callable[..., Request]
+
+
+def write_example(path: Path, n: int = 200, classes: int = 3, seed: int = 0) -> Path:
+    """Over-confident logits with labels drawn from their tempered softmax."""
+    random = np.random.default_rng(seed)
+    logits = random.normal(scale=3.0, size=(n, classes))
+    odds = np.exp(logits / 2)
+    cumulated = (odds / odds.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    labels = (random.random((n, 1)) > cumulated).sum(axis=1).clip(max=classes - 1)
+    return write_npz(path, logits=logits.astype(np.float32), labels=labels)
+
+
+def request_of(*overrides: str) -> Request:
+    """What a stage reads off its command line."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", list(overrides), return_hydra_config=True)
+    return Request.of(config, config.hydra.runtime.choices, overrides)
+
+
+@pytest.fixture
+def request_tiny(tmp_path: Path) -> MakeRequest:
+    """Requests on a benchmark `tiny` of 200 points, 3 classes, 3 splits, in a temporary folder."""
+    write_example(tmp_path / "tiny.npz")
+    fixed = [
+        "benchmark=file",
+        "benchmark.name=tiny",
+        f"benchmark.source.path={tmp_path / 'tiny.npz'}",
+        f"paths.data={tmp_path / 'data'}",
+        f"paths.results={tmp_path / 'results'}",
+        "splits.count=3",
+        "evaluation.utilities=20",
+        "evaluation.floor_repetitions=4",
+        "evaluation.ecdf_repetitions=2",
+        "jobs=1",
+    ]
+
+    def make(*overrides: str) -> Request:
+        keys = {text.partition("=")[0] for text in overrides}
+        kept = [text for text in fixed if text.partition("=")[0] not in keys]
+        return request_of(*kept, *overrides)
+
+    return make

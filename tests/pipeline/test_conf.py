@@ -1,0 +1,129 @@
+"""Every file under conf/ composes, tells how to override it, and agrees with the code."""
+
+import inspect
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.utils import get_method, instantiate
+
+import metrics
+from pipeline.command import CONF
+from pipeline.units import composed, resolved
+
+ROOT = CONF.parent
+SIX = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]
+LAUNCHERS = {"cores": "joblib", "queue": "submitit", "slurm": "submitit", "ray_cluster": "ray"}
+
+
+def options(group):
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "paths"]
+OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_every_option_composes_and_resolves(group, option):
+    extra = ["benchmark.source.path=x.npz"] if option == "file" else []
+    settings = resolved(composed([f"{group}={option}", *extra]))
+    if group != "paths":
+        name = settings[group].get("name", option)
+        assert name == option
+
+
+@pytest.mark.parametrize("launcher", options("hydra/launcher"))
+def test_every_launcher_composes_where_its_package_is_installed(launcher):
+    try:
+        distribution(f"hydra-{LAUNCHERS[launcher]}-launcher")
+    except PackageNotFoundError:
+        pytest.skip(f"hydra-{LAUNCHERS[launcher]}-launcher is not installed")
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", [f"hydra/launcher={launcher}"], return_hydra_config=True)
+    assert config.hydra.launcher._target_.startswith("hydra_plugins.")
+
+
+@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_file_starts_with_a_comment_that_says_how_to_override_it(path: Path):
+    head = path.read_text().partition("\n\n")[0]
+    assert head.startswith("# ")
+    words = ("Override:", "Use:", "calibrator=", "Nothing to override", "Another value anywhere:")
+    assert any(word in path.read_text() for word in words)
+
+
+def test_suites_name_existing_benchmarks_and_the_six_calibrators():
+    for suite in options("suite"):
+        content = yaml.safe_load((CONF / "suite" / f"{suite}.yaml").read_text())
+        assert set(content["benchmarks"]) <= set(options("benchmark"))
+        assert content["calibrators"] == SIX
+
+
+def test_paper_suite_has_its_seven_benchmarks():
+    content = yaml.safe_load((CONF / "suite" / "paper.yaml").read_text())
+    assert len(content["benchmarks"]) == 7
+    assert "cifar10_resnet44" not in content["benchmarks"]
+
+
+def test_dvc_stages_are_the_six_calibrators_of_the_suites():
+    assert yaml.safe_load((ROOT / "params.yaml").read_text())["calibrators"] == SIX
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    for calibrator in SIX:
+        for kind in ("", ".units"):
+            wanted = f"results/suites/${{suite}}/evaluate-{calibrator}{kind}.json"
+            assert wanted in stages["report"]["deps"]
+
+
+def test_dvc_depends_on_files_that_exist():
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"].values()
+    for stage in stages:
+        for text in stage.get("do", stage)["deps"]:
+            for item in SIX:
+                path = text.replace("${item}", item).replace("${suite}", "digits")
+                assert path.startswith("results/") or (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("option", options("calibrator"))
+def test_calibrators_take_what_their_files_say(option):
+    settings = resolved(composed([f"calibrator={option}", "tuning=quick", "seed=7"]))["calibrator"]
+    calibrator = instantiate(settings, _convert_="all")
+    given = {key: value for key, value in settings.items() if key != "_target_"}
+    assert {key: calibrator.get_params()[key] for key in given} == given
+    assert "seed" not in given or given["seed"] == 7
+
+
+@pytest.mark.parametrize("option", [o for o in options("benchmark") if o != "file"])
+def test_sources_accept_what_their_files_say(option):
+    source = resolved(composed([f"benchmark={option}"]))["benchmark"]["source"]
+    signature = inspect.signature(get_method(source["_target_"]))
+    given = {key: value for key, value in source.items() if key != "_target_"}
+    signature.bind_partial(**given, device="cpu", work_dir=Path(), progress=None)
+
+
+@pytest.mark.parametrize("option", options("evaluation"))
+def test_evaluations_are_options_of_scorecard(option):
+    settings = resolved(composed([f"evaluation={option}"]))["evaluation"]
+    known = inspect.signature(metrics.scorecard).parameters
+    assert set(settings) - {"name"} <= set(known)
+
+
+def test_tuning_effort_hangs_on_the_benchmark_and_the_command_line_wins():
+    def effort(*overrides):
+        return resolved(composed(overrides))["tuning"]["name"]
+
+    assert effort("benchmark=cifar10_resnet") == "paper"
+    assert effort("benchmark=cifar10_resnet", "suite=digits") == "paper"
+    assert effort("benchmark=digits") == "quick"
+    assert effort("benchmark=digits", "tuning=paper") == "paper"
+
+
+def test_paper_effort_is_the_papers():
+    dirichlet = resolved(composed(["benchmark=yahoo", "calibrator=dirichlet"]))["calibrator"]
+    patching = resolved(composed(["benchmark=yahoo", "calibrator=patching"]))["calibrator"]
+    assert (dirichlet["tuning_runs"], patching["tuning_runs"]) == (80, 20)
+    evaluation = resolved(composed([]))["evaluation"]
+    assert (evaluation["utilities"], evaluation["bins"]) == (1500, 15)
+    splits = resolved(composed([]))["splits"]
+    assert (splits["count"], splits["calibration_fraction"]) == (10, 0.7)

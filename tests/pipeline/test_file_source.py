@@ -1,0 +1,150 @@
+"""A person's file: what is accepted, and the one line for what is not."""
+
+import numpy as np
+import pytest
+
+from metrics import InputError
+from pipeline.artifacts import CorruptFile
+from pipeline.sources.file import file_logits, file_similarity
+from pipeline.sources.result import MissingResource
+
+LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.5]])
+LABELS = np.array([0, 2])
+
+
+def save(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+def softmax(z):
+    p = np.exp(z.astype(np.float64) - z.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_logits_and_labels(tmp_path):
+    result = file_logits(path=save(tmp_path / "a.npz", logits=LOGITS, labels=LABELS))
+    assert (result.logits.dtype, result.labels.dtype) == (np.float32, np.int64)
+    np.testing.assert_array_equal(result.logits, LOGITS)
+    np.testing.assert_array_equal(result.labels, LABELS)
+    assert result.details["origin"]["values"] == "logits"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_probabilities_come_back_from_the_softmax(tmp_path, dtype):
+    probabilities = softmax(LOGITS).astype(dtype)
+    result = file_logits(
+        path=save(tmp_path / "a.npz", probabilities=probabilities, labels=LABELS.astype(np.int32))
+    )
+    np.testing.assert_allclose(softmax(result.logits), probabilities, atol=1e-3)
+
+
+def test_exact_zeros_and_ones(tmp_path):
+    probabilities = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
+    result = file_logits(path=save(tmp_path / "a.npz", probabilities=probabilities, labels=LABELS))
+    assert np.isfinite(result.logits).all()
+    np.testing.assert_allclose(softmax(result.logits), probabilities, atol=1e-11)
+
+
+def test_probabilities_win_only_if_asked_for(tmp_path):
+    path = save(tmp_path / "a.npz", logits=LOGITS, probabilities=softmax(LOGITS), labels=LABELS)
+    assert file_logits(path=path).details["origin"]["values"] == "logits"
+    chosen = file_logits(path=path, values="probabilities")
+    assert chosen.details["origin"]["values"] == "probabilities"
+
+
+@pytest.mark.parametrize("label", ["label", "labels", " Label"])
+def test_csv_of_logits(tmp_path, label):
+    (tmp_path / "a.csv").write_text(f"cat,{label},dog\n1.5,1,-2\n0,0,3\n")
+    result = file_logits(path=tmp_path / "a.csv")
+    np.testing.assert_array_equal(result.logits, [[1.5, -2], [0, 3]])
+    np.testing.assert_array_equal(result.labels, [1, 0])
+    assert result.details["origin"]["values"] == "logits"
+
+
+def test_csv_of_probabilities_is_recognised_and_can_be_overruled(tmp_path):
+    (tmp_path / "a.csv").write_text("label,p0,p1\n1,0.25,0.75\n0,1,0\n")
+    result = file_logits(path=tmp_path / "a.csv")
+    np.testing.assert_allclose(softmax(result.logits), [[0.25, 0.75], [1, 0]], atol=1e-7)
+    as_logits = file_logits(path=tmp_path / "a.csv", values="logits")
+    np.testing.assert_array_equal(as_logits.logits, [[0.25, 0.75], [1, 0]])
+
+
+NAN = LOGITS.copy()
+NAN[1, 1] = np.nan
+INFINITE = LOGITS.copy()
+INFINITE[0, 0] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"logits": LOGITS}, ["labels", "logits"]),
+        ({"labels": LABELS}, ["logits", "probabilities"]),
+        ({"logits": NAN, "labels": LABELS}, ["logits", "row 1"]),
+        ({"logits": INFINITE, "labels": LABELS}, ["logits", "row 0"]),
+        ({"logits": LOGITS * 1e300, "labels": LABELS}, ["float32", "row 0"]),
+        ({"logits": LOGITS, "labels": LABELS + 1}, ["labels", "1 to 3", "0 to 2"]),
+        ({"logits": LOGITS, "labels": LABELS - 1}, ["labels", "-1"]),
+        ({"logits": LOGITS, "labels": np.array([0])}, ["labels", "1 labels for 2 rows"]),
+        ({"logits": LOGITS, "labels": np.array([0.5, 1])}, ["labels", "whole"]),
+        ({"logits": LOGITS[:, :1], "labels": LABELS * 0}, ["logits", "one column per class"]),
+        ({"logits": LOGITS[0], "labels": LABELS}, ["logits", "shape"]),
+        ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["probabilities", "sum"]),
+        ({"probabilities": LOGITS, "labels": LABELS}, ["probabilities", "outside"]),
+        ({"logits": np.array([["a", "b"]]), "labels": LABELS[:1]}, ["logits"]),
+    ],
+)
+def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
+    path = save(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(InputError) as caught:
+        file_logits(path=path)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert all(word in line for word in ["bad.npz", *words]), line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", ["column `label`", "a, b"]),
+        ("label,a,b\n0,x,1\n", ["column `a`", "text"]),
+        ("label,a,b\n0,1\n", ["NaN"]),
+        ("label,a,b\n0,1,2,3,4\n1,1,1\n", ["CSV"]),
+        ("", ["CSV"]),
+        ("label,a,b\n", ["no rows"]),
+    ],
+)
+def test_bad_csv_is_one_line(tmp_path, text, words):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises((InputError, CorruptFile)) as caught:
+        file_logits(path=tmp_path / "bad.csv")
+    assert "\n" not in str(caught.value).strip()
+    assert all(word in str(caught.value) for word in ["bad.csv", *words]), str(caught.value)
+
+
+def test_missing_file_and_unknown_values(tmp_path):
+    with pytest.raises(MissingResource, match=r"none\.npz"):
+        file_logits(path=tmp_path / "none.npz")
+    with pytest.raises(InputError, match="choose one of auto"):
+        file_logits(path=tmp_path / "none.npz", values="odds")
+
+
+def test_similarity_from_npz_and_csv(tmp_path):
+    matrix = np.array([[1.0, 0.2], [0.2, 1.0]])
+    path = save(tmp_path / "s.npz", matrix=matrix)
+    np.testing.assert_array_equal(file_similarity(path=path), matrix)
+    np.savetxt(tmp_path / "s.csv", matrix, delimiter=",")
+    np.testing.assert_array_equal(file_similarity(path=tmp_path / "s.csv"), matrix)
+
+
+def test_bad_similarity(tmp_path):
+    with pytest.raises(InputError, match="matrix"):
+        file_similarity(path=save(tmp_path / "s.npz", other=np.eye(2)))
+    with pytest.raises(InputError, match="C, C"):
+        file_similarity(path=save(tmp_path / "s.npz", matrix=np.ones((2, 3))))
+    with pytest.raises(MissingResource):
+        file_similarity(path=tmp_path / "none.csv")
+    (tmp_path / "s.csv").write_text("a,b\n")
+    with pytest.raises(CorruptFile):
+        file_similarity(path=tmp_path / "s.csv")

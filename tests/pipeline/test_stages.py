@@ -1,0 +1,284 @@
+"""Logits, fit and evaluate on a small benchmark: idempotent, resumable, told apart by hash."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import evaluate, fit
+from pipeline.artifacts import CorruptFile, read_json, read_npz, sha256_of, write_json, write_npz
+from pipeline.command import UnitsFailed
+from pipeline.evaluate import run_evaluate
+from pipeline.fit import run_fit
+from pipeline.logits import run_logits
+from tests.pipeline.conftest import write_example
+
+FAST = "suite.calibrators=[uncalibrated,temperature]"
+
+
+def run_all(request):
+    run_logits(request.benchmark_settings(), request)
+    run_fit(request.units(), request)
+    run_evaluate(request.units(), request)
+
+
+def what_was_done(captured):
+    """The stages' closing lines, without seconds."""
+    return [re.sub(r", [\d.]+ s$", "", line) for line in captured.readouterr().out.splitlines()]
+
+
+def times(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
+
+
+def test_files_and_their_content(request_tiny, tmp_path):
+    run_all(request_tiny("calibrator=temperature"))
+    sidecar = read_json(tmp_path / "data/logits/tiny.json")
+    assert (sidecar["n"], sidecar["classes"]) == (200, 3)
+    assert sidecar["sha256"] == sha256_of(tmp_path / "data/logits/tiny.npz")
+    assert sidecar["origin"]["file"] == str(tmp_path / "tiny.npz")
+    given, cached = read_npz(tmp_path / "tiny.npz"), read_npz(tmp_path / "data/logits/tiny.npz")
+    for name in ("logits", "labels"):
+        np.testing.assert_array_equal(given[name], cached[name])
+    for split in range(3):
+        folder = tmp_path / f"results/runs/tiny/temperature/split-{split}"
+        fitted = read_json(folder / "fit.json")
+        assert fitted["config"] == {"_target_": "calibrators.TemperatureScaling"}
+        assert fitted["logits_sha256"] == sidecar["sha256"]
+        assert fitted["split"] == split
+        scores = read_json(folder / "metrics.json")
+        assert scores["n_test"] == 60
+        assert {"accuracy", "u_comb", "u_dcg"} <= set(scores["metrics"])
+        assert read_npz(folder / "ecdf.npz")["linear"].shape == (20,)
+        assert {path.name for path in folder.iterdir()} == {
+            "parameters.npz", "fit.json", "metrics.json", "ecdf.npz",
+        }  # fmt: skip
+
+
+def test_second_run_writes_nothing(request_tiny, tmp_path, capsys):
+    run_all(request_tiny(FAST))
+    before = times(tmp_path)
+    capsys.readouterr()
+    run_all(request_tiny(FAST))
+    assert times(tmp_path) == before
+    assert what_was_done(capsys) == [
+        "logits: nothing to do, 1 up to date",
+        "fit: nothing to do, 6 up to date",
+        "evaluate: nothing to do, 6 up to date",
+    ]
+
+
+def test_force_redoes(request_tiny, tmp_path):
+    run_all(request_tiny("calibrator=temperature"))
+    before = times(tmp_path)
+    run_fit(request_tiny("calibrator=temperature", "split=1", "force=true").units())
+    changed = {path.parent.name for path, time in times(tmp_path).items() if before[path] != time}
+    assert changed == {"split-1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [("parameters.npz", "fit"), ("fit.json", "fit"), ("metrics.json", "evaluate"),
+     ("ecdf.npz", "evaluate")],
+)  # fmt: skip
+@pytest.mark.parametrize("damage", ["truncated", "absent"])
+def test_damaged_results_are_made_again(request_tiny, tmp_path, capsys, name, stage, damage):
+    request = request_tiny("calibrator=vector")
+    run_all(request)
+    path = tmp_path / "results/runs/tiny/vector/split-2" / name
+    whole = path.read_bytes()
+    if damage == "absent":
+        path.unlink()
+    else:
+        path.write_bytes(whole[: len(whole) // 2])
+    capsys.readouterr()
+    run_fit(request.units())
+    run_evaluate(request.units())
+    if path.suffix == ".npz":
+        assert path.read_bytes() == whole
+    else:
+        assert read_json(path)["hash"]
+    redone = [line for line in what_was_done(capsys) if line.startswith("│ vector")]
+    kept = [line.split("│")[3].strip() for line in redone]
+    assert kept == (["2", "2"] if stage == "fit" else ["2"])
+
+
+def test_options_of_a_calibrator_refit_and_drop_stale_scores(request_tiny, tmp_path):
+    run_all(request_tiny("calibrator=vector", "split=0"))
+    folder = tmp_path / "results/runs/tiny/vector/split-0"
+    first = read_json(folder / "fit.json")["hash"]
+    changed = request_tiny("calibrator=vector", "split=0", "calibrator.l2=0.1")
+    with pytest.raises(UnitsFailed, match=r"not fitted with these settings.*pipeline\.fit"):
+        run_evaluate(changed.units())
+    run_fit(changed.units())
+    assert read_json(folder / "fit.json")["hash"] != first
+    assert not (folder / "metrics.json").exists()
+
+
+def test_options_of_the_evaluation_refit_nothing(request_tiny, tmp_path):
+    run_all(request_tiny("calibrator=temperature"))
+    before = times(tmp_path)
+    run_all(request_tiny("calibrator=temperature", "evaluation.bins=5"))
+    changed = {path.name for path, time in times(tmp_path).items() if before[path] != time}
+    assert changed == {"metrics.json", "ecdf.npz"}
+
+
+def test_a_named_evaluation_lies_beside_the_default(request_tiny, tmp_path):
+    run_all(request_tiny("calibrator=temperature", "split=0"))
+    folder = tmp_path / "results/runs/tiny/temperature/split-0"
+    before = times(folder)
+    run_evaluate(
+        request_tiny(
+            "calibrator=temperature", "split=0", "evaluation=paper_points",
+            "evaluation.utility_points=30",
+        ).units()
+    )  # fmt: skip
+    assert {path: times(folder)[path] for path in before} == before
+    assert read_json(folder / "metrics-paper_points.json")["evaluation"]["utility_points"] == 30
+    assert (folder / "ecdf-paper_points.npz").is_file()
+
+
+def test_code_and_logits_are_part_of_the_hash(request_tiny, tmp_path, monkeypatch):
+    request = request_tiny("calibrator=temperature", "split=0")
+    run_all(request)
+    assert fit.is_fitted(fit.fit_tasks(request.units())[0])
+    monkeypatch.setattr(fit, "source_fingerprint", lambda *targets: "other code")
+    assert not fit.is_fitted(fit.fit_tasks(request.units())[0])
+    monkeypatch.undo()
+    monkeypatch.setattr(evaluate, "source_fingerprint", lambda *targets: "other code")
+    (task,) = fit.fit_tasks(request.units())
+    assert fit.is_fitted(task)
+    assert not evaluate.is_evaluated(evaluate.EvaluateTask(task, evaluate.evaluation_hash(task)))
+    monkeypatch.undo()
+    write_example(tmp_path / "tiny.npz", seed=1)
+    run_logits(request.benchmark_settings())
+    assert not fit.is_fitted(fit.fit_tasks(request.units())[0])
+
+
+def test_truncated_logits_cache_is_one_line_with_the_fix(request_tiny, tmp_path):
+    request = request_tiny("calibrator=temperature", "split=0")
+    run_all(request)
+    cache = tmp_path / "data/logits/tiny.npz"
+    cache.write_bytes(cache.read_bytes()[:-100])
+    with pytest.raises(CorruptFile, match=r"tiny\.npz: differs .* run python -m pipeline\.logits"):
+        run_fit(request.units())
+    run_logits(request.benchmark_settings())
+    run_fit(request.units())
+
+
+def test_bad_input_leaves_nothing_half_written(request_tiny, tmp_path):
+    write_npz(tmp_path / "tiny.npz", logits=np.full((9, 3), np.nan), labels=np.zeros(9, int))
+    with pytest.raises(UnitsFailed, match="NaN or infinite"):
+        run_logits(request_tiny().benchmark_settings())
+    assert not list((tmp_path).glob("data/**/*.*"))
+
+
+class TestReadyMadeLogits:
+    """paths.precomputed: a folder with <precomputed>.npz, taken instead of computing."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        write_example(tmp_path / "ready/digits.npz", n=90, classes=10, seed=3)
+        (tmp_path / "ready/README.md").write_text("# Title\n\nOutputs of a model.\nMore.\n")
+        return tmp_path / "ready"
+
+    def request(self, request_tiny, *overrides):
+        """Digits, whose own source needs seconds, in the temporary folders of `tiny`."""
+        settings = request_tiny("split=0").settings("file")
+        return [
+            {**settings, "benchmark": {**settings["benchmark"], "precomputed": "digits"}}
+            | {"paths": {**settings["paths"], **dict(overrides)}}
+        ]
+
+    def test_taken_with_checksum_and_origin(self, request_tiny, tmp_path, folder):
+        run_logits(self.request(request_tiny, ("precomputed", str(folder))))
+        record = read_json(tmp_path / "data/logits/tiny.json")
+        assert record["n"] == 90
+        assert record["origin"]["file"] == str(folder / "digits.npz")
+        assert record["origin"]["sha256"] == sha256_of(folder / "digits.npz")
+        assert record["origin"]["readme_says"] == "Outputs of a model."
+
+    def test_stays_when_the_folder_is_not_named_again(self, request_tiny, tmp_path, folder):
+        run_logits(self.request(request_tiny, ("precomputed", str(folder))))
+        before = times(tmp_path)
+        run_logits(self.request(request_tiny))
+        assert times(tmp_path) == before
+
+    def test_the_environment_variable_names_a_folder_too(
+        self, request_tiny, tmp_path, folder, monkeypatch
+    ):
+        monkeypatch.setenv("PRECOMPUTED", str(folder))
+        run_logits(self.request(request_tiny))
+        assert read_json(tmp_path / "data/logits/tiny.json")["n"] == 90
+
+    def test_a_folder_without_the_file_computes(self, request_tiny, tmp_path):
+        (tmp_path / "empty").mkdir()
+        run_logits(self.request(request_tiny, ("precomputed", str(tmp_path / "empty"))))
+        assert read_json(tmp_path / "data/logits/tiny.json")["n"] == 200
+
+    def test_a_truncated_file_is_named(self, request_tiny, tmp_path, folder):
+        path = folder / "digits.npz"
+        path.write_bytes(path.read_bytes()[:500])
+        with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable as npz, truncated"):
+            run_logits(self.request(request_tiny, ("precomputed", str(folder))))
+        assert not (tmp_path / "data/logits/tiny.json").exists()
+
+    def test_a_folder_that_does_not_exist_is_named(self, request_tiny, tmp_path):
+        with pytest.raises(UnitsFailed, match="no such folder"):
+            run_logits(self.request(request_tiny, ("precomputed", str(tmp_path / "none"))))
+
+
+def test_receipts_are_written_for_whole_suites_and_repeat(request_tiny, tmp_path, monkeypatch):
+    suite = tmp_path / "results/suites/digits"
+    run_all(request_tiny("calibrator=temperature"))
+    assert not suite.exists()  # one benchmark chosen by name is no suite
+    request = request_tiny("calibrator=temperature")
+    object.__setattr__(request, "whole_suite", True)
+    run_all(request)
+    first = {path.name: path.read_bytes() for path in suite.iterdir()}
+    assert set(first) == {
+        "logits.json", "fit-temperature.json", "evaluate-temperature.json",
+        "evaluate-temperature.units.json",
+    }  # fmt: skip
+    values = read_json(suite / "evaluate-temperature.json")["tiny"]["accuracy"]
+    each = [
+        read_json(tmp_path / f"results/runs/tiny/temperature/split-{k}/metrics.json")
+        for k in range(3)
+    ]
+    accuracies = [record["metrics"]["accuracy"] for record in each]
+    assert values["mean"] == pytest.approx(np.mean(accuracies))
+    assert values["two_se"] == pytest.approx(2 * np.std(accuracies, ddof=1) / np.sqrt(3))
+    object.__setattr__(forced := request_tiny("calibrator=temperature", "force=true"),
+                       "whole_suite", True)  # fmt: skip
+    run_all(forced)
+    assert {path.name: path.read_bytes() for path in suite.iterdir()} == first
+
+
+def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_path):
+    write_npz(tmp_path / "s.npz", matrix=np.eye(3))
+    overrides = [
+        "calibrator=temperature", "split=0",
+        "+benchmark.similarity._target_=pipeline.sources.file.file_similarity",
+        f"+benchmark.similarity.path={tmp_path / 's.npz'}",
+    ]  # fmt: skip
+    run_all(request_tiny(*overrides))
+    scores = tmp_path / "results/runs/tiny/temperature/split-0/metrics.json"
+    first = read_json(scores)
+    assert "u_w2v" in first["metrics"]
+    before = times(tmp_path / "results")
+    run_all(request_tiny("calibrator=temperature", "split=0"))
+    assert "u_w2v" not in read_json(scores)["metrics"]
+    changed = {p.name for p, t in times(tmp_path / "results").items() if before[p] != t}
+    assert changed == {"metrics.json", "ecdf.npz"}
+
+
+def test_unnormalised_rows_are_scored(request_tiny, tmp_path):
+    run_all(request_tiny("calibrator=isotonic_raw", "split=0"))
+    folder = Path(tmp_path / "results/runs/tiny/isotonic_raw/split-0")
+    assert read_json(folder / "metrics.json")["metrics"]["brier"] > 0
+
+
+def test_write_json_is_used_for_receipts(tmp_path):
+    write_json(tmp_path / "r.json", {"b": 1, "a": 2})
+    assert list(read_json(tmp_path / "r.json")) == ["b", "a"]
