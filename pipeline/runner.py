@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
@@ -116,7 +118,8 @@ def _in_processes(
     threads = max(1, core_count() // jobs)
     with parallel_config(backend="loky", inner_max_num_threads=threads):
         pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-        numbered = (delayed(_attempt_numbered)(function, *pair) for pair in enumerate(tasks))
+        ours = os.getpid()
+        numbered = (delayed(_attempt_in_child)(ours, function, *pair) for pair in enumerate(tasks))
         try:
             for number, outcome in pool(numbered):
                 del unfinished[number]
@@ -127,8 +130,23 @@ def _in_processes(
                 yield Outcome(task, 0.0, message)
 
 
-def _attempt_numbered(function: Callable[[T], object], number: int, task: T) -> tuple[int, Outcome]:
+def _attempt_in_child(
+    parent: int, function: Callable[[T], object], number: int, task: T
+) -> tuple[int, Outcome]:
+    _end_with(parent)
     return number, attempt(function, task)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process soon after `parent` was killed; by itself it would wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def attempt(function: Callable[[T], object], task: T) -> Outcome:
