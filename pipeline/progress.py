@@ -66,7 +66,7 @@ class Bar:
         self.done, self.total = done, total
         if self._live and self._task is not None:
             self._live.update(self._task, completed=done, total=total, description=what)
-        elif time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+        elif done < total and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             console.print(self._line(what), highlight=False, markup=False)
 

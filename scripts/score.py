@@ -146,7 +146,8 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     summary = summarise(units)
     measured = {metric for unit in units for metric in unit.metrics}
     shown = [metric for metric in METRICS if metric in measured]
-    remarks = remarks_of(settings)
+    tuned = any(method.startswith(("dirichlet", "patching")) for method in options.methods)
+    remarks = remarks_of(settings) if tuned else ()
     spec = TableSpec(
         benchmark["name"], benchmark["title"], shown, options.methods, "table", remarks
     )
