@@ -30,9 +30,8 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.logits import run_logits
 from pipeline.progress import console, say
+from pipeline.reporting.names import METHODS
 from pipeline.units import Settings, Unit, composed, resolved, units_of
-
-PAPER_METHODS = ("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching")
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -53,9 +52,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--methods",
         nargs="+",
-        default=list(PAPER_METHODS),
+        default=list(METHODS),
         metavar="METHOD",
-        help=f"files of conf/calibrator (default: {' '.join(PAPER_METHODS)})",
+        help=f"files of conf/calibrator (default: {' '.join(METHODS)})",
     )
     parser.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
     parser.add_argument(
