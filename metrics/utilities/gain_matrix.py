@@ -3,27 +3,37 @@
 R_ij in [0, 1] is the gain for predicting class j when the true class is i; R_ii = 1. A user
 predicts j*(p) = argmax_j Σ_i p_i R_ij (the first on ties) and gains u_R(p, e_i) = R_{i, j*(p)}.
 
-With m utilities and C = 1000 classes the gains are m × 10^6 numbers, so they are never held:
-columns R_{·j} of all m utilities are made when class j is looked at, and only for the points that
+With m utilities and C = 1000 classes the gains are m × 10^6 numbers, so they are never held: the
+columns R_{·j} of some utilities are made when class j is looked at, and only for the points that
 could choose j. If off-diagonal gains lie in [low, high], predicting j gains between
 p_j + low (1 - p_j) and p_j + high (1 - p_j), which leaves about 1.3 classes per point when
-high = 0.1. Cost: one product of (points that may choose j) × C × m per class, n C m in all.
+high = 0.1. Cost: one product of (points that may choose j) × C × m per class, 1.3 n C m in all.
+Specialists need no product: the best class of their subset and the best class of all compete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.utilities.base import Block, UtilityClass, parameter_matrix
+from metrics.hashed_uniforms import hashed_uniforms, stream_keys
+from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
 from metrics.validation import InputError
 
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2
+ROUNDING = 1e-12
+"""Margin of the bounds: covers rounding of the products, which have C terms."""
+FEW_CLASSES = 50
+"""Points with more possible choices than this get a closer look."""
+TOGETHER = 64
+"""Utilities per product: from here on products run at full speed."""
 
 
 class GainMatrix(UtilityClass):
@@ -35,35 +45,50 @@ class GainMatrix(UtilityClass):
             `sample_misaligned`, which hold no matrices.
     """
 
+    utilities: int
+    classes: int
+    low: float
+    high: float
+
     def __init__(self, gains: Any) -> None:
         matrices = parameter_matrix(gains, "gains", ndim=3)
-        if matrices.shape[1] != matrices.shape[2]:
-            raise InputError(f"gains: not square, shape {list(matrices.shape)}")
+        if matrices.shape[1] != matrices.shape[2] or matrices.shape[1] < 2:
+            shape = list(matrices.shape)
+            raise InputError(f"gains: expected square matrices of two classes or more, got {shape}")
         if float(matrices.min()) < 0 or float(matrices.max()) > 1:
             raise InputError("gains: values outside [0, 1]")
         if bool((matrices.diagonal(dim1=1, dim2=2) != 1).any()):
             raise InputError("gains: the diagonal (a right prediction) must be 1")
-        off_diagonal = matrices.masked_select(~torch.eye(matrices.shape[1], dtype=torch.bool))
-        self._setup(len(matrices), matrices.shape[1])
+        diagonal = torch.eye(matrices.shape[1], dtype=torch.bool, device=matrices.device)
+        off_diagonal = matrices.masked_select(~diagonal)
         self.low, self.high = float(off_diagonal.min()), float(off_diagonal.max())
+        self.utilities, self.classes = matrices.shape[0], matrices.shape[1]
         self._matrices = matrices
 
-    def _setup(self, utilities: int, classes: int) -> None:
-        self.utilities, self.classes = utilities, classes
+    @staticmethod
+    def sample_aligned(
+        count: int, classes: int, seed: int, high: float = ALIGNED_HIGH
+    ) -> GainMatrix:
+        """Draw users of low tolerance for errors: off-diagonal gains uniform on [0, `high`)."""
+        _check_sample(count, classes, high)
+        return _AlignedGains(stream_keys(seed, count), classes, high)
 
     @staticmethod
-    def sample_aligned(count: int, classes: int, seed: int) -> GainMatrix:
-        """Draw users of low tolerance for errors: off-diagonal gains uniform on (0, 0.1)."""
-        return _AlignedGains(count, classes, seed)
-
-    @staticmethod
-    def sample_misaligned(count: int, classes: int, seed: int, subsets: int = 10) -> GainMatrix:
-        """Draw specialists: R_ij = 0.2 for predictions j in the user's subset, else 0 (i ≠ j).
+    def sample_misaligned(
+        count: int, classes: int, seed: int, subsets: int = 10, gain: float = SPECIALIST_GAIN
+    ) -> GainMatrix:
+        """Draw specialists: R_ij = `gain` for predictions j in the user's subset, else 0 (i ≠ j).
 
         Each user partitions the labels at random into `subsets` parts of (nearly) equal size and
         specializes in one of them.
         """
-        return _SpecialistGains(count, classes, seed, subsets)
+        _check_sample(count, classes, gain)
+        if not 1 <= subsets <= classes:
+            raise InputError(f"subsets: {subsets}, expected 1 … {classes}")
+        generator = torch.Generator().manual_seed(seed)
+        places = torch.rand(count, classes, generator=generator).argsort(dim=1)
+        part = torch.randint(subsets, (count, 1), generator=generator)
+        return _SpecialistGains(places % subsets == part, gain)
 
     def count(self, classes: int) -> int:
         """One utility per matrix; `InputError` if they are for another number of classes."""
@@ -71,20 +96,34 @@ class GainMatrix(UtilityClass):
             raise InputError(f"gains: for {self.classes} classes, the forecast has {classes}")
         return self.utilities
 
+    def part(self, users: slice, device: torch.device) -> GainMatrix:
+        """Return the class of some of the utilities, its parameters on `device`."""
+        part = copy(self)
+        part._matrices = self._matrices[users].to(device)
+        part.utilities = len(part._matrices)
+        return part
+
+    def only(self, index: int) -> GainMatrix:
+        """Return the class that holds utility `index` alone."""
+        return self.part(slice(index, index + 1), torch.device("cpu"))
+
     def columns(self, predicted: int) -> Tensor:
         """Return the gains for predicting class `predicted`, per true class: float64 [C, m]."""
         return self._matrices[:, :, predicted].T
 
-    def _choices(self, forecast: Forecast) -> Iterator[tuple[int, Tensor]]:
-        """Yield (class j, points that may choose j): bounds leave out the rest."""
-        p = forecast.probabilities
-        at_least = (p + self.low * (1 - p)).max(dim=1, keepdim=True).values
-        # The margin covers rounding of the products, which have C terms.
-        possible = p + self.high * (1 - p) >= at_least - 1e-12
-        for j in range(forecast.classes):
-            points = torch.nonzero(possible[:, j]).flatten()
-            if len(points):
-                yield j, points
+    def matrix(self, index: int) -> Tensor:
+        """Return R of one utility: float64 [C, C]."""
+        return self._matrices[index]
+
+    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+        """Return what utility k gains by its predictions: float64 [n, m].
+
+        Args:
+            true: int64 [n], the true classes.
+            predicted: integers [n, m], the class that each utility predicts at each point.
+        """
+        users = torch.arange(self.utilities, device=true.device)
+        return self._matrices[users, true[:, None], predicted.to(torch.int64)]
 
     def choose(self, forecast: Forecast, outcomes: Outcomes) -> tuple[Tensor, Tensor, Tensor]:
         """Return what every user predicts and gains.
@@ -94,96 +133,198 @@ class GainMatrix(UtilityClass):
             realized: float64 [R, n, m], the gain under each draw of the labels;
             chosen: int64 [n, m], the class predicted.
         """
-        n, m = forecast.n, self.count(forecast.classes)
+        self.count(forecast.classes)
+        users = self.part(slice(None), forecast.probabilities.device)
+        best, chosen = users._choices(forecast, users._survey(forecast))
+        realized = torch.empty((outcomes.draws, *best.shape), dtype=best.dtype, device=best.device)
+        for draw, labels in enumerate(outcomes.labels):
+            realized[draw] = users.gains(labels, chosen)
+        return best, realized, chosen.to(torch.int64)
+
+    def _survey(self, forecast: Forecast) -> Tensor:
+        """What the choices of all users share; here who may choose what: bool [C, n].
+
+        Where no probability stands out, the bounds on the gains leave almost every class. There
+        the class of the largest probability is tried on all users first: no class can be chosen
+        that must gain less than this one gains for the user whom it suits least.
+        """
         p = forecast.probabilities
-        best = torch.full((n, m), -torch.inf, dtype=torch.float64, device=p.device)
-        chosen = torch.zeros((n, m), dtype=torch.int64, device=p.device)
-        realized = torch.zeros((outcomes.draws, n, m), dtype=torch.float64, device=p.device)
-        for j, points in self._choices(forecast):
-            gains = self.columns(j).to(p.device)
-            expected = p[points] @ gains
-            better = expected > best[points]
-            best[points] = torch.maximum(expected, best[points])
-            chosen[points] = torch.where(better, j, chosen[points])
-            for draw in range(outcomes.draws):
-                gained = gains[outcomes.labels[draw][points]]
-                realized[draw, points] = torch.where(better, gained, realized[draw, points])
-        return best, realized, chosen
+        highest, top = p.max(dim=1)
+        possible = self._may_gain(p, self.low * p.sum(dim=1) + (1 - self.low) * highest)
+        unclear = torch.nonzero(possible.sum(dim=1) > FEW_CLASSES).flatten()
+        at_least = torch.empty_like(highest[unclear])
+        for j in torch.unique(top[unclear]).tolist():
+            here = top[unclear] == j
+            at_least[here] = (p[unclear[here]] @ self.columns(j)).min(dim=1).values
+        possible[unclear] = self._may_gain(p[unclear], at_least)
+        return possible.T.contiguous()
+
+    def _may_gain(self, p: Tensor, at_least: Tensor) -> Tensor:
+        """Which classes may gain `at_least` [n] in expectation: bool, the shape of p."""
+        if self.high == 1:
+            return torch.ones_like(p, dtype=torch.bool)
+        smallest = (at_least - ROUNDING - self.high * p.sum(dim=1)) / (1 - self.high)
+        return p >= smallest[:, None]
+
+    def _choices(self, forecast: Forecast, survey: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the best class's expected gain and the class, [n, m] each."""
+        p = forecast.probabilities
+        shape = (forecast.n, self.utilities)
+        best = torch.full(shape, -torch.inf, dtype=torch.float64, device=p.device)
+        chosen = torch.zeros(shape, dtype=torch.int32, device=p.device)
+        for j, possible in enumerate(survey):
+            points = torch.nonzero(possible).flatten()
+            if not len(points):
+                continue
+            expected = p[points] @ self.columns(j)
+            so_far = best[points]
+            chosen[points] = torch.where(expected > so_far, j, chosen[points])
+            best[points] = torch.maximum(expected, so_far)
+        return best, chosen
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """Return the gains of utility `index` under each outcome, given its choices: [n, C]."""
-        one = self.only(index)
-        nobody = torch.empty(
-            (0, forecast.n), dtype=torch.int64, device=forecast.probabilities.device
-        )
-        _, _, chosen = one.choose(forecast, Outcomes(nobody, nobody))
-        vectors = torch.empty_like(forecast.probabilities)
-        for j in torch.unique(chosen).tolist():
-            points = chosen[:, 0] == j
-            vectors[points] = one.columns(j)[:, 0].to(vectors.device)
-        return vectors
-
-    def only(self, index: int) -> GainMatrix:
-        """Return the class that holds utility `index` alone."""
-        return _OneOf(self, index)
+        self.count(forecast.classes)
+        one = self.part(slice(index, index + 1), forecast.probabilities.device)
+        _, chosen = one._choices(forecast, one._survey(forecast))
+        return one.matrix(0).T[chosen[:, 0].to(torch.int64)]
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield all utilities in one block of [m, n]; codes point into the realized gains."""
-        best, realized, _ = self.choose(forecast, outcomes)
-        n, draws = forecast.n, outcomes.draws
-        payoffs = realized.permute(2, 0, 1).reshape(-1, draws * n)
-        codes = torch.arange(draws * n, device=best.device).reshape(draws, n)
-        yield Block(best.T.contiguous(), payoffs, codes)
+        """Yield utilities in blocks [b, n]; codes point into the realized gains.
+
+        On the CPU a block per thread is worked on at a time, each on one thread: the products are
+        many and small, and waiting for one another's threads would take longer than they do.
+        """
+        total, device = self.count(forecast.classes), forecast.probabilities.device
+        usual = torch.get_num_threads()
+        threads = usual if device.type == "cpu" else 1
+        most = max(rows_per_block(forecast.n * outcomes.draws), TOGETHER)
+        rounds = -(-total // (most * threads))
+        size = -(-total // (rounds * threads))
+        parts = [slice(start, min(total, start + size)) for start in range(0, total, size)]
+        everyone = self.part(slice(None), device)
+        # The thread count is set per thread, but also becomes that of threads yet to start.
+        with ThreadPoolExecutor(threads, "gains", torch.set_num_threads, (1,)) as pool:
+            survey = pool.submit(everyone._survey, forecast).result()
+
+            def work(users: slice) -> Block:
+                return everyone.part(users, device)._block(forecast, outcomes, survey)
+
+            for start in range(0, total, size * threads):
+                ready = list(pool.map(work, parts[start // size :][:threads]))
+                torch.set_num_threads(usual)
+                yield from ready
+
+    def _block(self, forecast: Forecast, outcomes: Outcomes, survey: Tensor) -> Block:
+        best, chosen = self._choices(forecast, survey)
+        predicted = best.T.contiguous()
+        del best
+        shape = (self.utilities, outcomes.draws, forecast.n)
+        realized = torch.empty(shape, dtype=predicted.dtype, device=predicted.device)
+        for draw, labels in enumerate(outcomes.labels):
+            realized[:, draw] = self.gains(labels, chosen).T
+        codes = torch.arange(outcomes.draws * forecast.n, device=predicted.device)
+        return Block(predicted, realized.flatten(1), codes.view(outcomes.draws, -1))
 
 
 class _AlignedGains(GainMatrix):
-    """Off-diagonal gains i.i.d. uniform on (0, 0.1), a column at a time from its own seed."""
+    """Off-diagonal gains uniform on [0, high): R_ij is entry i C + j of the user's own stream."""
 
-    low, high = 0.0, ALIGNED_HIGH
+    def __init__(self, keys: Tensor, classes: int, high: float) -> None:
+        self.keys = keys
+        self.low, self.high = 0.0, high
+        self.utilities, self.classes = len(keys), classes
 
-    def __init__(self, count: int, classes: int, seed: int) -> None:
-        self._setup(count, classes)
-        self.seed = seed
+    def part(self, users: slice, device: torch.device) -> GainMatrix:
+        return _AlignedGains(self.keys[users].to(device), self.classes, self.high)
 
     def columns(self, predicted: int) -> Tensor:
-        """Generate the column from (seed, predicted class), the same at every call."""
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + predicted)
-        shape = (self.classes, self.utilities)
-        gains = torch.rand(shape, generator=generator, dtype=torch.float64) * ALIGNED_HIGH
+        true = torch.arange(self.classes, device=self.keys.device)[:, None]
+        gains = hashed_uniforms(self.keys, true * self.classes + predicted, self.high)
         gains[predicted] = 1
         return gains
+
+    def matrix(self, index: int) -> Tensor:
+        entries = torch.arange(self.classes**2, device=self.keys.device)[:, None]
+        gains = hashed_uniforms(self.keys[index : index + 1], entries, self.high)
+        return gains.view(self.classes, self.classes).fill_diagonal_(1)
+
+    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+        entries = true[:, None] * self.classes + predicted
+        gains = hashed_uniforms(self.keys, entries, self.high)
+        return gains.masked_fill_(predicted == true[:, None], 1.0)
 
 
 class _SpecialistGains(GainMatrix):
-    """Gain 0.2 for any prediction inside the user's subset of classes, 0 for the other errors."""
+    """The same gain for any wrong prediction inside the user's subset of classes, 0 for others.
 
-    low, high = 0.0, SPECIALIST_GAIN
+    Args:
+        member: bool [m, C], the subsets.
+    """
 
-    def __init__(self, count: int, classes: int, seed: int, subsets: int) -> None:
-        if not 1 <= subsets <= classes:
-            raise InputError(f"subsets: {subsets}, expected 1 … {classes}")
-        self._setup(count, classes)
-        generator = torch.Generator().manual_seed(seed)
-        places = torch.rand(count, classes, generator=generator).argsort(dim=1)
-        part = torch.randint(subsets, (count, 1), generator=generator)
-        self.member = places % subsets == part  # [m, C]
+    def __init__(self, member: Tensor, gain: float) -> None:
+        self.member = member
+        self.low, self.high = 0.0, gain
+        self.utilities, self.classes = member.shape
+
+    def part(self, users: slice, device: torch.device) -> GainMatrix:
+        return _SpecialistGains(self.member[users].to(device), self.high)
 
     def columns(self, predicted: int) -> Tensor:
-        """0.2 for the users with `predicted` in their subset."""
-        gains = torch.where(self.member[:, predicted], SPECIALIST_GAIN, 0.0).to(torch.float64)
-        gains = gains.expand(self.classes, -1).clone()
+        gains = self.member[:, predicted].to(torch.float64) * self.high
+        gains = gains.repeat(self.classes, 1)
         gains[predicted] = 1
         return gains
 
+    def matrix(self, index: int) -> Tensor:
+        gains = self.member[index].to(torch.float64) * self.high
+        return gains.repeat(self.classes, 1).fill_diagonal_(1)
 
-class _OneOf(GainMatrix):
-    """One utility of another class."""
+    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+        inside = self.member.T.gather(0, predicted.to(torch.int64))
+        gains = inside.to(torch.float64) * self.high
+        return gains.masked_fill_(predicted == true[:, None], 1.0)
 
-    def __init__(self, source: GainMatrix, index: int) -> None:
-        self._setup(1, source.classes)
-        self.low, self.high = source.low, source.high
-        self.source, self.index = source, index
+    def _survey(self, forecast: Forecast) -> Tensor:
+        """The ranking [n, C]."""
+        return forecast.order
 
-    def columns(self, predicted: int) -> Tensor:
-        """The source's column, for this utility alone."""
-        return self.source.columns(predicted)[:, self.index, None]
+    def _choices(self, forecast: Forecast, survey: Tensor) -> tuple[Tensor, Tensor]:
+        """The best class of the subset, or the best of all: down the ranks until one is inside.
+
+        Predicting class j gains p_j + gain (Σp - p_j) inside the subset and p_j outside.
+        """
+        p, total = forecast.probabilities, forecast.probabilities.sum(dim=1)
+        points = torch.arange(forecast.n, device=p.device)
+
+        def at_rank(rank: int, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            j = survey[points, rank].to(torch.int64)
+            return j, p[points, j], p[points, j] + self.high * (total[points] - p[points, j])
+
+        top, highest, gain = at_rank(0, points)
+        inside = self.member.T[top]
+        best = torch.where(inside, gain[:, None], highest[:, None])
+        chosen = top.to(torch.int32)[:, None].repeat(1, self.utilities)
+        contested = at_rank(1, points)[2] >= highest
+        points, users = torch.nonzero(~inside & contested[:, None], as_tuple=True)
+        for rank in range(1, self.classes):
+            j, _, gain = at_rank(rank, points)
+            found = self.member[users, j]
+            at, user, j, gain = points[found], users[found], j[found], gain[found]
+            wins = (gain > best[at, user]) | ((gain == best[at, user]) & (j < chosen[at, user]))
+            best[at[wins], user[wins]] = gain[wins]
+            chosen[at[wins], user[wins]] = j[wins].to(torch.int32)
+            points, users = points[~found], users[~found]
+            if rank + 1 < self.classes:
+                worth = at_rank(rank + 1, points)[2] >= highest[points]
+                points, users = points[worth], users[worth]
+            if not len(points):
+                break
+        return best, chosen
+
+
+def _check_sample(count: int, classes: int, gain: float) -> None:
+    if count < 1 or classes < 2:
+        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
+    if not 0 <= gain <= 1:
+        raise InputError(f"sample: a gain of {gain} for errors, expected a number from 0 to 1")
