@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,18 +12,6 @@ import torch
 from hydra import compose, initialize_config_dir
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
-
-
-@pytest.fixture(scope="session")
-def shared_dir() -> Path:
-    """Real logits, checkpoint and word vectors: SHARED_DIR, or `shared/` beside the repository."""
-    folder = Path(os.environ.get("SHARED_DIR") or CONF.parents[1] / "shared")
-    if not (folder / "logits").is_dir():
-        message = f"no real data in {folder}; set SHARED_DIR to the folder that holds logits/"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    return folder
 
 
 @pytest.fixture(autouse=True)
