@@ -31,7 +31,7 @@ def interval_and_binned_errors(
     n = forecast.n
     edges = torch.arange(bins + 1) * n // bins
     worst, binned = [], []
-    for block in utilities.blocks(forecast, outcomes):
+    for block in utilities.tied_blocks(forecast, outcomes):
         sums = prefix_range(block.predicted, block.payoffs, block.codes, edges)
         worst.append((sums.high - sums.low) / n)
         binned.append(sums.at_edges.diff(dim=2).abs().sum(dim=2) / n)

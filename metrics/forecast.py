@@ -31,6 +31,25 @@ def rank_rows(probabilities: Tensor) -> Tensor:
     return torch.from_numpy(order)
 
 
+def first_alike(rows: Tensor) -> Tensor | None:
+    """Return for each row of `rows` [n, C] the number of its first equal; None if all differ.
+
+    One column tells most rows apart, so only the others are compared as a whole.
+    """
+    _, group, sizes = torch.unique(rows[:, 1], return_inverse=True, return_counts=True)
+    doubtful = torch.nonzero(sizes[group] > 1).flatten()
+    if not len(doubtful):
+        return None
+    different, which = torch.unique(rows[doubtful], dim=0, return_inverse=True)
+    if len(different) == len(doubtful):
+        return None
+    first = torch.full((len(different),), len(rows), device=rows.device)
+    first.scatter_reduce_(0, which, doubtful, "amin")
+    alike = torch.arange(len(rows), device=rows.device)
+    alike[doubtful] = first[which]
+    return alike
+
+
 @dataclass(frozen=True)
 class Forecast:
     """Probabilities float64 [n, C] with their ranking, computed when first asked for."""
@@ -62,6 +81,16 @@ class Forecast:
         """[n, C]: probability of the K most probable classes, K = 1 … C."""
         return self.ranked.cumsum(dim=1)
 
+    @cached_property
+    def alike(self) -> Tensor | None:
+        """[n]: the first point with the same probabilities; None if all differ."""
+        return first_alike(self.probabilities)
+
+    @cached_property
+    def ranked_alike(self) -> Tensor | None:
+        """[n]: the first point with the same probabilities in descending order; None likewise."""
+        return first_alike(self.ranked)
+
     def outcomes(self, labels: Tensor) -> Outcomes:
         """Return the outcome codes of `labels` int64 [n] or [R, n] (R draws)."""
         labels = labels.reshape(-1, self.n)
@@ -83,10 +112,16 @@ class Forecast:
             uniforms: float64 [R, n] in [0, 1); the same numbers give paired draws across methods.
 
         The classes stand in descending order, so the wanted position is usually among the first;
-        rows that do not sum to one are drawn from after division by their sum.
+        rows that do not sum to one are drawn from after division by their sum, rows of zeros
+        uniformly.
         """
-        target = uniforms.T.to(self.top_sums.device) * self.top_sums[:, -1:]
-        ranks = torch.searchsorted(self.top_sums, target.contiguous(), right=True)
+        sums = self.top_sums
+        zero = sums[:, -1] == 0
+        if bool(zero.any()):
+            evenly = torch.arange(1, self.classes + 1, dtype=sums.dtype, device=sums.device)
+            sums = torch.where(zero[:, None], evenly, sums)
+        target = uniforms.T.to(sums.device) * sums[:, -1:]
+        ranks = torch.searchsorted(sums, target.contiguous(), right=True)
         ranks = ranks.clamp(max=self.classes - 1)
         labels = self.order.to(torch.int64).gather(1, ranks)
         return Outcomes(labels.T.contiguous(), ranks.T.contiguous())

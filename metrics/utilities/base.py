@@ -56,10 +56,37 @@ class UtilityClass(ABC):
             predicted = (forecast.probabilities * vectors).sum(dim=1)
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Return for each point the first whose predictions must equal its own: [n]; None if none.
+
+        Points with the same probabilities, unless the class knows of more.
+        """
+        return forecast.alike
+
+    def tied_blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+        """Yield `blocks` with equal predictions where forecasts are equal.
+
+        Matrix products may sum the points at the edges of their tiles in another order. An ulp
+        between two such points would untie them, and an interval could end between them.
+        """
+        alike = self.alike(forecast)
+        for block in self.blocks(forecast, outcomes):
+            if alike is not None:
+                block = block._replace(predicted=block.predicted[:, alike])
+            yield block
+
+    def predicted_and_realized(
+        self, forecast: Forecast, outcomes: Outcomes, index: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return v and u of utility `index` under the first draw of the labels: [n] each."""
+        vectors = self.outcome_utilities(forecast, index).to(torch.float64)
+        predicted = (forecast.probabilities * vectors).sum(dim=1)
+        return predicted, vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
+
     def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         parts = []
-        for block in self.blocks(forecast, outcomes):
+        for block in self.tied_blocks(forecast, outcomes):
             sums = prefix_range(block.predicted, block.payoffs, block.codes)
             parts.append((sums.high - sums.low) / forecast.n)
         return torch.cat(parts, dim=1)
@@ -87,10 +114,9 @@ class UtilityClass(ABC):
     ) -> tuple[int, WorstInterval]:
         """As `worst`, for `errors` [m] already computed on the first draw of `outcomes`."""
         index = int(errors.argmax())
-        vectors = self.outcome_utilities(forecast, index).to(torch.float64)
-        predicted = (forecast.probabilities * vectors).sum(dim=1)
-        realized = vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
-        return index, worst_interval(predicted, realized)
+        predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
+        alike = self.alike(forecast)
+        return index, worst_interval(predicted if alike is None else predicted[alike], realized)
 
 
 def _checked(probabilities: Any, labels: Any) -> tuple[Forecast, Outcomes]:

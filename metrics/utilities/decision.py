@@ -45,6 +45,13 @@ class Decision(UtilityClass):
         loss, _, action = self._act(forecast, index)
         return -loss[:, action].T
 
+    def predicted_and_realized(
+        self, forecast: Forecast, outcomes: Outcomes, index: int
+    ) -> tuple[Tensor, Tensor]:
+        """As in `blocks`, so that expected losses are tied here where they are tied there."""
+        loss, expected, action = self._act(forecast, index)
+        return -expected, -loss[outcomes.labels[0], action]
+
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield one utility at a time; payoffs are the loss table, codes (outcome, action)."""
         actions = self.losses.shape[2]

@@ -13,10 +13,10 @@ Specialists need no product: the best class of their subset and the best class o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.hashed_uniforms import hashed_uniforms, stream_keys
 from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
 from metrics.validation import InputError
+
+T = TypeVar("T")
 
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2
@@ -133,13 +135,40 @@ class GainMatrix(UtilityClass):
             realized: float64 [R, n, m], the gain under each draw of the labels;
             chosen: int64 [n, m], the class predicted.
         """
-        self.count(forecast.classes)
-        users = self.part(slice(None), forecast.probabilities.device)
-        best, chosen = users._choices(forecast, users._survey(forecast))
-        realized = torch.empty((outcomes.draws, *best.shape), dtype=best.dtype, device=best.device)
-        for draw, labels in enumerate(outcomes.labels):
-            realized[draw] = users.gains(labels, chosen)
-        return best, realized, chosen.to(torch.int64)
+
+        def work(users: GainMatrix, survey: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            best, chosen = users._choices(forecast, survey)
+            gained = [users.gains(labels, chosen) for labels in outcomes.labels]
+            realized = torch.stack(gained) if gained else best.new_empty((0, *best.shape))
+            return best, realized, chosen.to(torch.int64)
+
+        best, realized, chosen = zip(*self._in_parts(forecast, outcomes.draws, work), strict=True)
+        return torch.cat(best, dim=1), torch.cat(realized, dim=2), torch.cat(chosen, dim=1)
+
+    def _in_parts(
+        self, forecast: Forecast, draws: int, work: Callable[[GainMatrix, Tensor], T]
+    ) -> Iterator[T]:
+        """Yield work(some of the users, survey) in order, for as many at a time as fit the memory.
+
+        On the CPU every thread works on a part of its own: the products are many and small, and
+        threads that share one would wait for each other longer than it takes.
+        """
+        total, device = self.count(forecast.classes), forecast.probabilities.device
+        usual = torch.get_num_threads()
+        threads = usual if device.type == "cpu" else 1
+        most = max(rows_per_block(forecast.n * max(1, draws)), TOGETHER)
+        rounds = -(-total // (most * threads))
+        size = -(-total // (rounds * threads))
+        everyone = self.part(slice(None), device)
+        parts = [everyone.part(slice(k, k + size), device) for k in range(0, total, size)]
+        # The thread count is set per thread, but also becomes that of threads yet to start.
+        with ThreadPoolExecutor(threads, "gains", torch.set_num_threads, (1,)) as pool:
+            survey = pool.submit(everyone._survey, forecast).result()
+            for start in range(0, len(parts), threads):
+                together = parts[start : start + threads]
+                ready = list(pool.map(work, together, [survey] * len(together)))
+                torch.set_num_threads(usual)
+                yield from ready
 
     def _survey(self, forecast: Forecast) -> Tensor:
         """What the choices of all users share; here who may choose what: bool [C, n].
@@ -184,36 +213,18 @@ class GainMatrix(UtilityClass):
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """Return the gains of utility `index` under each outcome, given its choices: [n, C]."""
-        self.count(forecast.classes)
-        one = self.part(slice(index, index + 1), forecast.probabilities.device)
-        _, chosen = one._choices(forecast, one._survey(forecast))
-        return one.matrix(0).T[chosen[:, 0].to(torch.int64)]
+        nobody = torch.empty((0, forecast.n), dtype=torch.int64)
+        one = self.only(index)
+        _, _, chosen = one.choose(forecast, Outcomes(nobody, nobody))
+        return one.matrix(0).to(chosen.device).T[chosen[:, 0]]
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield utilities in blocks [b, n]; codes point into the realized gains.
-
-        On the CPU a block per thread is worked on at a time, each on one thread: the products are
-        many and small, and waiting for one another's threads would take longer than they do.
-        """
-        total, device = self.count(forecast.classes), forecast.probabilities.device
-        usual = torch.get_num_threads()
-        threads = usual if device.type == "cpu" else 1
-        most = max(rows_per_block(forecast.n * outcomes.draws), TOGETHER)
-        rounds = -(-total // (most * threads))
-        size = -(-total // (rounds * threads))
-        parts = [slice(start, min(total, start + size)) for start in range(0, total, size)]
-        everyone = self.part(slice(None), device)
-        # The thread count is set per thread, but also becomes that of threads yet to start.
-        with ThreadPoolExecutor(threads, "gains", torch.set_num_threads, (1,)) as pool:
-            survey = pool.submit(everyone._survey, forecast).result()
-
-            def work(users: slice) -> Block:
-                return everyone.part(users, device)._block(forecast, outcomes, survey)
-
-            for start in range(0, total, size * threads):
-                ready = list(pool.map(work, parts[start // size :][:threads]))
-                torch.set_num_threads(usual)
-                yield from ready
+        """Yield utilities in blocks [b, n]; codes point into the realized gains."""
+        yield from self._in_parts(
+            forecast,
+            outcomes.draws,
+            lambda users, survey: users._block(forecast, outcomes, survey),
+        )
 
     def _block(self, forecast: Forecast, outcomes: Outcomes, survey: Tensor) -> Block:
         best, chosen = self._choices(forecast, survey)

@@ -46,6 +46,18 @@ class PayoffClass(UtilityClass):
         order = forecast.order.to(torch.int64)
         return torch.empty_like(p).scatter_(1, order, payoff.expand_as(p))
 
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Equal probabilities by class or, where ranks are paid, in descending order."""
+        return forecast.alike if self.coordinate == "class" else forecast.ranked_alike
+
+    def predicted_and_realized(
+        self, forecast: Forecast, outcomes: Outcomes, index: int
+    ) -> tuple[Tensor, Tensor]:
+        """As in `blocks`, so that sums by rank are tied here where they are tied there."""
+        part = slice(index, index + 1)
+        payoff = self.payoffs(forecast.classes, part)[0].to(outcomes.labels.device)
+        return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
+
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield blocks of utilities whose predictions fill `BLOCK_BYTES`."""
         codes = self.codes(outcomes)

@@ -1,0 +1,138 @@
+"""Binned errors against loops over points and bins."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import (
+    ClassWise,
+    InputError,
+    TopClass,
+    binned_class_wise_error,
+    binned_top_class_error,
+)
+from metrics.binned import class_weights
+from metrics.forecast import Forecast, Outcomes
+
+
+def by_rank(confidence, hit, bins):
+    """Bins of (nearly) equal numbers of points, in the stable order of the confidence."""
+    n = len(confidence)
+    order = sorted(range(n), key=lambda i: confidence[i])
+    cuts = [k * n // bins for k in range(bins + 1)]
+    total = 0.0
+    for first, last in itertools.pairwise(cuts):
+        total += abs(sum(confidence[i] - hit[i] for i in order[first:last]))
+    return total / n
+
+
+def by_width(confidence, hit, bins):
+    sums = [0.0] * bins
+    for v, u in zip(confidence, hit):
+        sums[min(int(v * bins), bins - 1)] += v - u
+    return sum(map(abs, sums)) / len(confidence)
+
+
+LOOPS = {"equal_weight": by_rank, "equal_width": by_width}
+
+
+@pytest.mark.parametrize("scheme", LOOPS)
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
+@pytest.mark.parametrize("bins", [1, 2, 15, 100])
+def test_top_class_error_is_the_loop_over_bins(scheme, kind, bins, forecast_of):
+    p, y = forecast_of(kind, 67, 4, 0)
+    expected = LOOPS[scheme](p.max(axis=1), p.argmax(axis=1) == y, bins)
+    assert binned_top_class_error(p, y, bins, scheme) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("scheme", LOOPS)
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
+@pytest.mark.parametrize("bins", [1, 15, 100])
+@pytest.mark.parametrize("weights", ["uniform", "prior"])
+def test_class_wise_error_is_the_weighted_mean_of_the_loops(
+    scheme, kind, bins, weights, forecast_of
+):
+    p, y = forecast_of(kind, 67, 4, 1)
+    y[y == 2] = 1  # one class never occurs
+    errors = [LOOPS[scheme](p[:, c], y == c, bins) for c in range(4)]
+    shares = np.bincount(y, minlength=4) / 67 if weights == "prior" else np.full(4, 0.25)
+    expected = float(np.dot(shares, errors))
+    assert binned_class_wise_error(p, y, bins, scheme, weights) == pytest.approx(
+        expected, abs=1e-14
+    )
+
+
+def test_fifteen_equal_weight_bins_and_uniform_weights_are_the_default(forecast_of):
+    p, y = forecast_of("smooth", 200, 5, 2)
+    assert binned_top_class_error(p, y) == binned_top_class_error(p, y, 15, "equal_weight")
+    assert binned_class_wise_error(p, y) == binned_class_wise_error(
+        p, y, 15, "equal_weight", "uniform"
+    )
+
+
+def test_as_many_bins_as_points_count_every_point(forecast_of):
+    p, y = forecast_of("smooth", 50, 3, 3)
+    expected = np.abs(p.max(axis=1) - (p.argmax(axis=1) == y)).mean()
+    for bins in (50, 51, 777):  # more bins than points: the others are empty
+        assert binned_top_class_error(p, y, bins) == pytest.approx(expected)
+
+
+def test_the_last_bin_of_equal_width_holds_one():
+    p = np.array([[1.0, 0.0], [0.0, 1.0], [2 / 3, 1 / 3]])
+    assert binned_top_class_error(p, [0, 0, 0], 3, "equal_width") == pytest.approx(
+        abs(0 + 1 - 1 / 3) / 3  # 2/3 and 1 share the bin [2/3, 1]
+    )
+
+
+@given(
+    n=st.integers(1, 60),
+    bins=st.integers(1, 20),
+    classes=st.integers(2, 4),
+    seed=st.integers(0, 999),
+)
+def test_an_interval_sees_at_least_the_mean_bin(n, bins, classes, seed, forecast_of):
+    """Σ_bins |…| <= bins · UC where no bin cuts a tie: every bin is an interval."""
+    p, y = forecast_of("smooth", n, classes, seed)
+    confidence = np.sort(p.max(axis=1))
+    assert (np.diff(confidence) > 0).all()
+    (error,) = TopClass().calibration_errors(p, y)
+    assert error >= binned_top_class_error(p, y, bins) / bins - 1e-14
+    assert ClassWise().calibration_errors(p, y).max() >= (
+        binned_class_wise_error(p, y, bins) / bins - 1e-14
+    )
+    for scheme in LOOPS:  # one bin holds the interval that holds everything
+        assert error >= binned_top_class_error(p, y, 1, scheme) - 1e-14
+
+
+def test_weights_are_taken_per_draw_of_the_labels():
+    forecast = Forecast(torch.full((4, 3), 1 / 3, dtype=torch.float64))
+    outcomes = forecast.outcomes(torch.tensor([[0, 0, 1, 2], [2, 2, 2, 2]]))
+    assert isinstance(outcomes, Outcomes)
+    assert class_weights("prior", outcomes, 3).tolist() == [[0.5, 0.25, 0.25], [0, 0, 1]]
+    assert class_weights("uniform", outcomes, 3).tolist() == [[1 / 3] * 3] * 2
+
+
+@pytest.mark.parametrize("measure", [binned_top_class_error, binned_class_wise_error])
+def test_torch_gives_the_same_number_as_numpy(measure, forecast_of):
+    p, y = forecast_of("saturated", 90, 4, 4)
+    assert measure(torch.from_numpy(p), torch.from_numpy(y)) == measure(p, y)
+    assert isinstance(measure(p, y), float)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"bins": 0}, "bins"),
+        ({"bins": 0, "scheme": "equal_width"}, "bins"),
+        ({"scheme": "quantile"}, "scheme"),
+        ({"weights": "balanced"}, "weights"),
+    ],
+)
+def test_unknown_options_are_named(options, field):
+    with pytest.raises(InputError, match=field) as error:
+        binned_class_wise_error([[0.5, 0.5]], [0], **options)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,52 @@
+"""The distribution of errors over utilities, and its confidence band."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import InputError, dkw_band, ecdf
+
+
+def test_levels_count_the_utilities_up_to_an_error():
+    errors, levels = ecdf([0.3, 0.1, 0.2, 0.1])
+    np.testing.assert_array_equal(errors, [0.1, 0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(levels, [0.25, 0.5, 0.75, 1.0])
+    for x in (0.1, 0.2, 0.3):
+        assert levels[errors <= x].max() == np.mean(np.array([0.3, 0.1, 0.2, 0.1]) <= x)
+
+
+@pytest.mark.parametrize("errors", [torch.tensor([2.0, 1.0]), np.array([2, 1]), [2.0, 1.0]])
+def test_all_kinds_come_back_as_sorted_doubles(errors):
+    ordered, levels = ecdf(errors)
+    assert ordered.tolist() == [1.0, 2.0]
+    assert levels.tolist() == [0.5, 1.0]
+    assert ordered.dtype == levels.dtype == np.float64
+
+
+@pytest.mark.parametrize("errors", [[], [[0.1]], [0.1, np.nan], [np.inf]])
+def test_what_is_no_sample_of_errors_is_refused(errors):
+    with pytest.raises(InputError, match="errors"):
+        ecdf(np.array(errors))
+
+
+def test_the_band_has_massarts_width():
+    assert dkw_band(1500) == pytest.approx(math.sqrt(math.log(40) / 3000))
+    assert dkw_band(1500) == pytest.approx(0.0351, abs=1e-4)
+    assert dkw_band(100, 0.5) == pytest.approx(math.sqrt(math.log(4) / 200))
+
+
+def test_the_band_covers_the_truth_as_often_as_promised():
+    random = np.random.default_rng(0)
+    samples = np.sort(random.random((4000, 50)), axis=1)  # true CDF: x on [0, 1]
+    upper, lower = np.arange(1, 51) / 50, np.arange(50) / 50
+    distance = np.maximum(upper - samples, samples - lower).max(axis=1)
+    covered = (distance <= dkw_band(50, 0.9)).mean()
+    assert 0.9 <= covered <= 0.93
+
+
+@pytest.mark.parametrize(("count", "confidence"), [(0, 0.95), (-1, 0.95), (10, 0), (10, 1)])
+def test_a_band_needs_a_sample_and_a_confidence(count, confidence):
+    with pytest.raises(InputError, match="count"):
+        dkw_band(count, confidence)

@@ -1,0 +1,109 @@
+"""Ranks, outcome codes, and labels drawn from the forecast itself."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.forecast import Forecast, rank_rows
+
+KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [2, 3, 10, 250])
+def test_ranks_break_ties_by_the_class_number(kind, classes, forecast_of, slow_ranks):
+    p, y = forecast_of(kind, 30, classes, 0)
+    forecast = Forecast(torch.from_numpy(p))
+    ranks = np.array([slow_ranks(row) for row in p])
+    np.testing.assert_array_equal(forecast.order.numpy(), ranks.argsort(axis=1))
+    outcomes = forecast.outcomes(torch.from_numpy(y))
+    np.testing.assert_array_equal(outcomes.ranks[0].numpy(), ranks[np.arange(30), y])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_torchs_stable_sort_gives_the_same_ranks_as_the_compiled_one(kind, forecast_of):
+    p = torch.from_numpy(forecast_of(kind, 200, 20, 1)[0])
+    by_torch = torch.sort(p, dim=1, descending=True, stable=True).indices
+    assert torch.equal(rank_rows(p).to(torch.int64), by_torch)
+
+
+def test_sums_of_the_largest_do_not_depend_on_which_class_they_belong_to(forecast_of):
+    p, _ = forecast_of("smooth", 40, 12, 2)
+    shuffled = np.random.default_rng(0).permuted(p, axis=1)
+    assert torch.equal(
+        Forecast(torch.from_numpy(p)).top_sums, Forecast(torch.from_numpy(shuffled)).top_sums
+    )
+
+
+ROWS = torch.tensor(
+    [
+        [0.5, 0.2, 0.2, 0.1],
+        [0.0, 1.0, 0.0, 0.0],
+        [0.25, 0.25, 0.25, 0.25],
+        [0.0, 0.01, 0.0, 0.99],
+        [0.3, 0.6, 0.9, 0.6],  # sums to 2.4
+        [0.0, 0.001, 0.002, 0.0],  # sums to 0.003
+    ],
+    dtype=torch.float64,
+)
+
+
+def test_labels_are_drawn_with_the_forecasts_probabilities():
+    draws = 20_000
+    uniforms = torch.rand(draws, len(ROWS), generator=torch.Generator().manual_seed(0)).double()
+    labels = Forecast(ROWS).redraw(uniforms).labels
+    for row, drawn in zip(ROWS, labels.T):
+        expected = draws * row / row.sum()
+        counts = torch.bincount(drawn, minlength=4).double()
+        assert (counts[row == 0] == 0).all()
+        possible = row > 0
+        chi_square = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
+        assert float(chi_square) < 16.3  # 99.9 % at three degrees of freedom
+
+
+def test_drawn_ranks_are_the_ranks_of_the_drawn_labels(forecast_of):
+    for kind in KINDS:
+        p, _ = forecast_of(kind, 50, 6, 3)
+        forecast = Forecast(torch.from_numpy(p))
+        drawn = forecast.redraw(torch.rand(20, 50, generator=torch.Generator().manual_seed(1)))
+        assert torch.equal(forecast.outcomes(drawn.labels).ranks, drawn.ranks)
+        assert drawn.labels.shape == (20, 50)
+
+
+@given(low=st.booleans(), seed=st.integers(0, 99))
+def test_the_extreme_uniforms_never_draw_an_impossible_class(low, seed):
+    random = np.random.default_rng(seed)
+    p = random.dirichlet(np.full(7, 0.1), size=30)
+    p[p < 0.05] = 0
+    p /= p.sum(axis=1, keepdims=True) * random.uniform(0.5, 2)
+    uniforms = torch.full((1, 30), 0.0 if low else np.nextafter(1.0, 0), dtype=torch.float64)
+    labels = Forecast(torch.from_numpy(p)).redraw(uniforms).labels[0]
+    assert (p[np.arange(30), labels.numpy()] > 0).all()
+
+
+def test_two_forecasts_that_nearly_agree_draw_nearly_the_same_labels(forecast_of):
+    """Paired draws: differences between methods are not those of their noise."""
+    p, _ = forecast_of("smooth", 500, 5, 4)
+    q = p**0.98
+    q /= q.sum(axis=1, keepdims=True)
+    uniforms = torch.rand(40, 500, generator=torch.Generator().manual_seed(2)).double()
+    of_p = Forecast(torch.from_numpy(p)).redraw(uniforms).labels
+    of_q = Forecast(torch.from_numpy(q)).redraw(uniforms).labels
+    unequal = float((of_p != of_q).double().mean())
+    assert 0 < unequal < 0.02
+
+
+def test_no_draw_gives_empty_outcomes():
+    outcomes = Forecast(ROWS).redraw(torch.empty(0, len(ROWS), dtype=torch.float64))
+    assert outcomes.draws == 0
+    assert outcomes.labels.shape == outcomes.ranks.shape == (0, len(ROWS))
+
+
+def test_a_row_of_zeros_draws_every_class_alike():
+    """One-vs-all calibration can leave such a row; it says nothing about the classes."""
+    uniforms = torch.linspace(0, 0.999, 1000).double()[:, None]
+    labels = Forecast(torch.zeros(1, 4, dtype=torch.float64)).redraw(uniforms).labels
+    counts = torch.bincount(labels.flatten(), minlength=4)
+    assert counts.tolist() == pytest.approx([250] * 4, abs=1)

@@ -1,0 +1,159 @@
+"""Gain matrices against brute force over materialised matrices."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import GainMatrix, utility_calibration
+from metrics.forecast import Forecast, Outcomes
+
+
+def materialised(utilities, classes):
+    """All matrices [m, C, C] of a class that holds none."""
+    columns = [utilities.columns(j).numpy() for j in range(classes)]  # each [true class, utility]
+    return np.stack(columns, axis=2).transpose(1, 0, 2)
+
+
+def chosen_by_brute_force(p, gains):
+    """The class each user predicts: the first of the largest Σ_i p_i R_ij."""
+    return np.einsum("ni,mij->nmj", p, gains).argmax(axis=2)
+
+
+def errors_by_brute_force(p, y, gains):
+    n, m = len(p), len(gains)
+    chosen = chosen_by_brute_force(p, gains)
+    errors = []
+    for u in range(m):
+        predicted = [p[i] @ gains[u][:, chosen[i, u]] for i in range(n)]
+        realized = [gains[u][y[i], chosen[i, u]] for i in range(n)]
+        errors.append(utility_calibration(np.array(predicted), np.array(realized)))
+    return np.array(errors)
+
+
+def random_gains(count, classes, low, high, seed):
+    gains = np.random.default_rng(seed).uniform(low, high, size=(count, classes, classes))
+    gains[:, np.arange(classes), np.arange(classes)] = 1
+    return gains
+
+
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
+@pytest.mark.parametrize(("low", "high"), [(0, 0.1), (0, 1), (0.6, 0.9), (0.3, 0.3)])
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_given_matrices_equal_brute_force(kind, low, high, classes, forecast_of):
+    p, y = forecast_of(kind, 60, classes, 0)
+    gains = random_gains(6, classes, low, high, 1)
+    np.testing.assert_allclose(
+        GainMatrix(gains).calibration_errors(p, y), errors_by_brute_force(p, y, gains), atol=1e-13
+    )
+    np.testing.assert_allclose(
+        GainMatrix(gains[3]).calibration_errors(p, y),
+        errors_by_brute_force(p, y, gains[3:4]),
+        atol=1e-13,
+    )
+
+
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
+@pytest.mark.parametrize("classes", [2, 3, 12])
+@pytest.mark.parametrize("family", ["aligned", "misaligned"])
+def test_sampled_users_equal_brute_force(family, classes, kind, forecast_of):
+    p, y = forecast_of(kind, 80, classes, 2)
+    if family == "aligned":
+        utilities = GainMatrix.sample_aligned(9, classes, 5)
+    else:
+        utilities = GainMatrix.sample_misaligned(9, classes, 5, subsets=2)
+    gains = materialised(utilities, classes)
+    errors = utilities.calibration_errors(p, y)
+    np.testing.assert_allclose(errors, errors_by_brute_force(p, y, gains), atol=1e-13)
+    np.testing.assert_allclose(GainMatrix(gains).calibration_errors(p, y), errors, atol=1e-13)
+    index, worst = utilities.worst(p, y)
+    assert index == int(errors.argmax())
+    assert worst.error == pytest.approx(errors.max(), abs=1e-13)
+
+
+@given(
+    classes=st.integers(2, 9),
+    low=st.sampled_from([0.0, 0.2, 0.8]),
+    width=st.sampled_from([0.0, 0.1, 0.2]),
+    concentration=st.sampled_from([0.05, 1.0, 1000.0]),
+    off_by=st.sampled_from([0.0, 9e-4, -9e-4]),
+    seed=st.integers(0, 999),
+)
+def test_the_bounds_exclude_no_class_that_is_chosen(
+    classes, low, width, concentration, off_by, seed
+):
+    """Also for rows whose sum is off by what the checks let pass."""
+    random = np.random.default_rng(seed)
+    p = random.dirichlet(np.full(classes, concentration), size=40) * (1 + off_by)
+    p = p.clip(max=1)
+    gains = random_gains(8, classes, low, low + width, seed)
+    forecast = Forecast(torch.from_numpy(p))
+    nobody = torch.empty(0, 40, dtype=torch.int64)
+    predicted, _, chosen = GainMatrix(gains).choose(forecast, Outcomes(nobody, nobody))
+    every = np.einsum("ni,mij->nmj", p, gains)
+    np.testing.assert_allclose(predicted, every.max(axis=2), rtol=0, atol=1e-14)
+    largest = np.take_along_axis(every, chosen.numpy()[..., None], axis=2)[..., 0]
+    np.testing.assert_allclose(largest, every.max(axis=2), rtol=0, atol=1e-14)
+
+
+def test_the_first_of_equal_predictions_is_made():
+    p = np.full((5, 4), 0.25)
+    y = np.array([0, 1, 2, 3, 0])
+    nobody = torch.empty(0, 5, dtype=torch.int64)
+    for gains in (np.eye(4)[None], random_gains(1, 4, 0.5, 0.5, 0)):
+        users = GainMatrix(gains)
+        _, _, chosen = users.choose(Forecast(torch.from_numpy(p)), Outcomes(nobody, nobody))
+        assert chosen.flatten().tolist() == [0] * 5
+        assert users.calibration_errors(p, y)[0] == pytest.approx(
+            errors_by_brute_force(p, y, gains)[0], abs=1e-15
+        )
+
+
+def test_every_draw_of_the_labels_is_paid_on_its_own(forecast_of):
+    p, _ = forecast_of("smooth", 70, 6, 4)
+    labels = torch.from_numpy(np.random.default_rng(5).integers(6, size=(3, 70)))
+    forecast = Forecast(torch.from_numpy(p))
+    users = GainMatrix.sample_aligned(4, 6, 1)
+    together = users.errors(forecast, forecast.outcomes(labels))
+    for draw in range(3):
+        np.testing.assert_array_equal(
+            together[draw].numpy(), users.calibration_errors(p, labels[draw].numpy())
+        )
+
+
+def test_aligned_users_gain_one_when_right_and_at_most_a_tenth_when_wrong():
+    classes = 20
+    gains = materialised(GainMatrix.sample_aligned(100, classes, 0), classes)
+    diagonal = np.eye(classes, dtype=bool)
+    assert (gains[:, diagonal] == 1).all()
+    off = gains[:, ~diagonal]
+    assert off.min() >= 0
+    assert off.max() < 0.1
+    assert off.mean() == pytest.approx(0.05, abs=0.001)
+    assert off.var() == pytest.approx(0.01 / 12, rel=0.03)
+    assert len(np.unique(off)) > 0.999 * off.size  # every entry is drawn on its own
+
+
+def test_misaligned_users_specialise_in_a_part_of_the_classes():
+    classes, subsets = 23, 5
+    gains = materialised(GainMatrix.sample_misaligned(200, classes, 0, subsets), classes)
+    sizes = []
+    for matrix in gains:
+        assert (np.diag(matrix) == 1).all()
+        members = np.array([set(np.delete(matrix[:, j], j)) == {0.2} for j in range(classes)])
+        outside = matrix[:, ~members]
+        assert (outside[outside != 1] == 0).all()
+        sizes.append(members.sum())
+    assert set(sizes) == {4, 5}  # 23 classes in 5 parts of nearly equal size
+    share = (gains == 0.2).any(axis=1).mean(axis=0)
+    assert share == pytest.approx(np.full(classes, 0.2), abs=0.12)  # no class is preferred
+
+
+@pytest.mark.parametrize("family", ["sample_aligned", "sample_misaligned"])
+def test_a_seed_names_the_users(family):
+    sample = getattr(GainMatrix, family)
+    first, again, other = (materialised(sample(6, 40, seed), 40) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    assert len({matrix.tobytes() for matrix in first}) == 6

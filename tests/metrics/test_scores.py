@@ -1,0 +1,67 @@
+"""Accuracy, Brier score and NLL against scikit-learn and loops."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+
+from metrics import accuracy, brier_score, negative_log_likelihood
+from metrics.scores import LIKELIHOOD_FLOOR
+
+KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_accuracy_counts_the_first_of_the_most_probable(kind, classes, forecast_of):
+    p, y = forecast_of(kind, 150, classes, 0)
+    assert accuracy(p, y) == pytest.approx(accuracy_score(y, p.argmax(axis=1)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_brier_score_is_the_squared_distance_to_the_outcome(kind, classes, forecast_of):
+    p, y = forecast_of(kind, 150, classes, 1)
+    expected = ((p - np.eye(classes)[y]) ** 2).sum(axis=1).mean()
+    assert brier_score(p, y) == pytest.approx(expected, abs=1e-14)
+
+
+def test_brier_score_is_scikit_learns_without_its_halving(forecast_of):
+    p, y = forecast_of("smooth", 150, 4, 2)
+    theirs = brier_score_loss(y, p, labels=range(4), scale_by_half=False)
+    assert brier_score(p, y) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 20])
+def test_negative_log_likelihood_is_scikit_learns_log_loss(classes, forecast_of):
+    p, y = forecast_of("smooth", 150, classes, 3)
+    assert negative_log_likelihood(p, y) == pytest.approx(log_loss(y, p, labels=range(classes)))
+
+
+def test_an_excluded_outcome_costs_the_floor_and_no_more():
+    p = np.array([[1.0, 0.0], [0.25, 0.75]])
+    worst = -np.log(LIKELIHOOD_FLOOR)
+    assert worst == pytest.approx(27.6, abs=0.05)
+    assert negative_log_likelihood(p, [1, 1]) == pytest.approx((worst - np.log(0.75)) / 2)
+    assert negative_log_likelihood(p, [1, 1], floor=0.1) == pytest.approx(
+        -(np.log(0.1) + np.log(0.75)) / 2
+    )
+    assert negative_log_likelihood(p, [0, 0]) == pytest.approx(-np.log(0.25) / 2)
+
+
+def test_perfect_and_hopeless_forecasts_reach_the_ends_of_the_scales():
+    sure = np.eye(3)
+    assert (accuracy(sure, [0, 1, 2]), accuracy(sure, [1, 2, 0])) == (1, 0)
+    assert (brier_score(sure, [0, 1, 2]), brier_score(sure, [1, 2, 0])) == (0, 2)
+    assert negative_log_likelihood(sure, [0, 1, 2]) == 0
+
+
+@pytest.mark.parametrize("measure", [accuracy, brier_score, negative_log_likelihood])
+def test_every_kind_of_input_gives_the_same_float(measure, forecast_of):
+    p, y = forecast_of("dyadic", 60, 4, 4)
+    expected = measure(p, y)
+    assert isinstance(expected, float)
+    assert measure(torch.from_numpy(p), torch.from_numpy(y)) == expected
+    assert measure(p.tolist(), y.tolist()) == expected
+    assert measure(p.astype(np.float16), y.astype(np.uint8)) == expected  # eighths are exact
+    assert measure(np.asfortranarray(p)[::-1], y.astype(float)[::-1]) == pytest.approx(expected)

@@ -1,0 +1,119 @@
+"""Equal forecasts make equal predictions, whatever the order of summation: no interval parts them.
+
+Matrix products may sum the columns at the edges of their tiles in another order. Two points with
+the same probabilities would then differ by an ulp and no longer be tied.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import (
+    ClassWise,
+    Decision,
+    DiscountedCumulativeGain,
+    FunctionUtility,
+    GainMatrix,
+    Linear,
+    Rank,
+    Similarity,
+    TopK,
+    utility_calibration,
+)
+from metrics.binned import interval_and_binned_errors
+from metrics.forecast import Forecast
+
+RANDOM = np.random.default_rng(0)
+UTILITIES = {
+    "class-wise": ClassWise(),
+    "top-k": TopK(),
+    "discounted": DiscountedCumulativeGain(),
+    "linear": Linear.sample(37, 7, 0),
+    "rank": Rank.sample(37, 7, 0),
+    "similarity": Similarity(RANDOM.uniform(-1, 1, size=(7, 7))),
+    "decision": Decision(RANDOM.uniform(-1, 1, size=(5, 7, 3))),
+    "aligned": GainMatrix.sample_aligned(37, 7, 0),
+    "misaligned": GainMatrix.sample_misaligned(37, 7, 0, subsets=3),
+    "function": FunctionUtility(lambda p: torch.cos(7 * p)),
+}
+
+
+def disturbed(predicted):
+    """Predictions as another order of summation could leave them: off by an ulp here and there."""
+    noise = torch.rand(predicted.shape, generator=torch.Generator().manual_seed(0))
+    return torch.where(noise < 0.3, predicted * (1 + 2.0**-52), predicted)
+
+
+def unsteady(utilities):
+    """The same class with products that are summed in an order of the moment's liking."""
+
+    def blocks(self, forecast, outcomes):
+        for block in utilities.blocks(forecast, outcomes):
+            yield block._replace(predicted=disturbed(block.predicted))
+
+    kind = type(utilities)
+    disturbed_kind = type(f"Unsteady{kind.__name__}", (kind,), {"blocks": blocks})
+    copy = disturbed_kind.__new__(disturbed_kind)
+    copy.__dict__.update(vars(utilities))
+    return copy
+
+
+@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
+@pytest.mark.parametrize("n", [2, 15, 257, 1003])
+def test_a_constant_forecast_has_the_error_of_its_mean(utilities, n):
+    row = np.random.default_rng(1).dirichlet(np.ones(7))
+    p, y = np.tile(row, (n, 1)), np.random.default_rng(2).integers(7, size=n)
+    one = Forecast(torch.from_numpy(row[None]))
+    for index, error in enumerate(utilities.calibration_errors(p, y)):
+        vector = utilities.outcome_utilities(one, index)[0].numpy()
+        assert error == pytest.approx(abs(vector[y].mean() - vector @ row), abs=1e-12)
+    np.testing.assert_allclose(
+        unsteady(utilities).calibration_errors(p, y),
+        utilities.calibration_errors(p, y),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
+def test_points_with_the_same_forecast_stay_together(utilities):
+    random = np.random.default_rng(3)
+    rows = random.dirichlet(np.ones(7), size=6)
+    which = random.integers(6, size=400)
+    y = random.integers(7, size=400)
+    forecast = Forecast(torch.from_numpy(rows[which]))
+    outcomes = forecast.outcomes(torch.from_numpy(y))
+    errors, _ = interval_and_binned_errors(unsteady(utilities), forecast, outcomes, 5)
+    few = Forecast(torch.from_numpy(rows))
+    for index, error in enumerate(errors[0]):
+        vectors = utilities.outcome_utilities(few, index).numpy()
+        predicted = (vectors * rows).sum(axis=1)[which]
+        expected = utility_calibration(predicted, vectors[which, y])
+        assert float(error) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("family", ["rank", "discounted", "top-k"])
+def test_utilities_by_rank_tie_points_that_name_the_classes_differently(family):
+    random = np.random.default_rng(4)
+    row = random.dirichlet(np.ones(7))
+    p, y = random.permuted(np.tile(row, (300, 1)), axis=1), random.integers(7, size=300)
+    forecast = Forecast(torch.from_numpy(p))
+    outcomes = forecast.outcomes(torch.from_numpy(y))
+    ordered, ranks = np.sort(row)[::-1], outcomes.ranks[0].numpy()
+    utilities = UTILITIES[family]
+    for index, error in enumerate(unsteady(utilities).errors(forecast, outcomes)[0]):
+        payoffs = utilities.payoffs(7, slice(index, index + 1))[0].numpy()
+        assert float(error) == pytest.approx(
+            abs(payoffs[ranks].mean() - payoffs @ ordered), abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
+def test_the_worst_interval_agrees_with_the_error_on_tied_forecasts(utilities):
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        votes = random.multinomial(3 + seed % 10, np.full(7, 1 / 7), size=300)
+        p, y = votes / votes.sum(axis=1, keepdims=True), random.integers(7, size=300)
+        errors = utilities.calibration_errors(p, y)
+        index, worst = utilities.worst(p, y)
+        assert index == int(errors.argmax())
+        assert worst.error == pytest.approx(errors.max(), abs=1e-12)

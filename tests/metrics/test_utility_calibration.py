@@ -1,0 +1,207 @@
+"""UC of one utility against its definition, and the interval where it is attained."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import (
+    InputError,
+    TopClass,
+    binned_top_class_error,
+    utility_calibration,
+    worst_interval,
+)
+
+AWKWARD = [
+    0.0,
+    -0.0,
+    5e-324,
+    1e-310,
+    0.3,
+    np.nextafter(0.3, 1),
+    0.1 + 0.2,
+    0.5,
+    1 - 2**-53,
+    1.0,
+    -0.25,
+    -1.0,
+    -5e-324,
+]
+VALUES = st.one_of(st.sampled_from(AWKWARD), st.floats(-1, 1, width=64))
+POINTS = st.lists(st.tuples(VALUES, st.sampled_from([0.0, 1.0, -1.0, 0.4])), min_size=1, max_size=9)
+
+
+def columns(points):
+    return np.array([v for v, _ in points]), np.array([u for _, u in points])
+
+
+@given(points=POINTS)
+def test_uc_is_the_supremum_over_all_closed_intervals(points, brute_force):
+    v, u = columns(points)
+    assert utility_calibration(v, u) == pytest.approx(brute_force(v, u), abs=1e-14)
+
+
+@given(points=POINTS)
+def test_the_worst_interval_attains_the_error_and_cuts_no_tie(points, brute_force):
+    v, u = columns(points)
+    worst = worst_interval(v, u)
+    inside = (v >= worst.low) & (v <= worst.high)
+    assert worst.low in v
+    assert worst.high in v
+    assert worst.low <= worst.high
+    assert worst.error == pytest.approx(brute_force(v, u), abs=1e-14)
+    assert (u - v)[inside].sum() / len(v) == pytest.approx(worst.sign * worst.error, abs=1e-14)
+    assert worst.sign in (-1, 0, 1)
+    assert (worst.sign == 0) == (worst.error == 0)
+
+
+@given(points=POINTS, seed=st.integers(0, 99))
+def test_the_order_of_the_points_does_not_matter(points, seed):
+    v, u = columns(points)
+    shuffled = np.random.default_rng(seed).permutation(len(v))
+    assert utility_calibration(v[shuffled], u[shuffled]) == pytest.approx(
+        utility_calibration(v, u), abs=1e-14
+    )
+
+
+@given(points=POINTS)
+def test_every_point_twice_changes_nothing(points):
+    v, u = columns(points)
+    twice = utility_calibration(np.repeat(v, 2), np.repeat(u, 2))
+    assert twice == pytest.approx(utility_calibration(v, u), abs=1e-14)
+
+
+@given(points=POINTS)
+def test_the_mirrored_utility_has_the_same_error(points):
+    v, u = columns(points)
+    assert utility_calibration(-v, -u) == pytest.approx(utility_calibration(v, u), abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 191, 192, 193, 500])
+def test_a_constant_prediction_has_one_interval(n):
+    u = np.random.default_rng(n).integers(0, 2, size=n).astype(float)
+    assert utility_calibration(np.full(n, 0.3), u) == pytest.approx(abs((u - 0.3).mean()))
+
+
+def test_both_zeros_are_one_value():
+    v = np.array([-0.0, 0.0, -0.0, 0.0])
+    u = np.array([1.0, -1.0, 1.0, -1.0])
+    assert utility_calibration(v, u) == 0
+    assert worst_interval(v, u).error == 0
+
+
+def test_neighbouring_doubles_are_two_values():
+    v = np.array([0.5, np.nextafter(0.5, 1)])
+    assert utility_calibration(v, np.array([1.0, 0.0])) == pytest.approx(0.25)
+
+
+def large_groups(seed):
+    """Saturated forecasts: hundreds of values near 1, of denormals near 0, and tied ones between.
+
+    The large groups agree in the leading bits, so they go through every branch of the sort.
+    """
+    random = np.random.default_rng(seed)
+    near_one = 1 - 2.0**-53 * random.integers(0, 6, size=700)
+    near_zero = 5e-324 * random.integers(0, 6, size=500)
+    near_third = 1 / 3 + 2.0**-54 * random.integers(-3, 4, size=600)
+    between = random.choice(np.round(random.random(12), 2), size=300)
+    v = np.concatenate([near_one, near_zero, near_third, between])
+    v = v[random.permutation(v.size)]
+    return v, (random.random(v.size) < v).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_large_groups_of_near_equal_values_are_kept_apart(seed, brute_force):
+    v, u = large_groups(seed)
+    expected = brute_force(v, u)
+    assert utility_calibration(v, u) == pytest.approx(expected, abs=1e-13)
+    assert worst_interval(v, u).error == pytest.approx(expected, abs=1e-13)
+    assert float(utility_calibration(torch.from_numpy(v), torch.from_numpy(u))) == pytest.approx(
+        expected, abs=1e-13
+    )
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("shape", [(1,), (40,), (3, 40), (2, 3, 40), (0, 40)])
+def test_leading_dimensions_are_kept_and_the_kind_too(kind, shape):
+    random = np.random.default_rng(1)
+    v, u = random.random(shape), random.random(shape)
+    if kind == "numpy":
+        errors = utility_calibration(v, u)
+        assert isinstance(errors, np.float64 if len(shape) == 1 else np.ndarray)
+    else:
+        errors = utility_calibration(torch.from_numpy(v), torch.from_numpy(u))
+        assert isinstance(errors, torch.Tensor)
+        assert errors.dtype == torch.float64
+        errors = errors.numpy()
+    assert errors.shape == shape[:-1]
+    flat_v, flat_u = v.reshape(-1, shape[-1]), u.reshape(-1, shape[-1])
+    single = [utility_calibration(a, b) for a, b in zip(flat_v, flat_u)]
+    np.testing.assert_array_equal(np.ravel(errors), single)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, np.int8, np.bool_])
+def test_other_number_types_are_summed_in_doubles(dtype):
+    v = np.array([0, 1, 1, 0, 1], dtype=dtype)
+    u = np.array([1, 1, 0, 0, 0], dtype=dtype)
+    expected = utility_calibration(v.astype(float), u.astype(float))
+    assert utility_calibration(v, u) == expected
+    assert float(utility_calibration(torch.from_numpy(v), torch.from_numpy(u))) == expected
+
+
+def test_views_lists_and_read_only_arrays_are_read_as_they_are(recwarn):
+    v, u = np.random.default_rng(2).random((2, 30))
+    expected = utility_calibration(v[::-2].copy(), u[::-2].copy())
+    assert utility_calibration(v[::-2], u[::-2]) == expected
+    v.flags.writeable = u.flags.writeable = False
+    assert utility_calibration(v[::-2], u[::-2]) == expected
+    assert utility_calibration(v[::-2].tolist(), u[::-2].tolist()) == expected
+    assert utility_calibration(v[::-2].astype(">f8"), u[::-2]) == expected
+    assert not recwarn.list
+
+
+def test_the_input_is_left_as_it_was():
+    v, u = np.random.default_rng(3).random((2, 30))
+    before = v.copy(), u.copy()
+    utility_calibration(v, u)
+    worst_interval(v, u)
+    np.testing.assert_array_equal(v, before[0])
+    np.testing.assert_array_equal(u, before[1])
+
+
+def test_threads_change_no_bit():
+    v, u = np.random.default_rng(4).random((2, 300, 400))
+    alone = utility_calibration(v, u)
+    torch.set_num_threads(2)
+    try:
+        np.testing.assert_array_equal(utility_calibration(v, u), alone)
+    finally:
+        torch.set_num_threads(1)
+
+
+def papers_counter_example():
+    """100 points with p = .45 and 5 % ones, 100 points with p = .55 and 95 % ones."""
+    p = np.repeat([0.45, 0.55], 100)
+    return p, np.concatenate([np.arange(100) < 5, np.arange(100) < 95]).astype(int)
+
+
+def test_bins_can_hide_what_an_interval_shows():
+    """App. "Bounding Binned Estimators": errors cancel inside the middle one of three bins."""
+    p, hit = papers_counter_example()
+    # With four classes the confidence may lie below one half and still be the largest.
+    probabilities = np.column_stack([p, *[(1 - p) / 3] * 3])
+    labels = np.where(hit == 1, 0, 1)
+    assert binned_top_class_error(probabilities, labels, 3, "equal_width") == pytest.approx(0)
+    assert TopClass().calibration_errors(probabilities, labels)[0] == pytest.approx(0.2)
+    assert utility_calibration(p, hit) == pytest.approx(0.2)
+    worst = worst_interval(p, hit)
+    assert worst.error == pytest.approx(0.2)
+    assert (worst.low, worst.high, worst.sign) in [(0.45, 0.45, -1), (0.55, 0.55, 1)]
+
+
+@pytest.mark.parametrize("call", [utility_calibration, worst_interval])
+def test_no_point_is_an_error(call):
+    with pytest.raises(InputError, match="at least one point"):
+        call(np.empty(0), np.empty(0))
