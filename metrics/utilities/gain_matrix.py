@@ -218,6 +218,15 @@ class GainMatrix(UtilityClass):
         _, _, chosen = one.choose(forecast, Outcomes(nobody, nobody))
         return one.matrix(0).to(chosen.device).T[chosen[:, 0]]
 
+    def predicted_and_realized(
+        self, forecast: Forecast, outcomes: Outcomes, index: int
+    ) -> tuple[Tensor, Tensor]:
+        """As in `blocks`, so that expected gains are tied here where they are tied there."""
+        self.count(forecast.classes)
+        one = self.part(slice(index, index + 1), forecast.probabilities.device)
+        best, chosen = one._choices(forecast, one._survey(forecast))
+        return best[:, 0], one.gains(outcomes.labels[0], chosen)[:, 0]
+
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield utilities in blocks [b, n]; codes point into the realized gains."""
         yield from self._in_parts(

@@ -1,0 +1,102 @@
+"""The noise floor: what a perfectly calibrated forecast scores on as many points."""
+
+import numpy as np
+import pytest
+
+from metrics import TopK, scorecard
+
+N, CLASSES, FORECASTS = 250, 4, 60
+OPTIONS = {"floor_repetitions": 60, "ecdf_repetitions": 20, "utilities": 30}
+
+
+def forecast(seed, sharpness=1.0):
+    """Probabilities claimed, and labels drawn from them before they were sharpened."""
+    random = np.random.default_rng(seed)
+    p = random.dirichlet(np.full(CLASSES, 0.7), size=N)
+    labels = (random.random((N, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(max=CLASSES - 1)
+    claimed = p**sharpness
+    return claimed / claimed.sum(axis=1, keepdims=True), labels
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    """Scorecards of forecasts whose labels are drawn from themselves."""
+    return [scorecard(*forecast(seed), noise_seed=seed, **OPTIONS) for seed in range(FORECASTS)]
+
+
+METRICS = ["accuracy", "brier", "nll", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_tce", "u_comb",
+           "u_dcg"]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_a_calibrated_forecast_scores_what_the_floor_says(key, calibrated):
+    observed = np.array([card.metrics[key] for card in calibrated])
+    floor = np.array([card.noise_floor[key]["mean"] for card in calibrated])
+    gap = observed - floor
+    assert abs(gap.mean()) < 3.3 * gap.std(ddof=1) / np.sqrt(FORECASTS)
+    below = np.mean([card.metrics[key] <= card.noise_floor[key]["q95"] for card in calibrated])
+    assert 0.86 <= below <= 1.0  # 95 % expected; 86 % is 3.3 standard errors below
+
+
+@pytest.mark.parametrize("family", ["linear", "rank"])
+def test_the_curve_of_a_calibrated_forecast_lies_in_the_band(family, calibrated):
+    inside = [
+        (
+            (np.sort(card.ecdf[family]) >= card.ecdf[f"{family}_floor_q05"])
+            & (np.sort(card.ecdf[family]) <= card.ecdf[f"{family}_floor_q95"])
+        ).mean()
+        for card in calibrated
+    ]
+    assert 0.75 < np.mean(inside) < 0.97  # about 90 % of each curve, estimated from 20 draws
+
+
+@pytest.mark.parametrize("key", ["cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_tce", "u_dcg", "nll"])
+def test_an_over_confident_forecast_stands_out_of_its_floor(key):
+    for seed in range(5):
+        card = scorecard(*forecast(seed, sharpness=2.5), **OPTIONS)
+        assert card.metrics[key] > card.noise_floor[key]["q95"]
+
+
+def test_the_floor_of_the_utilities_falls_with_the_square_root_of_the_points():
+    p, y = forecast(0)
+    small = scorecard(p, y, **OPTIONS).noise_floor
+    large = scorecard(np.tile(p, (16, 1)), np.tile(y, 16), **OPTIONS).noise_floor
+    for key in ("u_cwe", "u_topk", "u_tce", "u_dcg"):
+        assert large[key]["mean"] == pytest.approx(small[key]["mean"] / 4, rel=0.15)
+
+
+def test_the_expected_accuracy_is_the_mean_confidence(calibrated):
+    p, _ = forecast(0)
+    assert calibrated[0].noise_floor["accuracy"]["mean"] == pytest.approx(
+        p.max(axis=1).mean(), abs=4 * 0.5 / np.sqrt(N * OPTIONS["floor_repetitions"])
+    )
+
+
+def test_the_labels_given_do_not_enter_the_floor():
+    p, y = forecast(1)
+    floors = [scorecard(p, labels, **OPTIONS).noise_floor for labels in (y, np.zeros_like(y))]
+    assert floors[0] == floors[1]
+
+
+def test_draws_are_paired_across_methods():
+    """A small change of the forecast moves its floor by far less than another seed does."""
+    p, y = forecast(2)
+    nearly, _ = forecast(2, sharpness=1.005)
+    floors = [scorecard(q, y, **OPTIONS).noise_floor["u_topk"]["mean"] for q in (p, nearly)]
+    seeds = [
+        scorecard(p, y, noise_seed=s, **OPTIONS).noise_floor["u_topk"]["mean"] for s in range(6)
+    ]
+    assert abs(floors[0] - floors[1]) < np.std(seeds) / 2
+
+
+def test_the_floor_is_that_of_labels_drawn_by_hand():
+    p, y = forecast(3)
+    random = np.random.default_rng(0)
+    drawn = [
+        (random.random((N, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(max=CLASSES - 1)
+        for _ in range(200)
+    ]
+    by_hand = np.array([TopK().calibration_errors(p, labels).max() for labels in drawn])
+    floor = scorecard(p, y, floor_repetitions=200, utilities=0).noise_floor["u_topk"]
+    assert floor["mean"] == pytest.approx(by_hand.mean(), abs=4 * by_hand.std() / np.sqrt(100))
+    assert floor["q95"] == pytest.approx(np.quantile(by_hand, 0.95), rel=0.12)

@@ -1,0 +1,243 @@
+"""The scorecard: every metric under its key, on ordinary and on odd forecasts."""
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import (
+    METRICS,
+    ClassWise,
+    DiscountedCumulativeGain,
+    InputError,
+    Linear,
+    Rank,
+    Similarity,
+    TopClass,
+    TopK,
+    accuracy,
+    binned_class_wise_error,
+    binned_top_class_error,
+    brier_score,
+    negative_log_likelihood,
+    scorecard,
+    worst_interval,
+)
+
+SMALL = {"utilities": 40, "floor_repetitions": 6, "ecdf_repetitions": 4}
+ALWAYS = [key for key in METRICS if key != "u_w2v"]
+CURVES = {"linear", "rank"}
+FLOORS = {f"{family}_floor_{line}" for family in CURVES for line in ("mean", "q05", "q95")}
+
+
+def similarity_of(classes):
+    matrix = np.random.default_rng(7).uniform(-1, 1, size=(classes, classes))
+    np.fill_diagonal(matrix, 1)
+    return matrix
+
+
+def one_by_one(p, y):
+    """Every metric through its own public name."""
+    top_k, class_wise = TopK().calibration_errors(p, y), ClassWise().calibration_errors(p, y)
+    return {
+        "accuracy": accuracy(p, y),
+        "brier": brier_score(p, y),
+        "nll": negative_log_likelihood(p, y),
+        "cwe_bin": binned_class_wise_error(p, y),
+        "tce_bin": binned_top_class_error(p, y),
+        "u_cwe": class_wise.max(),
+        "u_topk": top_k.max(),
+        "u_tce": TopClass().calibration_errors(p, y)[0],
+        "u_comb": max(class_wise.max(), top_k.max()),
+        "u_dcg": DiscountedCumulativeGain().calibration_errors(p, y).max(),
+        "u_w2v": Similarity(similarity_of(p.shape[1])).calibration_errors(p, y)[0],
+    }
+
+
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
+@pytest.mark.parametrize(("n", "classes"), [(5, 2), (5, 7), (200, 2), (200, 6)])
+def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
+    p, y = forecast_of(kind, n, classes, 0)
+    card = scorecard(p, y, similarity=similarity_of(classes), **SMALL)
+    assert tuple(card.metrics) == METRICS
+    assert tuple(card.noise_floor) == METRICS
+    for key, value in one_by_one(p, y).items():
+        assert card.metrics[key] == pytest.approx(value, abs=1e-12), key
+    assert all(isinstance(value, float) for value in card.metrics.values())
+    for floor in card.noise_floor.values():
+        assert set(floor) == {"mean", "q95"}
+        assert np.isfinite(list(floor.values())).all()
+    assert set(card.ecdf) == CURVES | FLOORS
+    assert all(curve.shape == (40,) for curve in card.ecdf.values())
+
+
+def test_without_a_similarity_its_key_is_absent(forecast_of):
+    card = scorecard(*forecast_of("smooth", 50, 3, 1), **SMALL)
+    assert list(card.metrics) == list(card.noise_floor) == ALWAYS
+    assert set(card.worst) == {"u_cwe", "u_topk", "u_tce", "u_dcg"}
+
+
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic"])
+def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of):
+    p, y = forecast_of(kind, 300, 6, 2)
+    card = scorecard(p, y, similarity=similarity_of(6), **SMALL)
+    for key, worst in card.worst.items():
+        assert worst["error"] == pytest.approx(card.metrics[key], abs=1e-12), key
+        assert worst["sign"] in (-1, 1)
+    chosen = card.worst["u_cwe"]
+    again = worst_interval(p[:, chosen["utility"]], y == chosen["utility"])
+    assert {key: chosen[key] for key in again._fields} == pytest.approx(again._asdict())
+    assert card.worst["u_tce"]["utility"] == 0
+    assert 0 <= card.worst["u_topk"]["utility"] < 6  # K - 1
+
+
+def test_the_curves_are_the_errors_of_the_named_samples(forecast_of):
+    p, y = forecast_of("smooth", 120, 5, 3)
+    ecdf = scorecard(p, y, utility_seed=11, **SMALL).ecdf
+    linear, rank = Linear.sample(40, 5, 11), Rank.sample(40, 5, 12)
+    np.testing.assert_allclose(ecdf["linear"], linear.calibration_errors(p, y), atol=1e-12)
+    np.testing.assert_allclose(ecdf["rank"], rank.calibration_errors(p, y), atol=1e-12)
+    for family in CURVES:
+        lines = [ecdf[f"{family}_floor_{line}"] for line in ("q05", "mean", "q95")]
+        assert all((np.diff(line) >= 0).all() for line in lines)
+        assert (lines[0] <= lines[2]).all()
+        assert (lines[0] - 1e-12 <= lines[1]).all()
+
+
+def test_the_sample_of_utilities_is_the_same_for_every_method(forecast_of):
+    """Paired: utility i of one method's curve is utility i of another's."""
+    p, y = forecast_of("smooth", 150, 4, 4)
+    nearly = p**1.0001
+    nearly /= nearly.sum(axis=1, keepdims=True)
+    first, second = (scorecard(q, y, **SMALL).ecdf for q in (p, nearly))
+    for family in CURVES:
+        np.testing.assert_allclose(first[family], second[family], atol=1e-3)
+        assert np.ptp(first[family]) > 0.02
+
+
+def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):
+    p, y = forecast_of("smooth", 80, 4, 5)
+    first, again = scorecard(p, y, **SMALL), scorecard(p, y, **SMALL)
+    assert first.metrics == again.metrics
+    assert first.noise_floor == again.noise_floor
+    assert first.worst == again.worst
+    for key in first.ecdf:
+        np.testing.assert_array_equal(first.ecdf[key], again.ecdf[key])
+    other = scorecard(p, y, noise_seed=1, **SMALL)
+    assert other.metrics == first.metrics
+    assert other.noise_floor != first.noise_floor
+    np.testing.assert_array_equal(other.ecdf["linear"], first.ecdf["linear"])
+    resampled = scorecard(p, y, utility_seed=1, **SMALL)
+    assert resampled.metrics == first.metrics
+    assert (resampled.ecdf["linear"] != first.ecdf["linear"]).any()
+
+
+def test_no_repetitions_leave_the_floors_empty(forecast_of):
+    p, y = forecast_of("smooth", 40, 3, 6)
+    card = scorecard(p, y, utilities=7, floor_repetitions=0, ecdf_repetitions=0)
+    assert card.metrics == pytest.approx(scorecard(p, y, **SMALL).metrics, rel=1e-12)
+    assert list(card.noise_floor) == ALWAYS
+    assert all(floor == {} for floor in card.noise_floor.values())
+    assert set(card.ecdf) == CURVES
+
+
+def test_no_utilities_leave_the_curves_out(forecast_of):
+    card = scorecard(*forecast_of("smooth", 40, 3, 7), utilities=0, floor_repetitions=2)
+    assert card.ecdf == {}
+
+
+def test_options_reach_the_metrics_they_are_for(forecast_of):
+    p, y = forecast_of("smooth", 150, 4, 8)
+    plain = scorecard(p, y, **SMALL).metrics
+    card = scorecard(p, y, bins=4, class_weights="prior", exponents=(3.0,), **SMALL).metrics
+    assert card["cwe_bin"] == pytest.approx(binned_class_wise_error(p, y, 4, weights="prior"))
+    assert card["tce_bin"] == pytest.approx(binned_top_class_error(p, y, 4))
+    gain = DiscountedCumulativeGain((3.0,)).calibration_errors(p, y)
+    assert card["u_dcg"] == pytest.approx(gain[0])
+    untouched = ("accuracy", "brier", "nll", "u_cwe", "u_topk", "u_tce", "u_comb")
+    assert [card[key] for key in untouched] == [plain[key] for key in untouched]
+
+
+def test_fewer_utility_points_change_the_utility_metrics_alone(forecast_of):
+    p, y = forecast_of("smooth", 300, 4, 9)
+    full = scorecard(p, y, **SMALL)
+    card = scorecard(p, y, utility_points=60, **SMALL)
+    for key in METRICS[:-1]:
+        if key.startswith("u_"):
+            assert card.metrics[key] != full.metrics[key], key
+        else:
+            assert card.metrics[key] == full.metrics[key], key
+            assert card.noise_floor[key] == full.noise_floor[key], key
+    assert card.noise_floor["u_topk"]["mean"] > 1.5 * full.noise_floor["u_topk"]["mean"]
+    for key, worst in card.worst.items():
+        assert worst["error"] == pytest.approx(card.metrics[key], abs=1e-12)
+    again = scorecard(p, y, utility_points=60, **SMALL)
+    assert again.metrics == card.metrics
+    assert scorecard(p, y, utility_points=300, **SMALL).metrics == full.metrics
+    assert scorecard(p, y, utility_points=999, **SMALL).metrics == full.metrics
+
+
+@pytest.mark.parametrize("points", [0, -3])
+def test_no_utility_points_are_refused(points, forecast_of):
+    with pytest.raises(InputError, match="utility_points"):
+        scorecard(*forecast_of("smooth", 20, 3, 10), utility_points=points, **SMALL)
+
+
+def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):
+    p, _ = forecast_of("smooth", 60, 5, 11)
+    y = np.full(60, 3)
+    card = scorecard(p, y, class_weights="prior", **SMALL)
+    assert np.isfinite(list(card.metrics.values())).all()
+    certain = scorecard(np.eye(5)[y], y, **SMALL)
+    assert certain.metrics["accuracy"] == 1
+    assert all(value == 0 for key, value in certain.metrics.items() if key != "accuracy")
+    assert certain.worst["u_topk"]["sign"] == 0
+    assert certain.noise_floor["nll"] == {"mean": 0.0, "q95": 0.0}
+
+
+def unnormalised(n, classes):
+    """Rows as one-vs-all isotonic regression leaves them: sums from 0 to above 1, exact ends."""
+    random = np.random.default_rng(12)
+    p = random.choice([0.0, 0.1, 0.35, 1.0], p=[0.5, 0.3, 0.15, 0.05], size=(n, classes))
+    p[0] = 0
+    p[1] = 1
+    return p, random.integers(classes, size=n)
+
+
+def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
+    p, y = unnormalised(150, 5)
+    with pytest.raises(InputError, match="do not sum to one"):
+        scorecard(p, y, **SMALL)
+    card = scorecard(p, y, rows_sum_to_one=False, **SMALL)
+    assert all(np.isfinite(value) for value in card.metrics.values())
+    expected = ((p - np.eye(5)[y]) ** 2).sum(axis=1).mean()
+    assert card.metrics["brier"] == pytest.approx(expected)
+    assert card.metrics["accuracy"] == pytest.approx((p.argmax(axis=1) == y).mean())
+    assert card.worst["u_topk"]["error"] == pytest.approx(card.metrics["u_topk"], abs=1e-12)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no CUDA device"))])  # fmt: skip
+def test_tensors_give_the_same_scorecard_as_arrays(device, forecast_of):
+    p, y = forecast_of("smooth", 90, 4, 13)
+    expected = scorecard(p, y, **SMALL)
+    card = scorecard(torch.from_numpy(p).to(device), torch.from_numpy(y).to(device), **SMALL)
+    assert card.metrics == pytest.approx(expected.metrics, abs=1e-12)
+    for key, floor in expected.noise_floor.items():
+        assert card.noise_floor[key] == pytest.approx(floor, abs=1e-12)
+    for key, curve in expected.ecdf.items():
+        np.testing.assert_allclose(card.ecdf[key], curve, atol=1e-12)
+    assert scorecard(p.tolist(), y.tolist(), **SMALL).metrics == expected.metrics
+
+
+def test_threads_change_no_number(forecast_of):
+    p, y = forecast_of("smooth", 700, 12, 14)
+    alone = scorecard(p, y, **SMALL)
+    torch.set_num_threads(2)
+    try:
+        together = scorecard(p, y, **SMALL)
+    finally:
+        torch.set_num_threads(1)
+    assert together.metrics == alone.metrics
+    assert together.noise_floor == alone.noise_floor
+    for key, curve in alone.ecdf.items():
+        np.testing.assert_allclose(together.ecdf[key], curve, rtol=0, atol=1e-14)
