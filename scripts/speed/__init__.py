@@ -1,0 +1,1 @@
+"""Parts of `scripts/compare_speed.py`: inputs, references, peers, cases, measuring, reports."""

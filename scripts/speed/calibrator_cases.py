@@ -1,0 +1,291 @@
+"""Cases about calibrators: fitting on the calibration part, and patching step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import calibrators
+from calibrators.audit import Auditor, find_worst
+from calibrators.patched_forecast import PatchedForecast
+from calibrators.patching import find_patch
+from scripts.speed import peers, references
+from scripts.speed.case import OURS, OURS_GPU, PLAIN, Answer, Case, Contender, Target
+from scripts.speed.inputs import Arrays, Size
+
+LIKELIHOOD = 1e-7
+"""How much worse than the reference's a mean NLL may be: what float32 logits can resolve."""
+ROUNDING = 1e-9
+ODIR, L2 = 10.0, 1.0
+"""Penalties of the Dirichlet cases per entry: of the size that tuning finds, the same for all C."""
+STEP_SIZE = 1.0
+AUDIT_SEED = 0
+
+Logits = tuple[Tensor, Tensor, Arrays]
+
+
+def _logits(inputs: Arrays, device: str) -> Logits:
+    logits, labels = torch.from_numpy(inputs.logits), torch.from_numpy(inputs.labels)
+    return logits.to(device), labels.to(device), inputs
+
+
+def _fits(
+    make: Callable[[], calibrators.TemperatureScaling | Any],
+    answer: Callable[[Any, Arrays], Answer],
+) -> tuple[Contender, ...]:
+    """Ours on both devices: `make()` fitted to the logits."""
+
+    def run(data: Logits) -> Any:
+        return make().fit(data[0], data[1])
+
+    def answer_of(data: Logits, fitted: Any) -> Answer:
+        return answer(fitted, data[2])
+
+    return (
+        Contender(OURS, _logits, run, answer_of),
+        Contender(OURS_GPU, _logits, run, answer_of, device="cuda"),
+    )
+
+
+def _plain(
+    run: Callable[[Arrays], Any], logits: Callable[[Arrays, Any], Any], name: str = PLAIN
+) -> Contender:
+    """A reference fit; its answer is the NLL of the calibrated `logits`."""
+
+    def answer(data: Arrays, fitted: Any) -> Answer:
+        return _nll(data, logits(data, fitted))
+
+    return Contender(name, lambda inputs, device: inputs, run, answer)
+
+
+def _nll(data: Arrays, logits: Any) -> Answer:
+    return {"nll": np.array(references.log_loss(logits, data.labels))}
+
+
+def temperature(size: Size, target: Target | None = None, netcal: bool = False) -> Case:
+    """One parameter."""
+    ours = _fits(
+        calibrators.TemperatureScaling,
+        lambda fitted, data: _nll(data, data.logits.astype(float) / fitted.temperature_),
+    )
+    plain = _plain(
+        lambda data: references.temperature(data.logits, data.labels),
+        lambda data, beta: data.logits * beta,
+    )
+    others = [peers.probmetrics_temperature(), peers.sklearn_temperature()]
+    if netcal:
+        others.append(peers.netcal_temperature())
+    return Case(
+        "temperature",
+        "Temperature scaling, fit",
+        size,
+        (plain, *ours, *others),
+        LIKELIHOOD,
+        compare="no_worse",
+        target=target,
+        note="float32 logits; the answer is the NLL; plain: SciPy's Brent",
+        warm_up=Size(600, 5),
+    )
+
+
+def vector(size: Size, target: Target | None = None) -> Case:
+    """2 C parameters."""
+    ours = _fits(
+        calibrators.VectorScaling,
+        lambda fitted, data: _nll(data, data.logits * fitted.scale_ + fitted.shift_),
+    )
+    plain = _plain(
+        lambda data: references.vector_scaling(data.logits, data.labels),
+        lambda data, found: data.logits * found[0] + found[1],
+    )
+    return Case(
+        "vector",
+        "Vector scaling, fit",
+        size,
+        (plain, *ours, peers.probmetrics_vector()),
+        LIKELIHOOD,
+        compare="no_worse",
+        target=target,
+        note="float32 logits; the answer is the NLL; plain: SciPy's L-BFGS-B",
+        warm_up=Size(600, 5),
+    )
+
+
+def isotonic(size: Size, target: Target | None = None, netcal: bool = False) -> Case:
+    """A monotone map per class."""
+
+    def mapped(fitted: Any, data: Arrays) -> Answer:
+        points = data.logits[: peers.ISOTONIC_POINTS]
+        normalized = fitted.predict_proba(points)
+        raw = fitted.set_params(normalize=False).predict_proba(points)
+        return {"mapped": raw, "normalized": normalized}
+
+    ours = _fits(calibrators.IsotonicCalibration, mapped)
+    reference = peers.sklearn_isotonic()
+    others = [peers.netcal_isotonic()] if netcal else []
+    return Case(
+        "isotonic",
+        "Isotonic one-vs-all, fit",
+        size,
+        (reference, *ours, *others),
+        ROUNDING,
+        reference=reference.name,
+        target=target,
+        note="from logits, softmax included; netcal: from probabilities",
+    )
+
+
+def dirichlet(size: Size, target: Target | None = None, with_plain: bool = True) -> Case:
+    """C² + C parameters, one fit at given penalties."""
+    odir, l2 = ODIR * size.classes * (size.classes - 1) / 1000, L2 * size.classes / 1000
+    ours = _fits(
+        lambda: calibrators.DirichletCalibration(odir=odir, l2=l2),
+        lambda fitted, data: {"objective": np.array(_objective(fitted, data, odir, l2))},
+    )
+
+    def answer(data: Arrays, point: Any) -> Answer:
+        value = _penalised(data, point[:, :-1], point[:, -1], odir, l2)
+        return {"objective": np.array(value)}
+
+    plain = Contender(
+        PLAIN,
+        lambda inputs, device: inputs,
+        lambda data: references.dirichlet(data.logits, data.labels, odir, l2),
+        answer,
+    )
+    return Case(
+        "dirichlet",
+        "Dirichlet calibration, one fit",
+        size,
+        (plain, *ours) if with_plain else ours,
+        LIKELIHOOD,
+        compare="no_worse",
+        reference=PLAIN if with_plain else OURS,
+        target=target,
+        note="the answer is the penalised NLL; plain: SciPy's L-BFGS-B",
+        warm_up=Size(600, 5),
+    )
+
+
+def _objective(fitted: Any, data: Arrays, odir: float, l2: float) -> float:
+    return _penalised(data, fitted.matrix_, fitted.intercept_, odir, l2)
+
+
+def _penalised(data: Arrays, matrix: Any, intercept: Any, odir: float, l2: float) -> float:
+    classes = len(intercept)
+    off_diagonal = matrix - np.diag(np.diag(matrix))
+    penalty = odir / (classes * (classes - 1)) * np.square(off_diagonal).sum()
+    penalty += l2 / classes * np.square(intercept).sum()
+    x = data.logits.astype(float)
+    x -= x.mean(axis=1, keepdims=True)
+    return references.log_loss(x @ matrix.T + intercept, data.labels) + float(penalty)
+
+
+class Patching:
+    """A trajectory of patching that can be continued, and audits of where it stands."""
+
+    def __init__(self, inputs: Arrays, device: str) -> None:
+        size = inputs.size
+        p = torch.from_numpy(inputs.probabilities).to(device)
+        labels = torch.from_numpy(inputs.labels).to(device)
+        self.state = PatchedForecast(p, labels)
+        self.auditor = Auditor(size.classes, size.utilities, AUDIT_SEED, torch.device(device))
+        self.errors: list[float] = []
+
+    def step(self) -> None:
+        """Audit, search the step, move the points."""
+        patch = find_patch(self.state, self.auditor, len(self.errors), STEP_SIZE)
+        if patch is None:
+            raise RuntimeError("no patch was found")
+        patch.apply(self.state)
+        self.errors.append(patch.error)
+
+    def audit(self, number: int) -> float:
+        """The largest UC at audit `number`, by bounds."""
+        families = self.auditor.fixed_families(self.state)
+        families += self.auditor.sampled_families(self.state, number)
+        return find_worst(families)[2]
+
+    def sorted_audit(self, number: int) -> float:
+        """The same by sorting every utility."""
+        state = self.state
+        families = self.auditor.sampled_families(state, number)
+        payoffs = [family.payoffs.T for family in families]
+        tensors = [state.probabilities, state.top_sums, state.labels, state.ranks, *payoffs]
+        arrays = [np.ascontiguousarray(tensor.cpu().numpy()) for tensor in tensors]
+        return references.full_audit(*arrays)
+
+
+def _first_audit(patching: Patching, error: float) -> Answer:
+    return {"first": np.array(error)}
+
+
+def audit(size: Size) -> Case:
+    """One audit of C + C + 2 M utilities."""
+
+    def ours(patching: Patching) -> float:
+        return patching.audit(0)
+
+    contenders = (
+        Contender(PLAIN, Patching, lambda patching: patching.sorted_audit(0), _first_audit),
+        Contender(OURS, Patching, ours, _first_audit),
+        Contender(OURS_GPU, Patching, ours, _first_audit, device="cuda"),
+    )
+    note = "C class-wise, C top-K, M linear, M rank utilities; plain: all sorted"
+    return Case("audit", "Patching, one audit", size, contenders, ROUNDING, note=note)
+
+
+def patching_steps(size: Size, steps: int, target: Target | None = None) -> Case:
+    """Whole steps of a trajectory; the plain side does the audit alone."""
+
+    def ours(patching: Patching) -> None:
+        for _ in range(steps):
+            patching.step()
+
+    def answer(patching: Patching, _: None) -> Answer:
+        number = len(patching.errors)
+        gap = patching.audit(number) - patching.sorted_audit(number)
+        return {"first": np.array(patching.errors[0]), "gap": np.array(gap)}
+
+    def plain_answer(patching: Patching, error: float) -> Answer:
+        return {"first": np.array(error), "gap": np.array(0.0)}
+
+    contenders = (
+        Contender(PLAIN, Patching, lambda patching: patching.sorted_audit(0), plain_answer),
+        Contender(OURS, Patching, ours, answer, steps=steps),
+        Contender(OURS_GPU, Patching, ours, answer, device="cuda", steps=steps),
+    )
+    note = (
+        f"plain: the audit alone, {2 * size.classes + 2 * size.utilities} sorts; ours: audit, line "
+        f"search and projection, mean over {steps} steps of one trajectory per run; the first "
+        "ranking of the rows is on neither side; the answers: UC of the first audit, and of one "
+        "after all steps"
+    )
+    title = "Patching, one step"
+    return Case("patching", title, size, contenders, ROUNDING, target=target, note=note)
+
+
+def calibrator_cases(quick: bool) -> list[Case]:
+    """All cases of this file; `quick`: small sizes, seconds in all, no targets."""
+    if quick:
+        small, sampled = Size(1500, 20), Size(1500, 20, utilities=10)
+        fits = [temperature(small, netcal=True), vector(small), isotonic(small, netcal=True)]
+        return [*fits, dirichlet(Size(1500, 5)), audit(sampled), patching_steps(sampled, 3)]
+    cifar10, cifar100, imagenet = (7000, 10), (7000, 100), (35_000, 1000)
+    return [
+        dirichlet(Size(*cifar10)),
+        patching_steps(Size(*cifar10, utilities=264), 10),
+        temperature(Size(*cifar100), netcal=True),
+        vector(Size(*cifar100), Target(1, "probmetrics")),
+        isotonic(Size(*cifar100), netcal=True),
+        patching_steps(Size(*cifar100, utilities=264), 10),
+        temperature(Size(*imagenet), Target(0.35, "probmetrics")),
+        isotonic(Size(*imagenet), Target(1 / 3, "scikit-learn")),
+        audit(Size(*imagenet, utilities=264)),
+        patching_steps(Size(*imagenet, utilities=264), 10, Target(1 / 8, PLAIN)),
+        dirichlet(Size(*imagenet), Target(60, None), with_plain=False),
+    ]

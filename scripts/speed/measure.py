@@ -1,0 +1,197 @@
+"""Time and peak memory of one contender, in a process of its own.
+
+The process is forked from one that holds the inputs and has computed nothing with threads, so it
+starts at once, its peak memory is the contender's alone, and it can be killed. Seconds are wall
+clock. Memory is what the process holds at its peak beyond inputs and libraries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.util
+import multiprocessing
+import os
+import re
+import resource
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from scripts.speed.case import Answer, Contender
+from scripts.speed.inputs import Arrays
+
+RUNS = 5
+"""Timed runs, the median counts."""
+MANY_RUNS, MANY_SECONDS = 30, 0.5
+"""Short work is repeated up to so many times or seconds: its scatter is larger."""
+SLOW_SECONDS, SLOW_RUNS = 10.0, 1
+"""Work that takes longer than this is run so many times only; the table says so."""
+TIME_LIMIT = 240.0
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds of every run (per step where there are steps), and memory in bytes."""
+
+    seconds: tuple[float, ...]
+    host_bytes: int
+    gpu_bytes: int | None
+
+    @property
+    def median(self) -> float:
+        """The median of the runs."""
+        return statistics.median(self.seconds)
+
+
+class Failed(Exception):
+    """A contender without a result; the one-line reason."""
+
+
+def is_installed(contender: Contender) -> bool:
+    """Whether the contender's package can be imported."""
+    return contender.package is None or importlib.util.find_spec(contender.package) is not None
+
+
+def measure(
+    contender: Contender,
+    inputs: Arrays,
+    warm_up: Arrays,
+    runs: int = RUNS,
+    time_limit: float = TIME_LIMIT,
+) -> tuple[Measurement, Answer]:
+    """Run `contender` on `inputs` in a forked process; return its measurement and its answer.
+
+    It first runs on the tiny `warm_up` (imports, compilation, threads), outside the clock.
+
+    Raises:
+        Failed: it raised, died or took longer than `time_limit` seconds.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    sys.stdout.flush()
+    arguments = (sender, contender, inputs, warm_up, runs)
+    child = context.Process(target=_child, args=arguments, daemon=True)
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(time_limit):
+            raise Failed(f"longer than {time_limit:.0f} s")
+        outcome = receiver.recv()
+    except EOFError:
+        child.join()
+        raise Failed(f"its process died (exit code {child.exitcode})") from None
+    finally:
+        child.kill()
+        child.join()
+    if isinstance(outcome, str):
+        raise Failed(outcome)
+    measurement, answer = outcome
+    return measurement, answer
+
+
+def _child(
+    sender: Connection, contender: Contender, inputs: Arrays, warm_up: Arrays, runs: int
+) -> None:
+    warnings.simplefilter("ignore")
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    try:
+        result: Any = _measured(contender, inputs, warm_up, runs)
+    except KeyboardInterrupt:
+        os._exit(130)
+    except Exception as error:
+        result = f"{type(error).__name__}: {error}".splitlines()[0]
+    sender.send(result)
+    sender.close()
+
+
+def _measured(
+    contender: Contender, inputs: Arrays, warm_up: Arrays, runs: int
+) -> tuple[Measurement, Answer]:
+    contender.run(contender.prepare(warm_up, contender.device))
+    prepared = contender.prepare(inputs, contender.device)
+    finish = _synchronizer(contender.device)
+    finish()
+    gc.collect()
+    before = _resident()
+    gpu_before = _start_gpu_peak(contender.device)
+    seconds: list[float] = []
+    result = None
+    while len(seconds) < _wanted(seconds, runs):
+        result = None  # the answer of the run before must not count as memory of this one
+        began = time.perf_counter()
+        result = contender.run(prepared)
+        finish()
+        seconds.append(time.perf_counter() - began)
+    host = max(0, _peak_resident() - before)
+    gpu = _gpu_peak(contender.device, gpu_before)
+    per_step = tuple(value / contender.steps for value in seconds)
+    return Measurement(per_step, host, gpu), contender.answer(prepared, result)
+
+
+def _wanted(seconds: list[float], runs: int) -> int:
+    """How many runs there should be, after those in `seconds`."""
+    if seconds and seconds[0] > SLOW_SECONDS:
+        return min(runs, SLOW_RUNS)
+    if len(seconds) >= runs and runs >= RUNS and sum(seconds) < MANY_SECONDS:
+        return min(MANY_RUNS, len(seconds) + 1)
+    return runs
+
+
+def _synchronizer(device: str) -> Callable[[], object]:
+    if device == "cpu":
+        return lambda: None
+    import torch
+
+    return torch.cuda.synchronize
+
+
+def _start_gpu_peak(device: str) -> int:
+    if device == "cpu":
+        return 0
+    import torch
+
+    torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated()
+
+
+def _gpu_peak(device: str, before: int) -> int | None:
+    if device == "cpu":
+        return None
+    import torch
+
+    return torch.cuda.max_memory_allocated() - before
+
+
+def _status(field: str) -> int | None:
+    """A size in bytes from Linux's account of this process; None elsewhere."""
+    path = Path("/proc/self/status")
+    if not path.exists():
+        return None
+    found = re.search(rf"^{field}:\s+(\d+) kB", path.read_text(), re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+def _resident() -> int:
+    """Memory held now; the high-water mark starts anew from here where the system allows it."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    now = _status("VmRSS")
+    return now if now is not None else _largest_ever()
+
+
+def _peak_resident() -> int:
+    peak = _status("VmHWM")
+    return peak if peak is not None else _largest_ever()
+
+
+def _largest_ever() -> int:
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return usage if sys.platform == "darwin" else usage * 1024

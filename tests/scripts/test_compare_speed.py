@@ -1,0 +1,228 @@
+"""compare_speed: all contenders agree, measuring is isolated, the table says what was measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scripts import compare_speed
+from scripts.speed import growth, report
+from scripts.speed.calibrator_cases import calibrator_cases
+from scripts.speed.case import Agreement, Case, Contender, Target, agreement
+from scripts.speed.inputs import Size, arrays
+from scripts.speed.measure import Failed, Measurement, is_installed, measure
+from scripts.speed.metric_cases import class_wise, metric_cases, top_k
+
+TINY = Size(300, 6, utilities=9, draws=3)
+CASES = [replace(case, size=TINY) for case in (*metric_cases(True), *calibrator_cases(True))]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.key)
+def test_every_contender_gives_the_reference_s_answer(case: Case) -> None:
+    inputs = arrays(TINY)
+    answers: dict[str, Any] = {}
+    for contender in case.contenders:
+        if contender.device == "cpu" and is_installed(contender):
+            prepared = contender.prepare(inputs, "cpu")
+            answers[contender.name] = contender.answer(prepared, contender.run(prepared))
+            reference = answers[case.reference]
+            found = agreement(case, contender, reference, answers[contender.name])
+            assert found.holds, (contender.name, found)
+    assert len(answers) >= 2
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_contenders_have_names_of_their_own_and_ours_runs_on_both_devices(quick: bool) -> None:
+    for case in compare_speed.all_cases(quick):
+        names = [contender.name for contender in case.contenders]
+        assert len(set(names)) == len(names)
+        assert {"ours", "ours (GPU)", case.reference} <= set(names)
+        assert (case.target is None) or not quick
+        assert case.target is None or case.target.against in {None, *names}
+
+
+def contender(run: Any, **more: Any) -> Contender:
+    return Contender(
+        "some", lambda inputs, device: inputs, run, lambda _, x: {"x": np.array(x)}, **more
+    )
+
+
+def test_disagreement_is_seen_and_nan_disagrees() -> None:
+    case, some = class_wise(TINY), contender(None)
+    reference = {"x": np.array([1.0, 2.0])}
+    assert agreement(case, some, reference, {"x": np.array([1.0, 2.0 + 1e-12])}).holds
+    assert not agreement(case, some, reference, {"x": np.array([1.0, 2.1])}).holds
+    assert not agreement(case, some, reference, {"x": np.array([1.0, np.nan])}).holds
+    assert not agreement(case, some, reference, {"y": np.array([1.0])}).holds
+    better = {"x": np.array([0.5, 1.5])}
+    assert agreement(replace(case, compare="no_worse"), some, reference, better).holds
+    assert not agreement(case, some, reference, better).holds
+    assert agreement(case, replace(some, tolerance=1.0), reference, better).holds
+
+
+def test_measuring_counts_runs_steps_and_memory() -> None:
+    inputs = arrays(TINY)
+
+    def work(data: Any) -> float:
+        return float(np.ones(16 << 20).sum() if len(data.labels) == TINY.n else 0)
+
+    measurement, answer = measure(contender(work, steps=4), inputs, arrays(Size(20, 3)), runs=5)
+    assert answer["x"] == 16 << 20
+    assert len(measurement.seconds) >= 5
+    assert measurement.host_bytes > 100 << 20
+    assert measurement.gpu_bytes is None
+
+
+def test_a_slow_contender_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scripts.speed.measure.SLOW_SECONDS", 0.01)
+    slow = contender(lambda data: time.sleep(0.02) or 1.0)
+    measurement, _ = measure(slow, arrays(TINY), arrays(TINY), runs=5)
+    assert len(measurement.seconds) == 1
+
+
+def raising(data: Any) -> float:
+    raise ValueError("no such thing\nand more")
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (raising, "ValueError: no such thing"),
+        (lambda data: os._exit(3), r"died \(exit code 3\)"),
+        (lambda data: time.sleep(60), "longer than 0 s"),
+    ],
+)
+def test_what_goes_wrong_in_a_contender_stays_there(run: Any, reason: str) -> None:
+    with pytest.raises(Failed, match=reason):
+        measure(contender(run), arrays(TINY), arrays(TINY), time_limit=0.3)
+
+
+def measured(seconds: float) -> tuple[Measurement, Agreement]:
+    return Measurement((seconds,) * 5, 3 << 20, None), Agreement(1e-12, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("target", "met"),
+    [
+        (Target(1 / 4, "plain"), True),
+        (Target(1 / 10, "plain"), False),
+        (Target(0.2, "probmetrics"), None),
+        (Target(0.3, None), True),
+        (Target(0.1, None), False),
+        (None, None),
+    ],
+)
+def test_targets_are_judged_by_the_same_run(target: Target | None, met: bool | None) -> None:
+    case = replace(class_wise(TINY), target=target)
+    row = report.row(case, "ours", measured(0.2), {"plain": 1.0, "ours": 0.2}, "machine")
+    assert row.met is met
+    assert row.speedup == pytest.approx(5)
+    other = report.row(case, "plain", measured(1.0), {"plain": 1.0}, "machine")
+    assert other.met is None
+
+
+def test_rows_survive_the_csv_and_read_well_in_markdown(tmp_path: Path) -> None:
+    case = replace(class_wise(TINY), target=Target(1 / 4, "plain"))
+    medians = {"plain": 1.0, "ours": 0.2}
+    slow = (Measurement((12.0,), 0, 5 << 20), Agreement(0.5, 1e-9))
+    rows = [
+        report.row(case, "plain", measured(1.0), medians, "processor; versions"),
+        report.row(case, "ours", measured(0.2), medians, "processor; versions"),
+        report.row(case, "ours (GPU)", slow, medians, "processor; versions"),
+        report.row(case, "netcal", "failed: x", medians, "processor; versions"),
+    ]
+    report.write_csv(rows, tmp_path / "speed.csv")
+    assert report.read_csv(tmp_path / "speed.csv") == rows
+    text = report.markdown(rows)
+    assert "## processor\n\nversions" in text
+    assert "| 200 ms | 5× (target: 4× faster than plain, met) | 3 MiB |" in text
+    assert "| 12 s (1 run) |" in text
+    assert "DISAGREES" in text
+    assert "failed: x" in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1
+    assert report.read_csv(tmp_path / "none.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(12.34, "12.3 s"), (0.0123, "12.3 ms"), (4e-5, "40 µs"), (None, "")]
+)
+def test_seconds_have_three_digits(seconds: float | None, text: str) -> None:
+    assert report.seconds(seconds) == text
+
+
+@pytest.fixture
+def tiny_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [replace(class_wise(TINY), target=None), top_k(TINY)]
+    monkeypatch.setattr(compare_speed, "all_cases", lambda quick: cases)
+
+
+@pytest.mark.usefixtures("tiny_cases")
+def test_the_script_writes_tables_and_keeps_other_cases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scripts.speed.machine.gpu", lambda: None)
+    monkeypatch.setattr("scripts.speed.machine.missing_peers", lambda: ["netcal"])
+    few = ["--runs", "1", "--output", str(tmp_path)]
+    assert compare_speed.main([*few, "--cases", "u_topk", "--device", "cuda", "--peers"]) == 0
+    assert compare_speed.main([*few, "--cases", "u_cwe"]) == 0
+    rows = report.read_csv(tmp_path / "speed_cpu.csv")
+    assert [(row.case, row.contender) for row in rows] == [
+        ("u_cwe", "plain"),
+        ("u_cwe", "ours"),
+        ("u_topk", "plain"),
+        ("u_topk", "ours"),
+    ]
+    assert (tmp_path / "speed_cpu.md").read_text().count("| U_CWE |") == 1
+    said = capsys.readouterr().out
+    assert "no CUDA device" in said
+    assert "left out: netcal" in said
+
+
+@pytest.mark.usefixtures("tiny_cases")
+def test_an_interrupted_run_keeps_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(contender: Contender, *rest: Any) -> Any:
+        if contender.name == "ours":
+            raise KeyboardInterrupt
+        return measured(1.0)[0], {"error": np.zeros(1)}
+
+    monkeypatch.setattr(compare_speed, "measure", stopped)
+    assert compare_speed.main(["--output", str(tmp_path)]) == 130
+    assert [row.contender for row in report.read_csv(tmp_path / "speed_cpu.csv")] == ["plain"]
+
+
+@pytest.mark.usefixtures("tiny_cases")
+def test_a_wrong_answer_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(contender: Contender, *rest: Any) -> Any:
+        return measured(1.0)[0], {"error": np.full(1, len(contender.name))}
+
+    monkeypatch.setattr(compare_speed, "measure", wrong)
+    assert compare_speed.main(["--output", str(tmp_path), "--cases", "u_cwe"]) == 1
+
+
+def test_growth_is_drawn_and_written(tmp_path: Path) -> None:
+    points = [
+        growth.Point(axis.symbol, value, case.size, name, value * seconds)
+        for axis, value, case in growth.cases(quick=True)
+        for name, seconds in (("plain", 1e-4), ("ours", 1e-6))
+    ]
+    growth.write_csv(points, "processor; versions", tmp_path / "growth.csv")
+    assert len((tmp_path / "growth.csv").read_text().splitlines()) == len(points) + 1
+    written = growth.draw(points, "processor; versions", True, tmp_path, "growth")
+    assert sorted(path.suffix for path in written) == [".pdf", ".png", ".svg"]
+    again = growth.draw(points, "processor; versions", True, tmp_path, "again")
+    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+
+
+@pytest.mark.parametrize("arguments", [["--cases", "nonsense"], ["--runs", "0"]])
+def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        compare_speed.main(arguments)
