@@ -17,7 +17,7 @@ from torch import Tensor
 
 Objective = Callable[[Tensor], tuple[float, Tensor]]
 ARMIJO, CURVATURE = 1e-4, 0.9
-LINE_SEARCH_STEPS = 30
+LINE_SEARCH_STEPS = 12
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Pair:
 
 
 def _dot(a: Tensor, b: Tensor) -> float:
-    return float(torch.sum(a * b, dtype=torch.float64))
+    return float(torch.dot(a.reshape(-1), b.reshape(-1)))
 
 
 def _direction(
