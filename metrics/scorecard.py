@@ -30,12 +30,7 @@ from metrics.utilities.payoffs import (
     TopK,
 )
 from metrics.utilities.similarity import Similarity
-from metrics.validation import (
-    InputError,
-    check_labels,
-    check_probabilities,
-    check_scores_in_unit_interval,
-)
+from metrics.validation import InputError, check_labels, check_probabilities
 
 METRICS = (
     "accuracy",
@@ -104,7 +99,7 @@ def scorecard(
     Raises:
         InputError: shapes, ranges or row sums are off, or an option is out of range.
     """
-    p = _checked(probabilities, rows_sum_to_one)
+    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = check_labels(labels, *p.shape).to(p.device)
     if min(utilities, floor_repetitions, ecdf_repetitions) < 0:
         raise InputError("utilities, floor_repetitions, ecdf_repetitions: expected >= 0")
@@ -131,16 +126,6 @@ def scorecard(
         worst=worst,
         ecdf=curves,
     )
-
-
-def _checked(probabilities: Any, rows_sum_to_one: bool) -> Tensor:
-    if rows_sum_to_one:
-        return check_probabilities(probabilities)
-    p = torch.as_tensor(probabilities).to(torch.float64)
-    if p.ndim != 2 or p.shape[0] == 0 or p.shape[1] < 2:
-        raise InputError(f"probabilities: expected shape [n, classes], got {list(p.shape)}")
-    check_scores_in_unit_interval(p, "probabilities")
-    return p
 
 
 def _with_redraws(forecast: Forecast, labels: Tensor, repetitions: int, seed: int) -> Outcomes:

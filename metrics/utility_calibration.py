@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from metrics.kinds import as_tensor, like
+from metrics.kinds import like
 from metrics.prefix_range import prefix_range
-from metrics.validation import InputError
+from metrics.validation import InputError, check_numbers
 
 
 class WorstInterval(NamedTuple):
@@ -32,8 +32,8 @@ class WorstInterval(NamedTuple):
 
 
 def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
-    v = as_tensor(predicted).to(torch.float64)
-    u = as_tensor(realized).to(torch.float64).to(v.device)
+    v = check_numbers(predicted, "predicted").to(torch.float64)
+    u = check_numbers(realized, "realized").to(torch.float64).to(v.device)
     if v.ndim == 0 or v.shape[-1] == 0:
         raise InputError("predicted: expected shape [..., n] with at least one point")
     if v.shape != u.shape:

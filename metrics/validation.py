@@ -17,12 +17,20 @@ class InputError(ValueError):
     """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
 
 
-def _matrix(values: Any, name: str) -> Tensor:
+def check_numbers(values: Any, name: str) -> Tensor:
+    """Return `values` as a tensor of any shape and real type; `InputError` otherwise."""
     try:
-        matrix = as_tensor(values)
+        tensor = as_tensor(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: not an array of numbers ({error})") from error
-    if matrix.dtype.is_complex or matrix.dtype == torch.bool:
+    if tensor.dtype.is_complex:
+        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
+    return tensor
+
+
+def _matrix(values: Any, name: str) -> Tensor:
+    matrix = check_numbers(values, name)
+    if matrix.dtype == torch.bool:
         raise InputError(f"{name}: expected real numbers, got {matrix.dtype}")
     if matrix.ndim != 2:
         raise InputError(
@@ -90,10 +98,14 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
     return vector
 
 
-def check_probabilities(probabilities: Any, name: str = "probabilities") -> Tensor:
-    """Return `probabilities` as float64 [n, C]: finite, in [0, 1], rows that sum to one."""
+def check_probabilities(
+    probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
+) -> Tensor:
+    """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked."""
     matrix = _matrix(probabilities, name).to(torch.float64)
     check_scores_in_unit_interval(matrix, name)
+    if not rows_sum_to_one:
+        return matrix
     gap = (matrix.sum(dim=1) - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row = int(gap.argmax())

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.kinds import as_tensor, like
+from metrics.kinds import like
 from metrics.prefix_range import prefix_range
 from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import InputError, check_labels, check_probabilities
+from metrics.validation import InputError, check_labels, check_numbers, check_probabilities
 
 BLOCK_BYTES = 64 << 20
 """Size of the [utilities, n] matrix of predicted utilities that is held at a time."""
@@ -133,7 +133,7 @@ def rows_per_block(n: int) -> int:
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
     """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
-    tensor = as_tensor(values).to(torch.float64)
+    tensor = check_numbers(values, name).to(torch.float64)
     if tensor.ndim == ndim - 1:
         tensor = tensor[None]
     if tensor.ndim != ndim or tensor.numel() == 0:
