@@ -1,0 +1,236 @@
+"""Bad input: one line that names the field and the fix, never a stack of library internals."""
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import (
+    ClassWise,
+    Decision,
+    DiscountedCumulativeGain,
+    GainMatrix,
+    InputError,
+    Linear,
+    Rank,
+    Similarity,
+    TopK,
+    accuracy,
+    binned_top_class_error,
+    scorecard,
+    utility_calibration,
+    worst_interval,
+)
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
+from metrics.validation import check_labels, check_logits, check_probabilities
+
+P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
+Y = np.array([0, 1])
+NAN, INF = float("nan"), float("inf")
+
+
+def with_entry(value, row=1):
+    changed = P.copy()
+    changed[row, 0] = value
+    return changed
+
+
+BAD_PROBABILITIES = {
+    "a vector": (P[0], ["shape [n, classes]", "[3]", "one row per point"]),
+    "three dimensions": (P[None], ["shape [n, classes]"]),
+    "no rows": (P[:0], ["no rows"]),
+    "one column": (P[:, :1], ["1 column", "also for two classes"]),
+    "no columns": (P[:, :0], ["0 column"]),
+    "NaN": (with_entry(NAN), ["1 rows hold NaN", "row 1", "recompute or remove"]),
+    "infinity": (with_entry(INF), ["NaN or infinite", "row 1"]),
+    "both infinities": (np.array([[INF, -INF], [0.5, 0.5]]), ["NaN or infinite", "row 0"]),
+    "above one": (np.array([[1.2, -0.2]]), ["outside [0, 1]", "row 0", "logits?"]),
+    "negative": (with_entry(-1e-9), ["outside [0, 1]", "row 1"]),
+    "row sums": (P * 0.9, ["2 rows do not sum to one", "sums to 0.9", "divide each row"]),
+    "one row's sum": (with_entry(0.3), ["1 rows do not sum to one", "row 1", "sums to 1.2"]),
+    "text": ([["a", "b"]], ["not an array of numbers"]),
+    "ragged": ([[0.5, 0.5], [1.0]], ["not an array of numbers"]),
+    "none": (None, ["not an array of numbers"]),
+    "complex": (P.astype(complex), ["real numbers", "complex128"]),
+    "booleans": (P > 0.4, ["real numbers", "bool"]),
+}
+BAD_LABELS = {
+    "too few": ([0], ["1 labels for 2 rows", "lengths must agree"]),
+    "too many": ([0, 1, 1], ["3 labels for 2 rows"]),
+    "one-hot": (np.eye(3)[:2], ["shape [n]", "[2, 3]"]),
+    "negative": ([-1, 0], ["from -1 to 0", "0 to 2"]),
+    "above the classes": ([0, 7], ["from 0 to 7", "0 to 2", "3 classes"]),
+    "counted from one": ([1, 3], ["labels start at 0"]),
+    "fractions": ([0.5, 1], ["whole numbers"]),
+    "NaN": ([NAN, 1], ["whole numbers"]),
+    "infinity": ([INF, 1], ["whole numbers"]),
+    "text": (["cat", "dog"], ["not an array of class numbers"]),
+    "complex": ([1j, 0], ["whole numbers"]),
+    "none": (None, ["not an array of class numbers"]),
+}
+
+
+def message_of(call, *args, **options):
+    with pytest.raises(InputError) as error:
+        call(*args, **options)
+    assert isinstance(error.value, ValueError)
+    message = str(error.value)
+    assert "\n" not in message
+    assert len(message) < 250
+    return message
+
+
+CALLS = {
+    "accuracy": accuracy,
+    "binned": binned_top_class_error,
+    "class-wise": ClassWise().calibration_errors,
+    "worst": TopK().worst,
+    "scorecard": scorecard,
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(("bad", "words"), BAD_PROBABILITIES.values(), ids=BAD_PROBABILITIES)
+def test_bad_probabilities_are_named(call, bad, words):
+    message = message_of(call, bad, Y)
+    assert message.startswith("probabilities: ")
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(("bad", "words"), BAD_LABELS.values(), ids=BAD_LABELS)
+def test_bad_labels_are_named(call, bad, words):
+    message = message_of(call, P, bad)
+    assert message.startswith("labels: ")
+    for word in words:
+        assert word in message
+
+
+SHAPES_AND_RANGES = [
+    name for name in BAD_PROBABILITIES if name not in ("row sums", "one row's sum")
+]
+
+
+@pytest.mark.parametrize("name", SHAPES_AND_RANGES)
+def test_unnormalised_rows_are_checked_for_everything_else(name):
+    bad, words = BAD_PROBABILITIES[name]
+    message = message_of(scorecard, bad, Y, rows_sum_to_one=False)
+    assert message.startswith("probabilities: ")
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in SHAPES_AND_RANGES if n not in ("above one", "negative")]
+)
+def test_bad_logits_are_named(name):
+    bad, words = BAD_PROBABILITIES[name]
+    message = message_of(check_logits, bad)
+    assert message.startswith("logits: ")
+    for word in words:
+        assert word in message
+    assert message_of(check_logits, bad, "model.npz: logits").startswith("model.npz: logits: ")
+
+
+UTILITY_INPUTS = {
+    "lengths": ([0.1, 0.2], [0.1], ["realized", "[1]", "[2]", "one realized utility"]),
+    "shapes": ([[0.1, 0.2]], [0.1, 0.2], ["realized", "differs"]),
+    "NaN predicted": ([NAN, 0.2], [0.1, 0.2], ["predicted", "NaN"]),
+    "NaN realized": ([0.1, 0.2], [0.1, INF], ["realized", "infinite"]),
+    "empty": ([], [], ["predicted", "at least one point"]),
+    "a number": (0.5, 0.5, ["predicted", "shape [..., n]"]),
+    "text": (["a"], [0.5], ["predicted", "not an array of numbers"]),
+    "text realized": ([0.5], ["a"], ["realized", "not an array of numbers"]),
+    "ragged": ([[0.5], [0.5, 0.5]], [0.5], ["predicted", "not an array of numbers"]),
+    "complex": ([0.5j], [0.5], ["predicted", "real numbers"]),
+}
+
+
+@pytest.mark.parametrize("call", [utility_calibration, worst_interval])
+@pytest.mark.parametrize(
+    ("predicted", "realized", "words"), UTILITY_INPUTS.values(), ids=UTILITY_INPUTS
+)
+def test_bad_utilities_are_named(call, predicted, realized, words):
+    message = message_of(call, predicted, realized)
+    for word in words:
+        assert word in message
+
+
+def test_the_worst_interval_is_asked_for_one_utility_at_a_time():
+    assert "[n]" in message_of(worst_interval, P, P)
+
+
+def for_other_classes(utilities):
+    return utilities.calibration_errors, (P, Y)
+
+
+SQUARE4 = np.eye(4)
+UTILITY_CLASSES = {
+    "linear for 4": (Linear(np.ones((2, 4))).calibration_errors, (P, Y), ["payoffs", "4", "3"]),
+    "rank for 4": (Rank(np.ones((2, 4))).calibration_errors, (P, Y), ["valuations", "4", "3"]),
+    "similarity for 4": (Similarity(SQUARE4).calibration_errors, (P, Y), ["similarity", "4", "3"]),
+    "losses for 4": (Decision(SQUARE4).calibration_errors, (P, Y), ["losses", "4", "3"]),
+    "gains for 4": (GainMatrix(SQUARE4).calibration_errors, (P, Y), ["gains", "4", "3"]),
+    "linear NaN": (Linear, ([[NAN, 1]],), ["payoffs", "NaN"]),
+    "linear 3d": (Linear, (np.ones((2, 3, 4)),), ["payoffs", "2 dimensions", "[2, 3, 4]"]),
+    "linear empty": (Linear, ([],), ["payoffs"]),
+    "linear text": (Linear, ([["a"]],), ["payoffs", "not an array of numbers"]),
+    "rank ragged": (Rank, ([[1.0], [1.0, 2.0]],), ["valuations", "not an array of numbers"]),
+    "similarity shape": (Similarity, (np.ones((2, 3)),), ["similarity", "square", "[2, 3]"]),
+    "similarity none": (Similarity, (None,), ["similarity", "not an array of numbers"]),
+    "gains shape": (GainMatrix, (np.ones((2, 3)),), ["gains", "square"]),
+    "gains range": (GainMatrix, ([[1, 2], [0, 1]],), ["gains", "outside [0, 1]"]),
+    "gains diagonal": (GainMatrix, ([[0.9, 0], [0, 1]],), ["gains", "diagonal"]),
+    "subsets": (GainMatrix.sample_misaligned, (3, 4, 0, 5), ["subsets", "5"]),
+    "top K of 0": (TopK(ks=(0,)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
+    "top K of 4": (TopK(ks=(1, 4)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
+    "no K": (TopK(ks=()).calibration_errors, (P, Y), ["ks", "1 … 3"]),
+    "no exponents": (DiscountedCumulativeGain, ((),), ["exponents"]),
+    "negative exponent": (DiscountedCumulativeGain, ((-1.0,),), ["exponents"]),
+    "NaN exponent": (DiscountedCumulativeGain, ((NAN,),), ["exponents"]),
+    "no sample": (Linear.sample, (0, 4, 0), ["count 0"]),
+    "one class": (sample_unit_sphere_infinity, (5, 1, 0), ["classes 1"]),
+}
+
+
+@pytest.mark.parametrize(("call", "args", "words"), UTILITY_CLASSES.values(), ids=UTILITY_CLASSES)
+def test_bad_parameters_of_utilities_are_named(call, args, words):
+    message = message_of(call, *args)
+    for word in words:
+        assert word in message
+
+
+SCORECARD_OPTIONS = {
+    "utilities": ({"utilities": -1}, ["utilities"]),
+    "floor": ({"floor_repetitions": -1}, ["floor_repetitions"]),
+    "curves' floor": ({"ecdf_repetitions": -1}, ["ecdf_repetitions"]),
+    "bins": ({"bins": 0}, ["bins"]),
+    "weights": ({"class_weights": "none"}, ["weights", "'uniform' or 'prior'"]),
+    "similarity": ({"similarity": np.eye(2)}, ["similarity", "2", "3"]),
+    "exponents": ({"exponents": ()}, ["exponents"]),
+}
+
+
+@pytest.mark.parametrize(("options", "words"), SCORECARD_OPTIONS.values(), ids=SCORECARD_OPTIONS)
+def test_bad_options_of_the_scorecard_are_named(options, words):
+    message = message_of(scorecard, P, Y, **options)
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rows_may_miss_one_by_their_numbers_rounding(dtype):
+    z = np.random.default_rng(0).normal(scale=3, size=(50, 1000)).astype(dtype)
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p = (p / p.sum(axis=1, keepdims=True)).astype(dtype)
+    assert check_probabilities(p).dtype == torch.float64
+
+
+def test_good_input_passes_unchanged_in_value():
+    assert torch.equal(check_probabilities(P), torch.from_numpy(P))
+    assert torch.equal(check_logits(P * 1e300), torch.from_numpy(P * 1e300))  # sums overflow
+    integers = check_logits(np.array([[3, -4], [0, 1]]))
+    assert integers.dtype.is_floating_point
+    for labels in ([2, 0], [2.0, 0.0], np.array([2, 0], np.uint8), torch.tensor([2, 0])):
+        assert check_labels(labels, 2, 3).tolist() == [2, 0]
+    assert check_labels([True, False], 2, 2).tolist() == [1, 0]
