@@ -50,7 +50,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         logits, on labels out of range, and on lengths that differ.
         """
         z = _working_type(check_logits(logits))
-        y = check_labels(labels, z.shape[0], z.shape[1]).to(z.device)
+        y = check_labels(labels, z.shape[0], z.shape[1]).to(z.device).contiguous()
         self.tuning_log_ = []
         with torch.no_grad():
             self._fit(z, y)

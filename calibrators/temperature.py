@@ -211,7 +211,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
         return fit(beta, "separable") if reached else fit(high, "bound")
     stride = logits.numel() // PILOT_ELEMENTS
     if stride >= 2:
-        pilot = fit_temperature(logits[::stride], labels[::stride])
+        pilot = fit_temperature(logits[::stride].contiguous(), labels[::stride].contiguous())
         if pilot.outcome == "optimum":
             start = pilot.beta
 
