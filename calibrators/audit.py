@@ -37,8 +37,8 @@ class Family:
 
     def errors(self, columns: Tensor) -> Tensor:
         """Exact UC of some of the utilities."""
-        v = self.predicted[:, columns].T.contiguous()
-        u = self.payoffs[:, columns].T.to(v.dtype).contiguous()
+        v = self.predicted.T[columns]
+        u = self.payoffs.T[columns].to(v.dtype)
         sums = prefix_range(v, u, self.codes[None])
         return (sums.high[0] - sums.low[0]) / v.shape[1]
 
@@ -78,8 +78,8 @@ class Auditor:
         # Σ_k θ_k p_(k) by parts: the sorted probabilities are held as running sums only.
         drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
         return [
-            Family("linear", state.probabilities @ linear.T, linear.T, state.labels),
-            Family("rank", state.top_sums @ drops.T, rank.T, state.ranks),
+            Family("linear", (linear @ state.probabilities.T).T, linear.T, state.labels),
+            Family("rank", (drops @ state.top_sums.T).T, rank.T, state.ranks),
         ]
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:

@@ -2,9 +2,13 @@
 
 Throw the points into buckets by predicted utility and keep, per bucket, the sums of the positive
 and of the negative residuals. Inside a bucket the running sum cannot rise above its value at the
-bucket's start plus the positive part, nor fall below it minus the negative part, whatever the order
-there. So the range of the running sum is bounded in one pass, 5 ns per number instead of 13 for a
-sort, and an audit needs to sort only utilities whose bound exceeds the largest exact error so far.
+bucket's start plus the positive part, nor fall below it minus the negative part, whatever the
+order there. So the range of the running sum is bounded in one pass, 3 to 5 ns per number instead of
+13 for a sort, and an audit sorts only utilities whose bound exceeds the largest exact error so far.
+
+Predictions come either with the utilities of a point side by side (columns of the probabilities,
+used where they are) or with the points of a utility side by side (a product). The second form needs
+the buckets of one utility at a time, so it affords more of them.
 """
 
 from __future__ import annotations
@@ -19,10 +23,22 @@ from metrics.compiled import compiled
 from metrics.prefix_range import over_row_blocks
 
 BUCKETS = 128
+BUCKETS_BY_ROWS = 1024
 TILE = 16
 """Columns handled together: 16 × 128 buckets × 2 sums × 8 bytes = 32 KiB stay in the L1 cache."""
 ROUNDING = 1e-9
 """Added to the bounds: sums in another order differ by less than this."""
+
+
+@compiled
+def _range_bound(rise: Any, fall: Any) -> float:
+    """Bound the range of a running sum that rises and falls by these sums in each bucket."""
+    total = highest = lowest = 0.0
+    for bucket in range(rise.size):
+        highest = max(highest, total + rise[bucket])
+        lowest = min(lowest, total - fall[bucket])
+        total += rise[bucket] - fall[bucket]
+    return highest - lowest
 
 
 @compiled
@@ -41,12 +57,26 @@ def _bounds_of_columns(
             rise[c, bucket] += max(residual, 0.0)
             fall[c, bucket] += max(-residual, 0.0)
     for c in range(bounds.size):
-        total = highest = lowest = 0.0
-        for bucket in range(BUCKETS):
-            highest = max(highest, total + rise[c, bucket])
-            lowest = min(lowest, total - fall[c, bucket])
-            total += rise[c, bucket] - fall[c, bucket]
-        bounds[c] = (highest - lowest) / n
+        bounds[c] = _range_bound(rise[c], fall[c]) / n
+
+
+@compiled
+def _bounds_of_rows(
+    predicted: Any, payoffs: Any, codes: Any, low: float, scale: float, bounds: Any
+) -> None:
+    n = predicted.shape[1]
+    rise = np.empty(BUCKETS_BY_ROWS)
+    fall = np.empty(BUCKETS_BY_ROWS)
+    for row in range(predicted.shape[0]):
+        rise[:] = 0.0
+        fall[:] = 0.0
+        for i in range(n):
+            v = predicted[row, i]
+            bucket = min(max(int((v - low) * scale), 0), BUCKETS_BY_ROWS - 1)
+            residual = payoffs[row, codes[i]] - v
+            rise[bucket] += max(residual, 0.0)
+            fall[bucket] += max(-residual, 0.0)
+        bounds[row] = _range_bound(rise, fall) / n
 
 
 def calibration_error_bounds(
@@ -55,7 +85,8 @@ def calibration_error_bounds(
     """Return an upper bound on UC of each of b utilities: float64 [b].
 
     Args:
-        predicted: float64 [n, b], predicted utilities, a column per utility.
+        predicted: float64 [n, b], predicted utilities, a column per utility; row-major, or the
+            transpose of a row-major [b, n].
         payoffs: [L, b], the realized utility of each outcome code.
         codes: int64 [n] in [0, L).
         low, high: where most predictions lie; sets the buckets, not the validity of the bounds.
@@ -65,14 +96,35 @@ def calibration_error_bounds(
     columns = predicted.shape[1]
     if predicted.device.type != "cpu":
         return torch.full((columns,), torch.inf, dtype=torch.float64, device=predicted.device)
-    v, table, outcome = predicted.numpy(), payoffs.contiguous().numpy(), codes.numpy()
     bounds = np.empty(columns)
+    if predicted.T.is_contiguous():
+        _bound_rows(
+            predicted.T.numpy(), payoffs.T.contiguous().numpy(), codes.numpy(), low, high, bounds
+        )
+    else:
+        _bound_columns(
+            predicted.numpy(), payoffs.contiguous().numpy(), codes.numpy(), low, high, bounds
+        )
+    return torch.from_numpy(bounds) + ROUNDING
+
+
+def _bound_rows(v: Any, table: Any, codes: Any, low: float, high: float, bounds: Any) -> None:
+    scale = BUCKETS_BY_ROWS / (high - low)
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        _bounds_of_rows(v[part], table[part], codes, low, scale, bounds[part])
+
+    over_row_blocks(work, len(v), v.size)
+
+
+def _bound_columns(v: Any, table: Any, codes: Any, low: float, high: float, bounds: Any) -> None:
     scale = BUCKETS / (high - low)
+    columns = len(bounds)
 
     def work(first: int, last: int) -> None:
         for tile in range(first, last):
             part = slice(tile * TILE, min(columns, (tile + 1) * TILE))
-            _bounds_of_columns(v, table, outcome, low, scale, part.start, bounds[part])
+            _bounds_of_columns(v, table, codes, low, scale, part.start, bounds[part])
 
     over_row_blocks(work, -(-columns // TILE), v.size)
-    return torch.from_numpy(bounds) + ROUNDING
