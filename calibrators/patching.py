@@ -34,7 +34,7 @@ Objective = Literal["u_comb", "brier", "nll"]
 STEP_SIZES = (1.0, 0.1, 0.03)
 """First step sizes tried by the line search; few enough that tuning runs share trajectories."""
 SCORED_EVERY = 5
-"""Step limits that tuning tries are multiples of this."""
+"""Step limits that tuning tries are multiples of this (or `max_steps`, if that is smaller)."""
 MAX_HALVINGS = 40
 
 
@@ -146,10 +146,11 @@ class Trajectory:
                 break
             patch.apply(self.held_out)
             self.done += 1
-            if self.done % SCORED_EVERY == 0:
+            if self.done % SCORED_EVERY == 0 or self.done == steps:
                 self.scores[self.done] = self.score(self.held_out)
-        reached = min(steps, self.done) // SCORED_EVERY * SCORED_EVERY
-        return self.scores[reached]
+        if self.ended and self.done not in self.scores:
+            self.scores[self.done] = self.score(self.held_out)
+        return self.scores[min(steps, self.done)]
 
 
 class UtilityPatching(Calibrator):
@@ -227,6 +228,11 @@ class UtilityPatching(Calibrator):
             raise InputError(f"armijo: {self.armijo}, expected a share between 0 and 1")
         if self.step_size is not None and not self.step_size > 0:
             raise InputError(f"step_size: {self.step_size}, expected a positive number")
+        least = {"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0, "tolerance": 0}
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if value is not None and not value >= bound:
+                raise InputError(f"{name}: {value}, expected {bound} or more")
 
     def _run(self, state: PatchedForecast, step_size: float, sampled: bool) -> Iterator[Patch]:
         device = state.probabilities.device
@@ -240,10 +246,13 @@ class UtilityPatching(Calibrator):
         self.tuning_log_: list[dict[str, Any]] = []
         if all(value is not None for value in given.values()):
             return given
-        space = {
-            "step_size": list(STEP_SIZES),
-            "steps": list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)),
-            "sampled": [False, True],
+        from skopt.space import Categorical  # takes a second to import: only where tuned
+
+        limits = range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)
+        space = {  # a plain list of two numbers would be read as a range
+            "step_size": Categorical(STEP_SIZES),
+            "steps": Categorical(list(limits) or [self.max_steps]),
+            "sampled": Categorical([False, True]),
         }
         free = {name: space[name] for name in space if given[name] is None}
         objective = self._objective(probabilities, labels, given)
