@@ -1,0 +1,130 @@
+"""The audit finds the worst of all utilities, without sorting all of them."""
+
+import numpy as np
+import pytest
+import torch
+
+from calibrators import audit
+from calibrators.audit import Auditor, Family, combined_error, find_worst
+from calibrators.patched_forecast import PatchedForecast, Witness
+from metrics import ClassWise, Linear, Rank, TopK, utility_calibration
+
+CPU = torch.device("cpu")
+
+
+def over_confident(n, classes, seed, sharpness=2.0):
+    random = np.random.default_rng(seed)
+    z = random.normal(scale=1.5, size=(n, classes)) + random.normal(size=classes)
+    truth = np.exp(z - z.max(axis=1, keepdims=True))
+    truth /= truth.sum(axis=1, keepdims=True)
+    labels = (random.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    claimed = truth**sharpness
+    return torch.from_numpy(claimed / claimed.sum(axis=1, keepdims=True)), torch.from_numpy(labels)
+
+
+def patched(n, classes, seed):
+    """A forecast in the middle of its patching."""
+    p, y = over_confident(n, classes, seed)
+    state = PatchedForecast(p, y)
+    random = np.random.default_rng(seed)
+    for _ in range(3):
+        rows = torch.from_numpy(np.flatnonzero(random.random(n) < 0.5))
+        state.move(rows, Witness.of_top_k(int(random.integers(classes)), classes), -0.1)
+        state.move(rows, Witness.of_class(int(random.integers(classes)), classes), 0.05)
+    return state
+
+
+def exhaustive(state, sampled=()):
+    """UC of every utility through the public classes."""
+    p, y = state.probabilities, state.labels
+    every = [u.calibration_errors(p, y) for u in (ClassWise(), TopK(), *sampled)]
+    return torch.cat(every)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("n", "classes"), [(1, 3), (50, 2), (400, 5), (600, 60)])
+def test_the_worst_utility_is_the_largest_of_all(n, classes, seed):
+    state = patched(n, classes, seed)
+    auditor = Auditor(classes, 0, seed, CPU)
+    errors = exhaustive(state)
+    _, _, error = find_worst(auditor.fixed_families(state))
+    assert error == pytest.approx(float(errors.max()), abs=1e-12)
+    assert combined_error(state, auditor) == error
+    witness = auditor.worst(state, 0)
+    codes = state.ranks if witness.by_rank else state.labels
+    own = utility_calibration(state.predicted(witness), witness.payoff[codes])
+    assert float(own) == pytest.approx(error, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sampled_utilities_take_part(seed):
+    state = patched(300, 6, seed)
+    auditor = Auditor(6, 40, seed, CPU)
+    families = auditor.sampled_families(state, 7)
+    assert [family.kind for family in families] == ["linear", "rank"]
+    linear, rank = (Linear if f.kind == "linear" else Rank for f in families)
+    sampled = [linear(families[0].payoffs.T), rank(families[1].payoffs.T)]
+    for family, utilities in zip(families, sampled):
+        assert utilities.matrix.shape == (40, 6)
+        torch.testing.assert_close(utilities.matrix.abs().amax(dim=1), torch.ones(40).double())
+        torch.testing.assert_close(
+            family.errors(torch.arange(40)),
+            utilities.calibration_errors(state.probabilities, state.labels),
+            rtol=0,
+            atol=1e-12,
+        )
+    assert bool((families[1].payoffs.diff(dim=0) <= 0).all())  # valuations fall with the rank
+    witness = auditor.worst(state, 7)
+    codes = state.ranks if witness.by_rank else state.labels
+    own = utility_calibration(state.predicted(witness), witness.payoff[codes])
+    assert float(own) == pytest.approx(float(exhaustive(state, sampled).max()), abs=1e-11)
+
+
+def test_each_audit_draws_its_own_utilities_the_same_in_every_run():
+    state = patched(50, 4, 0)
+    draws = [Auditor(4, 9, 3, CPU).sampled_families(state, step) for step in (0, 1, 0)]
+    for first, second, again in zip(*draws):
+        assert torch.equal(first.payoffs, again.payoffs)
+        assert not torch.equal(first.payoffs, second.payoffs)
+    others = Auditor(4, 9, 4, CPU).sampled_families(state, 0)
+    assert not torch.equal(draws[0][0].payoffs, others[0].payoffs)
+    assert Auditor(4, 0, 3, CPU).sampled_families(state, 0) == []
+
+
+def test_bounds_are_never_below_the_errors():
+    state = patched(400, 30, 1)
+    auditor = Auditor(30, 50, 0, CPU)
+    for family in auditor.fixed_families(state) + auditor.sampled_families(state, 0):
+        errors = family.errors(torch.arange(family.predicted.shape[1]))
+        assert bool((family.bounds() >= errors).all()), family.kind
+
+
+def test_most_utilities_are_never_sorted(monkeypatch):
+    state = patched(3000, 100, 2)
+    auditor = Auditor(100, 0, 0, CPU)
+    sorted_columns = []
+    errors = Family.errors
+
+    def counted(self, columns):
+        sorted_columns.append(len(columns))
+        return errors(self, columns)
+
+    monkeypatch.setattr(Family, "errors", counted)
+    found = find_worst(auditor.fixed_families(state))
+    assert sum(sorted_columns) < 100  # of 200
+    monkeypatch.setattr(Family, "bounds", lambda self: torch.full((100,), torch.inf))
+    assert find_worst(auditor.fixed_families(state)) == found  # as on devices without bounds
+
+
+def test_one_utility_at_a_time_finds_the_same(monkeypatch):
+    state = patched(500, 40, 3)
+    families = Auditor(40, 0, 0, CPU).fixed_families(state)
+    found = find_worst(families)
+    monkeypatch.setattr(audit, "EXACT_AT_ONCE", 1)
+    assert find_worst(families) == found
+
+
+def test_a_perfect_forecast_has_no_error():
+    labels = torch.tensor([0, 1, 2, 1])
+    state = PatchedForecast(torch.eye(3, dtype=torch.float64)[labels], labels)
+    assert combined_error(state, Auditor(3, 0, 0, CPU)) == 0
