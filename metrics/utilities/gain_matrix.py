@@ -163,21 +163,25 @@ class GainMatrix(UtilityClass):
         parts = [everyone.part(slice(k, k + size), device) for k in range(0, total, size)]
         # The thread count is set per thread, but also becomes that of threads yet to start.
         with ThreadPoolExecutor(threads, "gains", torch.set_num_threads, (1,)) as pool:
-            survey = pool.submit(everyone._survey, forecast).result()
+            survey = everyone._survey(forecast, pool, threads)
             for start in range(0, len(parts), threads):
                 together = parts[start : start + threads]
                 ready = list(pool.map(work, together, [survey] * len(together)))
                 torch.set_num_threads(usual)
                 yield from ready
 
-    def _survey(self, forecast: Forecast) -> Tensor:
-        """What the choices of all users share; here who may choose what: bool [C, n].
+    def _survey(self, forecast: Forecast, pool: ThreadPoolExecutor, threads: int) -> Tensor:
+        """What the choices of all users share; here who may choose what: bool [C, n]."""
+        rows = forecast.probabilities.split(-(-forecast.n // threads))
+        return torch.cat(list(pool.map(self._possible, rows)), dim=1)
+
+    def _possible(self, p: Tensor) -> Tensor:
+        """Which class some user may choose at some of the points: bool [C, n].
 
         Where no probability stands out, the bounds on the gains leave almost every class. There
         the class of the largest probability is tried on all users first: no class can be chosen
         that must gain less than this one gains for the user whom it suits least.
         """
-        p = forecast.probabilities
         highest, top = p.max(dim=1)
         possible = self._may_gain(p, self.low * p.sum(dim=1) + (1 - self.low) * highest)
         unclear = torch.nonzero(possible.sum(dim=1) > FEW_CLASSES).flatten()
@@ -222,10 +226,9 @@ class GainMatrix(UtilityClass):
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
         """As in `blocks`, so that expected gains are tied here where they are tied there."""
-        self.count(forecast.classes)
-        one = self.part(slice(index, index + 1), forecast.probabilities.device)
-        best, chosen = one._choices(forecast, one._survey(forecast))
-        return best[:, 0], one.gains(outcomes.labels[0], chosen)[:, 0]
+        first = Outcomes(outcomes.labels[:1], outcomes.ranks[:1])
+        predicted, realized, _ = self.only(index).choose(forecast, first)
+        return predicted[:, 0], realized[0, :, 0]
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield utilities in blocks [b, n]; codes point into the realized gains."""
@@ -305,7 +308,7 @@ class _SpecialistGains(GainMatrix):
         gains = inside.to(torch.float64) * self.high
         return gains.masked_fill_(predicted == true[:, None], 1.0)
 
-    def _survey(self, forecast: Forecast) -> Tensor:
+    def _survey(self, forecast: Forecast, pool: ThreadPoolExecutor, threads: int) -> Tensor:
         """The ranking [n, C]."""
         return forecast.order
 
