@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -56,15 +54,18 @@ def read_archive(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Any]]
     line) where the file is missing, damaged or not a calibrator.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):  # an .npy file
+            raise InputError(f"{path}: not a saved calibrator; fit and save it again")
+        with loaded as archive:
             content = {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except InputError:
+        raise
+    except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds of errors
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}: damaged file ({reason}); fit and save it again") from error
-    except (AttributeError, TypeError) as error:  # np.load gave a bare array: an .npy file
-        raise InputError(f"{path}: not a saved calibrator; fit and save it again") from error
+        raise InputError(f"{path}: cannot be read ({reason}); fit and save it again") from error
     if missing := sorted(REQUIRED - content.keys()):
         raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}")
     try:

@@ -208,7 +208,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
             return value, -m.slope / m.nll, abs(value) < 1e-12
 
         beta, reached = solve_increasing(excess, start, 0.0, high)
-        return fit(beta, "separable") if reached else fit(high, "bound")
+        return fit(beta, "separable") if reached and beta < 0.999 * high else fit(high, "bound")
     stride = logits.numel() // PILOT_ELEMENTS
     if stride >= 2:
         pilot = fit_temperature(logits[::stride].contiguous(), labels[::stride].contiguous())
@@ -220,7 +220,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
         return m.slope, m.variance, abs(m.slope) <= m.rounding
 
     beta, reached = solve_increasing(slope, start, 0.0, high)
-    if not low < beta < high * (1 - 1e-6):
+    if not low < beta < 0.999 * high:
         return fit(min(max(beta, low), high), "bound")
     return fit(beta, "optimum" if reached else "unconverged")
 

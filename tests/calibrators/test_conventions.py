@@ -1,0 +1,237 @@
+"""What holds for every calibrator: scikit-learn's conventions, array kinds, hard data, files."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import estimator_checks
+
+from calibrators import (
+    DirichletCalibration,
+    IsotonicCalibration,
+    TemperatureScaling,
+    Uncalibrated,
+    VectorScaling,
+)
+from calibrators.base import Calibrator
+from metrics.validation import InputError
+
+METHODS = {
+    "uncalibrated": Uncalibrated(),
+    "temperature": TemperatureScaling(),
+    "vector": VectorScaling(),
+    "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
+    "dirichlet_logits": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
+    "dirichlet_tuned": DirichletCalibration(tuning_runs=5),
+    "isotonic": IsotonicCalibration(),
+    "isotonic_raw": IsotonicCalibration(normalize=False),
+    "isotonic_global": IsotonicCalibration(mode="global"),
+}
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return clone(METHODS[request.param])
+
+
+# Those of scikit-learn's checks that apply: the others fit features that are not one column per
+# class, or labels that are not column numbers, or ask for sample weights.
+CHECKS = [
+    "classifiers_one_label_sample_weights",
+    "decision_proba_consistency",
+    "dict_unchanged",
+    "do_not_raise_errors_in_init_or_set_params",
+    "dont_overwrite_parameters",
+    "estimator_cloneable",
+    "estimator_repr",
+    "estimators_dtypes",
+    "estimators_nan_inf",
+    "estimators_pickle",
+    "estimators_unfitted",
+    "f_contiguous_array_estimator",
+    "fit1d",
+    "fit2d_1sample",
+    "fit_check_is_fitted",
+    "fit_idempotent",
+    "get_params_invariance",
+    "inplace_ensure_writeable",
+    "methods_sample_order_invariance",
+    "methods_subset_invariance",
+    "mixin_order",
+    "n_features_in",
+    "no_attributes_set_in_init",
+    "parameters_default_constructible",
+    "pipeline_consistency",
+    "set_params",
+    "supervised_y_no_nan",
+    "valid_tag_types",
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", ["uncalibrated", "temperature", "vector", "dirichlet", "isotonic"])
+def test_scikit_learns_own_checks(name, check):
+    estimator = clone(METHODS[name])
+    getattr(estimator_checks, f"check_{check}")(type(estimator).__name__, estimator)
+
+
+def test_fit_returns_itself_and_learns_only_underscored_names(method, made_up):
+    logits, labels = made_up(n=90)
+    before = method.get_params()
+    kept = logits.copy(), labels.copy()
+    assert method.fit(logits, labels) is method
+    assert method.get_params() == before
+    assert all(name.endswith("_") or name in before for name in vars(method))
+    np.testing.assert_array_equal(method.classes_, np.arange(5))
+    assert method.n_features_in_ == 5
+    np.testing.assert_array_equal(logits, kept[0])
+    np.testing.assert_array_equal(labels, kept[1])
+
+
+def test_unfitted_raises(method, made_up, tmp_path):
+    logits, labels = made_up(n=9)
+    for call in (method.predict, method.predict_proba):
+        with pytest.raises(NotFittedError):
+            call(logits)
+    with pytest.raises(NotFittedError):
+        method.score(logits, labels)
+    with pytest.raises(NotFittedError):
+        method.save(tmp_path / "unfitted.npz")
+
+
+def test_fitting_twice_gives_the_same(method, made_up):
+    logits, labels = made_up(n=120)
+    one = clone(method).fit(logits, labels).predict_proba(logits)
+    other = made_up(n=70, classes=3, seed=9)
+    again = method.fit(*other).fit(logits, labels).predict_proba(logits)
+    np.testing.assert_array_equal(one, again)
+
+
+def test_the_answer_has_the_kind_of_the_logits(method, made_up):
+    logits, labels = made_up(n=80)
+    method.fit(logits, labels)
+    from_numpy = method.predict_proba(logits)
+    assert isinstance(from_numpy, np.ndarray) and from_numpy.dtype == np.float64
+    tensor = torch.from_numpy(logits)
+    from_torch = method.predict_proba(tensor)
+    assert isinstance(from_torch, torch.Tensor) and from_torch.dtype == torch.float64
+    np.testing.assert_array_equal(from_numpy, from_torch.numpy())
+    same = clone(method).fit(tensor, torch.from_numpy(labels)).predict_proba(logits)
+    np.testing.assert_array_equal(from_numpy, same)
+    predicted = method.predict(tensor)
+    assert predicted.dtype == torch.int64
+    np.testing.assert_array_equal(predicted, from_numpy.argmax(axis=1))
+    assert method.score(logits, labels) == pytest.approx((predicted.numpy() == labels).mean())
+    weights = np.arange(80.0)
+    hits = predicted.numpy() == labels
+    assert method.score(tensor, labels, weights) == pytest.approx(weights @ hits / weights.sum())
+
+
+@pytest.mark.parametrize("kind", ["float16", "integers", "fortran", "strided", "read_only", "list"])
+def test_logits_of_any_layout(method, made_up, kind):
+    logits, labels = made_up(n=64)
+    logits = np.round(logits)  # exact in every number type
+    variants = {
+        "float16": logits.astype(np.float16),
+        "integers": logits.astype(np.int64),
+        "fortran": np.asfortranarray(logits),
+        "strided": np.repeat(logits, 2, axis=1)[:, ::2],
+        "read_only": logits.copy(),
+        "list": logits.tolist(),
+    }
+    variants["read_only"].flags.writeable = False
+    expected = clone(method).fit(logits, labels).predict_proba(logits)
+    computed = method.fit(variants[kind], labels).predict_proba(variants[kind])
+    np.testing.assert_allclose(computed, expected, rtol=1e-6, atol=1e-9)
+
+
+HARD = {
+    "two classes": lambda g: (g.normal(size=(50, 2)), g.integers(0, 2, 50)),
+    "absent classes": lambda g: (g.normal(size=(50, 7)), g.integers(1, 4, 50)),
+    "one class": lambda g: (g.normal(size=(50, 3)), np.full(50, 2)),
+    "huge logits": lambda g: (g.choice([-1e4, 0, 1e4], size=(50, 4)), g.integers(0, 4, 50)),
+    "tiny logits": lambda g: (1e-9 * g.normal(size=(50, 4)), g.integers(0, 4, 50)),
+    "constant": lambda g: (np.full((50, 4), 3.0), g.integers(0, 4, 50)),
+    "separable": lambda g: (9 * np.eye(4)[np.arange(50) % 4], np.arange(50) % 4),
+    "four points": lambda g: (g.normal(size=(4, 3)), np.array([0, 1, 2, 0])),
+    "more classes than points": lambda g: (g.normal(size=(20, 40)), g.integers(0, 40, 20)),
+}
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_hard_data_give_probabilities(method, case):
+    logits, labels = HARD[case](np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = method.fit(logits, labels)
+        unseen = np.concatenate([logits, 1e4 * np.random.default_rng(1).normal(size=logits.shape)])
+        probabilities = fitted.predict_proba(unseen)
+    assert np.isfinite(probabilities).all()
+    assert probabilities.min() >= 0 and probabilities.max() <= 1
+    if getattr(method, "normalize", True):
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "message"),
+    [
+        ([[0.0, np.nan]], [0], "logits: 1 rows hold NaN"),
+        ([[0.0, 1.0]], [2], "labels: values run from 2 to 2"),
+        ([[0.0, 1.0]], [0, 1], "labels: 2 labels for 1 rows"),
+        ([[0.0]], [0], "one column per class"),
+        ([0.0, 1.0], [0], r"expected shape \[n, classes\]"),
+    ],
+)
+def test_bad_input_is_named_in_one_line(method, logits, labels, message):
+    with pytest.raises(InputError, match=message) as caught:
+        method.fit(logits, labels)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_number_of_classes_is_named(method, made_up):
+    method.fit(*made_up(n=40))
+    with pytest.raises(InputError, match=r"3 columns, but the .* was fitted on 5 classes"):
+        method.predict_proba(np.zeros((2, 3)))
+
+
+def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
+    logits, labels = made_up(n=100)
+    method.fit(logits, labels)
+    path = method.save(tmp_path / "deep" / "method.npz")
+    for load in (type(method).load, Calibrator.load):
+        loaded = load(path)
+        assert type(loaded) is type(method)
+        params = {name: list(v) if isinstance(v, tuple) else v for name, v in _params(method)}
+        assert loaded.get_params() == params
+        assert loaded.tuning_log_ == []
+        np.testing.assert_array_equal(loaded.predict_proba(logits), method.predict_proba(logits))
+        for name, value in vars(method).items():
+            if name.endswith("_") and name != "tuning_log_":
+                np.testing.assert_array_equal(getattr(loaded, name), value)
+    again = method.save(tmp_path / "again.npz")
+    assert again.read_bytes() == path.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", "deep"]
+    revived = pickle.loads(pickle.dumps(method))
+    np.testing.assert_array_equal(revived.predict_proba(logits), method.predict_proba(logits))
+
+
+def _params(method):
+    return method.get_params().items()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_agrees_with_the_cpu(method, made_up):
+    logits, labels = made_up(n=300)
+    expected = clone(method).fit(logits, labels).predict_proba(logits)
+    on_device = torch.from_numpy(logits).cuda()
+    computed = method.fit(on_device, torch.from_numpy(labels)).predict_proba(on_device)
+    assert computed.is_cuda
+    np.testing.assert_allclose(computed.cpu().numpy(), expected, atol=1e-4)

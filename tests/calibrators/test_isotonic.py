@@ -1,0 +1,105 @@
+"""Isotonic calibration against scikit-learn's regression, column by column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+import calibrators.isotonic as module
+from calibrators import IsotonicCalibration, Uncalibrated
+from metrics.validation import InputError
+
+
+def probabilities_of(logits):
+    return Uncalibrated().fit(logits, np.zeros(len(logits), dtype=int)).predict_proba(logits)
+
+
+def by_scikit_learn(logits, labels, unseen, mode):
+    """Un-normalised isotonic maps of the columns of softmax(unseen)."""
+    p, q = probabilities_of(logits), probabilities_of(unseen)
+    hits = np.eye(p.shape[1])[labels]
+    if mode == "global":
+        p, hits = p.reshape(-1, 1), hits.reshape(-1, 1)
+    columns = [
+        IsotonicRegression(out_of_bounds="clip").fit(p[:, c], hits[:, c]) for c in range(p.shape[1])
+    ]
+    maps = columns * q.shape[1] if mode == "global" else columns
+    return np.stack([maps[c].predict(q[:, c]) for c in range(q.shape[1])], axis=1)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    n=st.integers(1, 80),
+    classes=st.integers(2, 5),
+    unit=st.sampled_from([0.1, 1.0, 12.0, 40.0]),
+    rounded=st.booleans(),
+    mode=st.sampled_from(["one_vs_all", "global"]),
+    seed=st.integers(0, 10**6),
+)
+def test_equals_scikit_learn(n, classes, unit, rounded, mode, seed):
+    """Also with ties (rounded logits), near ties (p within 1e-15 of 0 or 1), absent classes."""
+    generator = np.random.default_rng(seed)
+    logits = unit * generator.normal(size=(n, classes))
+    if rounded:
+        logits = np.round(logits)
+    labels = generator.integers(0, classes, n)
+    unseen = np.concatenate([logits, 5 * generator.normal(size=(40, classes))])
+    fitted = IsotonicCalibration(mode=mode, normalize=False).fit(logits, labels)
+    expected = by_scikit_learn(logits, labels, unseen, mode)
+    np.testing.assert_allclose(fitted.predict_proba(unseen), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["one_vs_all", "global"])
+@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_repvgg_a2"])
+def test_equals_scikit_learn_on_real_logits(real_split, name, mode):
+    (logits, labels), (unseen, _) = real_split(name)
+    fitted = IsotonicCalibration(mode=mode, normalize=False).fit(logits, labels)
+    expected = by_scikit_learn(logits, labels, unseen, mode)
+    np.testing.assert_allclose(fitted.predict_proba(unseen), expected, atol=1e-10)
+    assert fitted.offsets_.size == (2 if mode == "global" else logits.shape[1] + 1)
+    assert fitted.thresholds_.size == fitted.values_.size == fitted.offsets_[-1]
+    assert fitted.thresholds_.size < 2 * (len(labels) + logits.shape[1])
+
+
+def test_columns_are_fitted_in_any_number_of_blocks(made_up, monkeypatch):
+    logits, labels = made_up()
+    whole = IsotonicCalibration().fit(logits, labels)
+    monkeypatch.setattr(module, "COLUMNS", 2)
+    parts = IsotonicCalibration().fit(logits, labels)
+    np.testing.assert_array_equal(whole.thresholds_, parts.thresholds_)
+    np.testing.assert_array_equal(whole.values_, parts.values_)
+
+
+def test_maps_are_non_decreasing(made_up):
+    fitted = IsotonicCalibration().fit(*made_up())
+    for start, stop in zip(fitted.offsets_[:-1], fitted.offsets_[1:]):
+        assert (np.diff(fitted.thresholds_[start:stop]) > 0).all()
+        assert (np.diff(fitted.values_[start:stop]) >= 0).all()
+
+
+def test_normalised_rows_are_the_raw_rows_over_their_sum(made_up):
+    logits, labels = made_up()
+    raw = IsotonicCalibration(normalize=False).fit(logits, labels).predict_proba(logits)
+    normal = IsotonicCalibration().fit(logits, labels).predict_proba(logits)
+    sums = raw.sum(axis=1, keepdims=True)
+    assert np.abs(sums - 1).max() > 0.05
+    np.testing.assert_allclose(normal, raw / sums, rtol=1e-12)
+
+
+def test_a_row_of_zeros_becomes_uniform():
+    # Class 2 never occurs; the last row is sure of it, and the other classes' maps say 0 there.
+    logits = np.array([[9.0, 0, 0], [0, 9, 0], [9, 0, 0], [0, 9, 0], [-5, -5, 9]])
+    labels = np.array([0, 1, 0, 1])
+    raw = IsotonicCalibration(normalize=False).fit(logits[:4], labels).predict_proba(logits)
+    np.testing.assert_array_equal(raw[4], 0)
+    normal = IsotonicCalibration().fit(logits[:4], labels).predict_proba(logits)
+    np.testing.assert_array_equal(normal[4], 1 / 3)
+    np.testing.assert_allclose(normal.sum(axis=1), 1)
+
+
+def test_an_unknown_mode_is_named(made_up):
+    with pytest.raises(InputError, match="choose one_vs_all or global"):
+        IsotonicCalibration(mode="both").fit(*made_up())

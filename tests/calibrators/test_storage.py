@@ -1,0 +1,82 @@
+"""Saved calibrators that are missing, damaged, or something else: one clear line each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrators import TemperatureScaling, VectorScaling
+from calibrators.base import Calibrator
+from calibrators.storage import read_archive, write_archive
+from metrics.validation import InputError
+
+
+@pytest.fixture
+def saved(made_up, tmp_path):
+    return VectorScaling().fit(*made_up()).save(tmp_path / "vector.npz")
+
+
+def refused(path, kind=Calibrator):
+    with pytest.raises(InputError) as caught:
+        kind.load(path)
+    message = str(caught.value)
+    assert str(path) in message and "\n" not in message
+    return message
+
+
+def test_a_missing_file(tmp_path):
+    assert "no such file" in refused(tmp_path / "nothing.npz")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_truncated_file(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    assert "cannot be read" in refused(saved)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_flipped_bytes_never_give_another_calibrator(saved, seed, made_up):
+    expected = Calibrator.load(saved).predict_proba(made_up()[0])
+    content = bytearray(saved.read_bytes())
+    for place in np.random.default_rng(seed).integers(0, len(content), 3):
+        content[place] ^= 0x55
+    saved.write_bytes(bytes(content))
+    try:
+        loaded = Calibrator.load(saved)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:  # the bytes that changed are ones that zip readers skip, such as dates
+        np.testing.assert_array_equal(loaded.predict_proba(made_up()[0]), expected)
+
+
+def test_another_method(saved):
+    message = refused(saved, TemperatureScaling)
+    assert "holds a fitted VectorScaling, expected TemperatureScaling" in message
+
+
+def test_an_archive_of_something_else(tmp_path):
+    np.savez(tmp_path / "data.npz", logits=np.zeros((2, 2)))
+    assert "not a saved calibrator, it lacks" in refused(tmp_path / "data.npz")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    assert "not a saved calibrator" in refused(tmp_path / "array.npy")
+    (tmp_path / "text.npz").write_text("hello\nworld")
+    refused(tmp_path / "text.npz")
+    np.savez(tmp_path / "pickled.npz", calibrator=np.array([object()]))
+    refused(tmp_path / "pickled.npz")
+
+
+def test_parameters_of_another_version(saved):
+    kind, parameters, fitted = read_archive(saved)
+    arrays = {name: np.asarray(value) for name, value in fitted.items()}
+    write_archive(saved, kind, {**parameters, "gone": 1}, arrays)
+    assert "parameters of another version" in refused(saved)
+
+
+def test_parameters_that_json_cannot_hold_are_named(made_up, tmp_path):
+    fitted = VectorScaling(max_iterations=np.int64(300)).fit(*made_up())
+    assert VectorScaling.load(fitted.save(tmp_path / "good.npz")).max_iterations == 300
+    fitted.set_params(l2=lambda: 1.0)
+    with pytest.raises(InputError, match="l2: a function cannot be stored"):
+        fitted.save(tmp_path / "bad.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["good.npz"]

@@ -1,0 +1,164 @@
+"""Temperature scaling: the exact optimum, its boundary cases, and what it says about them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+import calibrators.temperature as module
+from calibrators import TemperatureScaling
+from calibrators.temperature import fit_temperature, moments, solve_increasing
+
+
+def nll(logits, labels, beta):
+    log_p = scipy.special.log_softmax(beta * logits.astype(np.float64), axis=1)
+    return -log_p[np.arange(len(labels)), labels].mean()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n=st.integers(5, 60),
+    classes=st.integers(2, 6),
+    power=st.integers(-6, 4),
+    seed=st.integers(0, 10**6),
+)
+def test_it_finds_the_minimum_of_the_likelihood(n, classes, power, seed):
+    generator = np.random.default_rng(seed)
+    logits = 10.0**power * generator.normal(size=(n, classes))
+    labels = generator.integers(0, classes, n)
+    found = fit_temperature(torch.from_numpy(logits), torch.from_numpy(labels))
+    scale = 10.0**-power
+    reference = scipy.optimize.minimize_scalar(
+        lambda beta: nll(logits, labels, beta * scale),
+        bounds=(0, 20),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    if found.outcome == "optimum":
+        assert found.nll <= reference.fun + 1e-12
+        at = moments(torch.from_numpy(logits), torch.from_numpy(labels), found.beta)
+        assert abs(at.slope) <= 8 * at.rounding
+    else:
+        assert found.outcome in ("uninformative", "separable")
+        if found.outcome == "uninformative":
+            assert reference.x < 1e-4 or reference.fun >= found.nll - 1e-9
+
+
+@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
+def test_real_logits(real_split, name):
+    (logits, labels), _ = real_split(name)
+    fitted = TemperatureScaling().fit(logits, labels)
+    reference = scipy.optimize.minimize_scalar(
+        lambda beta: nll(logits, labels, beta), bounds=(0.1, 3), method="bounded"
+    )
+    assert fitted.outcome_ == "optimum"
+    assert fitted.n_evaluations_ <= 12
+    assert fitted.nll_ <= reference.fun
+    assert 1 / fitted.temperature_ == pytest.approx(reference.x, rel=1e-4)
+    assert fitted.nll_ == pytest.approx(nll(logits, labels, 1 / fitted.temperature_), rel=1e-12)
+
+
+def test_recovers_the_temperature_that_the_labels_were_drawn_with(made_up):
+    logits, labels = made_up(n=40_000, temperature=1.7)
+    assert TemperatureScaling().fit(logits, labels).temperature_ == pytest.approx(1.7, rel=0.02)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-3, 1e4])
+def test_the_logits_unit_does_not_matter(made_up, unit):
+    logits, labels = made_up()
+    plain = TemperatureScaling().fit(logits.astype(float), labels)
+    scaled = TemperatureScaling().fit(unit * logits.astype(float), labels)
+    assert scaled.temperature_ == pytest.approx(unit * plain.temperature_, rel=1e-12)
+
+
+def test_an_offset_per_row_does_not_matter(made_up):
+    logits, labels = made_up()
+    plain = TemperatureScaling().fit(logits.astype(float), labels)
+    shifted = TemperatureScaling().fit(logits.astype(float) + 1e4, labels)
+    assert shifted.temperature_ == pytest.approx(plain.temperature_, rel=1e-10)
+
+
+def test_large_data_start_from_a_sample_and_end_at_the_same_optimum(made_up, monkeypatch):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=3000))
+    plain = fit_temperature(logits, labels)
+    monkeypatch.setattr(module, "PILOT_ELEMENTS", 1000)
+    piloted = fit_temperature(logits, labels)
+    assert piloted.evaluations <= 7
+    assert piloted.beta == pytest.approx(plain.beta, rel=1e-14)
+
+
+def test_the_torch_twin_agrees(made_up, monkeypatch):
+    logits, labels = (torch.from_numpy(part) for part in made_up())
+    plain = fit_temperature(logits, labels)
+    monkeypatch.setattr(module, "compiled", lambda tensor: False)
+    assert fit_temperature(logits, labels).beta == pytest.approx(plain.beta, rel=1e-13)
+
+
+def test_the_thread_count_does_not_matter(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=200_000))
+    one = moments(logits, labels, 0.7)
+    torch.set_num_threads(2)
+    assert moments(logits, labels, 0.7) == one
+
+
+CLASSES = np.arange(30) % 3
+BOUNDARY = {
+    "separable": (4 * np.eye(3)[CLASSES], CLASSES),
+    "uninformative": (-4 * np.eye(3)[CLASSES], CLASSES),
+    "constant": (np.full((30, 3), 7.0), CLASSES),
+    # Two classes share every maximum: no temperature brings the likelihood to the target.
+    "bound": (np.eye(3)[CLASSES] + np.eye(3)[(CLASSES + 1) % 3], CLASSES),
+}
+
+
+@pytest.mark.parametrize("outcome", BOUNDARY)
+def test_boundary_cases_say_so_in_one_line(outcome):
+    logits, labels = BOUNDARY[outcome]
+    with pytest.warns(ConvergenceWarning, match="T = ") as caught:
+        fitted = TemperatureScaling().fit(logits, labels)
+    assert fitted.outcome_ == outcome
+    assert len(caught) == 1 and "\n" not in str(caught[0].message)
+    probabilities = fitted.predict_proba(logits)
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+
+
+def test_separable_data_end_at_the_rule_of_succession():
+    logits, labels = BOUNDARY["separable"]
+    with pytest.warns(ConvergenceWarning):
+        fitted = TemperatureScaling().fit(logits, labels)
+    assert nll(logits, labels, 1 / fitted.temperature_) == pytest.approx(np.log(32 / 31), rel=1e-10)
+
+
+def test_uninformative_logits_end_near_uniform():
+    logits, labels = BOUNDARY["uninformative"]
+    with pytest.warns(ConvergenceWarning):
+        probabilities = TemperatureScaling().fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(probabilities, 1 / 3, atol=1e-5)
+
+
+@pytest.mark.parametrize("start", [1e-6, 0.3, 50.0])
+def test_the_solver_is_safeguarded_where_newton_diverges(start):
+    def arctan(x):
+        value = np.arctan(x - 3)
+        return value, 1 / (1 + (x - 3) ** 2), abs(value) < 1e-14
+
+    root, reached = solve_increasing(arctan, start, 0.0, 1e6)
+    assert reached
+    assert root == pytest.approx(3, abs=1e-8)
+
+
+def test_the_solver_says_when_it_did_not_arrive():
+    root, reached = solve_increasing(lambda x: (-1.0, 0.0, False), 1.0, 0.0, 2.0)
+    assert root == pytest.approx(2) and reached  # the bracket closed at its upper end
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert solve_increasing(lambda x: (0.0, 1.0, True), 0.5, 0.0, 1.0) == (0.5, True)

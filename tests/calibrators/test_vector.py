@@ -1,0 +1,109 @@
+"""Vector scaling: the optimum of a convex problem, compared with a long run of SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+import calibrators.vector as module
+from calibrators import TemperatureScaling, VectorScaling
+from calibrators.vector import nll_and_derivatives
+
+
+def reference_nll(logits, labels, start, iterations=20_000):
+    """The smallest NLL that SciPy's L-BFGS-B reaches over (w, b) from `start`."""
+    z = logits.astype(np.float64)
+    n, classes = z.shape
+    truth = np.eye(classes)[labels]
+
+    def objective(flat):
+        w, b = flat.reshape(2, classes)
+        log_p = scipy.special.log_softmax(w * z + b, axis=1)
+        residual = np.exp(log_p) - truth
+        gradient = np.concatenate([(residual * z).mean(axis=0), residual.mean(axis=0)])
+        return -(log_p * truth).sum() / n, gradient
+
+    options = {"maxiter": iterations, "maxfun": iterations, "ftol": 0, "gtol": 1e-9, "maxcor": 30}
+    return scipy.optimize.minimize(
+        objective, start.ravel(), jac=True, method="L-BFGS-B", options=options
+    ).fun
+
+
+@pytest.mark.parametrize(
+    ("name", "evaluations"), [("cifar10_resnet56", 40), ("cifar100_resnet56", 50)]
+)
+def test_real_logits_reach_the_optimum_in_few_passes(real_split, name, evaluations):
+    (logits, labels), _ = real_split(name)
+    fitted = VectorScaling().fit(logits, labels)
+    begin = np.stack([fitted.scale_, fitted.shift_])
+    assert fitted.nll_ <= reference_nll(logits, labels, begin, 100) + 1e-9
+    assert fitted.n_evaluations_ <= evaluations
+    temperature = TemperatureScaling().fit(logits, labels)
+    assert fitted.nll_ < temperature.nll_
+
+
+@settings(deadline=None, max_examples=25)
+@given(n=st.integers(60, 200), classes=st.integers(2, 5), seed=st.integers(0, 10**6))
+def test_it_finds_the_minimum_of_the_likelihood(n, classes, seed):
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(size=(n, classes))
+    labels = (logits + generator.gumbel(size=(n, classes))).argmax(axis=1)
+    fitted = VectorScaling().fit(logits, labels)
+    start = np.stack([np.ones(classes), np.zeros(classes)])
+    assert fitted.nll_ <= reference_nll(logits, labels, start) + 1e-8
+
+
+def test_recovers_the_map_that_the_labels_were_drawn_with():
+    generator = np.random.default_rng(3)
+    w, b = np.array([0.4, 0.8, 1.2]), np.array([0.5, 0.0, -0.5])
+    logits = 2 * generator.normal(size=(60_000, 3))
+    labels = (w * logits + b + generator.gumbel(size=logits.shape)).argmax(axis=1)
+    fitted = VectorScaling().fit(logits, labels)
+    np.testing.assert_allclose(fitted.scale_, w, atol=0.03)
+    np.testing.assert_allclose(fitted.shift_, b, atol=0.03)
+    assert abs(fitted.shift_.sum()) < 1e-12
+
+
+def test_gradient_and_curvature_are_the_derivatives(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=30))
+    point = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def loss(parameters):
+        mapped = logits.double() * parameters[0] + parameters[1]
+        return torch.nn.functional.cross_entropy(mapped, labels)
+
+    value, gradient, curvature = nll_and_derivatives(logits, labels, point, with_curvature=True)
+    assert value == pytest.approx(loss(point).item(), rel=1e-13)
+    (expected,) = torch.autograd.grad(loss(point.requires_grad_()), point)
+    torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-14)
+    hessian = torch.autograd.functional.hessian(loss, point)
+    blocks = [hessian[a, :, b].diagonal() for a, b in ((0, 0), (0, 1), (1, 1))]
+    torch.testing.assert_close(curvature, torch.stack(blocks), rtol=1e-10, atol=1e-14)
+
+
+def test_the_torch_twin_agrees(made_up, monkeypatch):
+    logits, labels = made_up()
+    plain = VectorScaling().fit(logits, labels)
+    monkeypatch.setattr(module, "compiled", lambda tensor: False)
+    twin = VectorScaling().fit(logits, labels)
+    np.testing.assert_allclose(twin.scale_, plain.scale_, atol=1e-5)
+    assert twin.nll_ == pytest.approx(plain.nll_, abs=1e-11)
+
+
+def test_an_early_stop_is_reported(made_up):
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
+        VectorScaling(max_iterations=2).fit(*made_up())
+
+
+def test_the_ridge_pulls_to_temperature_scaling(made_up):
+    logits, labels = made_up()
+    temperature = TemperatureScaling().fit(logits, labels)
+    pulled = VectorScaling(l2=1e6).fit(logits, labels)
+    np.testing.assert_allclose(pulled.scale_, 1 / temperature.temperature_, rtol=1e-4)
+    np.testing.assert_allclose(pulled.shift_, 0, atol=1e-4)
