@@ -13,8 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numba
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.projection import project_row, project_rows_torch
@@ -25,7 +27,7 @@ from metrics.row_sort import fill_keys, sort_keys
 
 Kind = Literal["class", "top_k", "linear", "rank"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank")
-INSERTIONS_PER_CLASS = 8
+INSERTIONS_PER_CLASS = 4
 """A row that needs more insertions than this times C is sorted anew."""
 
 
@@ -61,15 +63,26 @@ class Witness:
 
 @compiled
 def _moved_row(p: Any, order: Any, payoff: Any, by_rank: bool, step: float, x: Any) -> None:
-    """x = projection of p + step · u⃗ onto the simplex."""
+    """x = projection of p + step · u⃗ onto the simplex; payoffs beyond `payoff`'s end are zero."""
     x[:] = p
     if by_rank:
-        for k in range(p.size):
+        for k in range(payoff.size):
             x[order[k]] += step * payoff[k]
     else:
         for j in range(p.size):
             x[j] += step * payoff[j]
     project_row(x)
+
+
+@numba.njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def _displacement(p: Any, x: Any) -> tuple[float, float]:
+    """Return <p, x - p> and ‖x - p‖²."""
+    slope = square = 0.0
+    for j in range(x.size):
+        moved = x[j] - p[j]
+        slope += moved * p[j]
+        square += moved * moved
+    return slope, square
 
 
 @compiled
@@ -80,20 +93,39 @@ def _try_rows(
     for k in range(rows.size):
         i = rows[k]
         _moved_row(p[i], order[i], payoff, by_rank, step, x)
-        slope = square = 0.0
-        for j in range(x.size):
-            moved = x[j] - p[i, j]
-            slope += moved * p[i, j]
-            square += moved * moved
+        slope, square = _displacement(p[i], x)
         out[k, 0] = slope - (x[labels[i]] - p[i, labels[i]])
         out[k, 1] = square
 
 
 @compiled
-def _insertion_order(p: Any, order: Any) -> bool:
-    """Sort `order` by (p descending, class); False if it took too many moves and was left."""
+def _zeros_last(p: Any, order: Any, spare: Any) -> int:
+    """Move the zeros of `p` to the end of `order`, by class; return the number of other entries.
+
+    A projection makes hundreds of entries zero at once, which then stand in the order of their
+    former sizes: sorting them one by one would cost as much as sorting the row anew.
+    """
+    positive = 0
+    for k in range(p.size):
+        j = order[k]
+        spare[positive] = j
+        positive += 1 if p[j] > 0 else 0
+    if positive == p.size:
+        return positive
+    order[:positive] = spare[:positive]
+    place = positive
+    for j in range(p.size):
+        if place < p.size:
+            order[place] = j
+        place += 1 if p[j] == 0 else 0
+    return positive
+
+
+@compiled
+def _insertion_order(p: Any, order: Any, count: int) -> bool:
+    """Sort `order[:count]` by (p descending, class); False if it took too many moves."""
     budget = INSERTIONS_PER_CLASS * p.size
-    for k in range(1, p.size):
+    for k in range(1, count):
         j = order[k]
         place = k
         while place > 0 and (
@@ -106,6 +138,22 @@ def _insertion_order(p: Any, order: Any) -> bool:
         if budget < 0:
             return False
     return True
+
+
+@compiled
+def _sort_positive(p: Any, order: Any, values: Any, keys: Any, keys_spare: Any, spare: Any) -> None:
+    """Write the classes with p > 0 to the start of `order`, sorted by (p descending, class)."""
+    place, place_spare, classes = spare[0], spare[1], spare[2]
+    m = 0
+    for j in range(p.size):
+        if p[j] > 0:
+            values[m] = p[j]
+            classes[m] = j
+            m += 1
+    fill_keys(values[:m], True, keys, place)
+    sort_keys(keys[:m].view(np.uint64), place[:m], keys_spare, place_spare)
+    for k in range(m):
+        order[k] = classes[place[k]]
 
 
 @compiled
@@ -122,15 +170,16 @@ def _move_rows(
 ) -> None:
     classes = p.shape[1]
     x = np.empty(classes)
-    keys = np.empty(classes, np.float64)
+    values = np.empty(classes)
+    keys = np.empty(classes)
     keys_spare = np.empty(classes, np.uint64)
-    order_spare = np.empty(classes, np.int32)
+    order_spare = np.empty((3, classes), np.int32)
     for i in rows:
         _moved_row(p[i], order[i], payoff, by_rank, step, x)
         p[i] = x
-        if not _insertion_order(x, order[i]):
-            fill_keys(x, True, keys, order[i])
-            sort_keys(keys.view(np.uint64), order[i], keys_spare, order_spare)
+        positive = _zeros_last(x, order[i], order_spare[0])
+        if not _insertion_order(x, order[i], positive):
+            _sort_positive(x, order[i], values, keys, keys_spare, order_spare)
         total = 0.0
         for k in range(classes):
             j = order[i, k]
@@ -147,6 +196,12 @@ def _dot_rows(p: Any, order: Any, payoff: Any, by_rank: bool, out: Any) -> None:
         for k in range(p.shape[1]):
             total += payoff[k] * (p[i, order[i, k]] if by_rank else p[i, k])
         out[i] = total
+
+
+def _payoff(witness: Witness) -> NDArray[np.float64]:
+    """The payoffs, by rank only as far as they are not zero: one rank for top-1."""
+    payoff = witness.payoff.numpy()
+    return np.trim_zeros(payoff, "b") if witness.by_rank else payoff
 
 
 class PatchedForecast:
@@ -207,7 +262,7 @@ class PatchedForecast:
             ).sum()
             return float(slope), float(d.square().sum())
         p, order, labels = self.probabilities.numpy(), self.order.numpy(), self.labels.numpy()
-        chosen, payoff = rows.numpy(), witness.payoff.numpy()
+        chosen, payoff = rows.numpy(), _payoff(witness)
         out = np.empty((len(chosen), 2))
 
         def work(start: int, stop: int) -> None:
@@ -230,7 +285,7 @@ class PatchedForecast:
             return
         p, order, sums = self.probabilities.numpy(), self.order.numpy(), self.top_sums.numpy()
         labels, ranks = self.labels.numpy(), self.ranks.numpy()
-        chosen, payoff = rows.numpy(), witness.payoff.numpy()
+        chosen, payoff = rows.numpy(), _payoff(witness)
 
         def work(start: int, stop: int) -> None:
             part = chosen[start:stop]

@@ -111,10 +111,16 @@ def draw(points: Sequence[Point], machine: str, quick: bool, folder: Path, stem:
     return save_figure(figure, folder, stem)
 
 
+def _short(value: int) -> str:
+    return f"{value // 1000}k" if value % 1000 == 0 else str(value)
+
+
 def _draw_panel(ax: Axes, axis: Axis, points: Sequence[Point]) -> None:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(axis.label)
+    ax.set_xticks(axis.values, [_short(value) for value in axis.values])
+    ax.minorticks_off()
     for contender, look in LOOKS.items():
         own = [p for p in points if p.contender == contender]
         if own:
