@@ -116,6 +116,23 @@ def test_most_utilities_are_never_sorted(monkeypatch):
     assert find_worst(auditor.fixed_families(state)) == found  # as on devices without bounds
 
 
+def test_loose_bounds_do_not_hide_the_worst_utility():
+    """Fifty utilities whose bounds say 1/2 err by almost nothing; the last says less, errs more."""
+    n, decoys = 1000, 50
+    labels = torch.arange(n) % 2
+    tight = 0.5 + 1e-6 * torch.arange(n, dtype=torch.float64)  # all in one bucket, taking turns
+    honest = torch.full((n,), 0.8, dtype=torch.float64)
+    predicted = torch.stack([*[tight] * decoys, honest], dim=1)
+    payoffs = torch.tensor([[0.0] * decoys + [0.4], [1.0] * decoys + [0.4]], dtype=torch.float64)
+    for order in (slice(None), torch.arange(decoys, -1, -1)):
+        family = Family("linear", predicted[:, order], payoffs[:, order], labels)
+        bounds, honest_at = family.bounds(), int(predicted[0, order].argmax())
+        assert int((bounds > bounds[honest_at]).sum()) == decoys
+        column, error = find_worst([family])[1:]
+        assert column == honest_at
+        assert error == pytest.approx(0.4)
+
+
 def test_one_utility_at_a_time_finds_the_same(monkeypatch):
     state = patched(500, 40, 3)
     families = Auditor(40, 0, 0, CPU).fixed_families(state)

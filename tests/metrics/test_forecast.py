@@ -63,6 +63,15 @@ def test_labels_are_drawn_with_the_forecasts_probabilities():
         assert float(chi_square) < 16.3  # 99.9 % at three degrees of freedom
 
 
+@pytest.mark.parametrize("row", [[4, 2, 1, 1], [1, 0, 0, 7], [2, 2, 2, 2], [0, 8, 0, 0]])
+def test_evenly_spaced_uniforms_draw_exact_shares(row):
+    """A uniform on the border of two classes belongs to the second: [0, 1/2) and [1/2, 1)."""
+    p = torch.tensor([row], dtype=torch.float64) / 8
+    uniforms = torch.arange(8, dtype=torch.float64)[:, None] / 8
+    labels = Forecast(p).redraw(uniforms).labels.flatten()
+    assert torch.bincount(labels, minlength=4).tolist() == row
+
+
 def test_drawn_ranks_are_the_ranks_of_the_drawn_labels(forecast_of):
     for kind in KINDS:
         p, _ = forecast_of(kind, 50, 6, 3)

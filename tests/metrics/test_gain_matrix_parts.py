@@ -1,0 +1,83 @@
+"""Gain matrices at sizes where the users are worked on in parts and most classes are possible."""
+
+import pytest
+import torch
+
+from metrics import GainMatrix
+from metrics.forecast import Forecast
+from metrics.utilities import gain_matrix
+
+CLASSES = 70
+
+
+@pytest.fixture
+def flat_and_sharp():
+    """Rows without a class that stands out, where the bounds leave all, between confident ones."""
+    generator = torch.Generator().manual_seed(0)
+    sharpness = torch.tensor([0.0, 0.1, 0.3, 1.0, 4.0]).repeat(80)[:, None]
+    logits = torch.randn(400, CLASSES, generator=generator, dtype=torch.float64) * sharpness
+    labels = torch.randint(CLASSES, (2, 400), generator=generator)
+    forecast = Forecast(logits.softmax(dim=1))
+    return forecast, forecast.outcomes(labels)
+
+
+def users_of(family, count=150):
+    if family == "aligned":
+        return GainMatrix.sample_aligned(count, CLASSES, 1)
+    return GainMatrix.sample_misaligned(count, CLASSES, 1, subsets=4)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("family", ["aligned", "misaligned"])
+def test_parts_equal_one_product_over_all_classes(
+    family, threads, flat_and_sharp, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(gain_matrix, "rows_per_block", lambda n: 7)
+    monkeypatch.setattr(gain_matrix, "TOGETHER", 7)
+    forecast, outcomes = flat_and_sharp
+    users, usual = users_of(family), torch.get_num_threads()
+    gains = torch.stack([users.matrix(k) for k in range(150)])
+    expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
+    torch.set_num_threads(threads)
+    try:
+        predicted, realized, chosen = users.choose(forecast, outcomes)
+        errors = users.errors(forecast, outcomes)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(usual)
+    torch.testing.assert_close(predicted, expected.max(dim=2).values, rtol=0, atol=1e-14)
+    picked = expected.gather(2, chosen[:, :, None])[:, :, 0]
+    torch.testing.assert_close(picked, predicted, rtol=0, atol=1e-14)
+    everyone = torch.arange(150)
+    for draw in range(2):
+        own = gains[everyone, outcomes.labels[draw][:, None], chosen]
+        assert torch.equal(realized[draw], own)
+    torch.testing.assert_close(
+        errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
+    )
+
+
+def test_the_closer_look_leaves_fewer_classes_and_those_that_are_chosen(flat_and_sharp):
+    forecast, outcomes = flat_and_sharp
+    users = users_of("aligned")
+    p = forecast.probabilities
+    bounds = users._may_gain(p, p.max(dim=1).values)
+    possible = users._possible(p).T
+    assert (bounds.sum(dim=1) > gain_matrix.FEW_CLASSES).any()
+    assert possible.sum() < bounds.sum()
+    chosen = users.choose(forecast, outcomes)[2]
+    assert bool(possible.gather(1, chosen).all())
+
+
+@pytest.mark.parametrize("family", ["aligned", "misaligned"])
+def test_columns_matrix_and_gains_are_views_of_the_same_numbers(family):
+    users = users_of(family, count=5)
+    matrices = torch.stack([users.matrix(k) for k in range(5)])
+    for j in (0, 13, CLASSES - 1):
+        assert torch.equal(users.columns(j), matrices[:, :, j].T)
+    true = torch.tensor([3, 3, 60])
+    predicted = torch.tensor([[3, 1, 2, 3, 4], [69, 3, 3, 0, 0], [1, 2, 60, 4, 5]])
+    assert torch.equal(
+        users.gains(true, predicted), matrices[torch.arange(5), true[:, None], predicted]
+    )
+    assert torch.equal(users.only(3).matrix(0), matrices[3])
