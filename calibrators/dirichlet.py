@@ -126,7 +126,7 @@ class DirichletCalibration(Calibrator):
                 f"DirichletCalibration: stopped after {found.iterations} iterations, about "
                 f"{found.decrement / 2:.1e} above the optimum; raise max_iterations",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.n_evaluations_ = found.evaluations
         self._keep(logits, labels, found.point, temperature)

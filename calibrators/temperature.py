@@ -229,7 +229,7 @@ def report(found: TemperatureFit, who: str) -> None:
     """Warn, in one line, unless the fit found an interior optimum."""
     if found.outcome != "optimum":
         message = f"{who}: {OUTCOMES[found.outcome]} (T = {1 / found.beta:.4g})"
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)  # the caller of fit
 
 
 class TemperatureScaling(Calibrator):

@@ -174,7 +174,7 @@ class VectorScaling(Calibrator):
                 f"VectorScaling: stopped after {found.iterations} iterations, about "
                 f"{found.decrement / 2:.1e} above the optimal NLL; raise max_iterations",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.nll_ = nll_and_derivatives(logits, labels, found.point, with_curvature=False)[0]
         self.scale_, shift = found.point.cpu().numpy()

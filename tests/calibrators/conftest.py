@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from numpy.typing import NDArray
+
+# The same examples in every run; compiling a kernel on first use is no reason to fail.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 Data = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
+def one_thread() -> Iterator[None]:
     """Tests run beside each other and on shared processors: one thread each, restored after."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -16,6 +16,7 @@ import calibrators.linear_map as map_module
 import calibrators.softmax as softmax_module
 from calibrators import DirichletCalibration, TemperatureScaling
 from calibrators.curvature import ClassCurvature
+from calibrators.dirichlet import _TuningRuns
 from calibrators.linear_map import map_nll, penalty_weights
 from calibrators.temperature import fit_temperature
 from metrics.validation import InputError
@@ -144,6 +145,15 @@ def test_given_penalties_are_not_tuned(made_up):
     half = DirichletCalibration(odir=0.5, tuning_runs=5).fit(logits, labels)
     assert half.odir_ == 0.5
     assert all(set(run["parameters"]) == {"l2"} for run in half.tuning_log_)
+
+
+def test_a_run_that_overfits_is_given_up_and_starts_no_other(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=90, classes=8))
+    runs = _TuningRuns(*DirichletCalibration()._hold_out(logits.double(), labels))
+    assert runs.score(odir=1e-6, l2=1e-6) > runs.limit
+    assert len(runs.earlier) == 0
+    assert runs.score(odir=50.0, l2=50.0) < runs.limit
+    assert len(runs.earlier) == 1
 
 
 def test_real_logits_beat_temperature_scaling_on_unseen_points(real_split):
