@@ -68,6 +68,7 @@ class GainPatching:
         self, probabilities: Tensor, labels: Tensor, step_size: float = 1.0, armijo: float = 0.5
     ) -> None:
         self.forecast = Forecast(probabilities.to(torch.float64).contiguous().clone())
+        self.on_cpu = probabilities.device.type == "cpu"
         self.labels = labels
         self.step_size = step_size
         self.armijo = armijo
@@ -141,7 +142,7 @@ class GainPatching:
 
     def _try_step(self, rows: Tensor, directions: Directions, step: float) -> tuple[float, float]:
         """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by this step."""
-        if self.probabilities.device.type != "cpu":
+        if not self.on_cpu:
             before, labels = self.probabilities[rows], self.labels[rows]
             d = self._displaced(rows, directions, step) - before
             slope = (d * before).sum() - d.gather(1, labels[:, None]).sum()
@@ -152,7 +153,7 @@ class GainPatching:
         return float(slope_sum), float(square_sum)
 
     def _move(self, rows: Tensor, directions: Directions, step: float) -> None:
-        if self.probabilities.device.type != "cpu":
+        if not self.on_cpu:
             self.probabilities[rows] = self._displaced(rows, directions, step)
         else:
             self._compiled(rows, directions, step, np.empty((0, 2)))

@@ -74,14 +74,15 @@ def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
     logits: dict[str, CachedLogits] = {}
     for unit in units:
         if unit.benchmark not in logits:
-            logits[unit.benchmark] = _logits_of(unit.settings)
+            logits[unit.benchmark] = logits_of(unit.settings)
     return [
         FitTask(unit, logits[unit.benchmark], fit_hash(unit, logits[unit.benchmark].sha256))
         for unit in units
     ]
 
 
-def _logits_of(settings: Settings) -> CachedLogits:
+def logits_of(settings: Settings) -> CachedLogits:
+    """A benchmark's cached logits, made first where there are none."""
     if not logits_path(settings).exists():
         run_logits([settings])
     return find_logits(settings)

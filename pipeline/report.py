@@ -32,7 +32,7 @@ from pipeline.reporting.comparison_pages import summary_html, summary_lines, wri
 from pipeline.reporting.curves import FAMILIES, Curves, curve_table, pooled_curves
 from pipeline.reporting.figures import write_ecdf_figure
 from pipeline.reporting.names import family, ordered
-from pipeline.reporting.report_page import Provenance, Section, report_html
+from pipeline.reporting.report_page import STUDY_CAPTIONS, Provenance, Section, report_html
 from pipeline.reporting.tables import TableSpec, build_table, write_tables
 from pipeline.reporting.terminal import print_tables
 from pipeline.units import Request, SelectionError, Settings
@@ -106,7 +106,15 @@ def report_benchmark(
         files += write_ecdf_figure(curves, title, results / "figures", f"ecdf_{stem}")
     svg = next((path for path in files if path.suffix == ".svg"), None)
     tables = [build_table(summary, spec) for spec in specs]
-    return BenchmarkReport(Section(stem, title, tables, svg, facts_of(settings)), curves, files)
+    study = study_figures(benchmark, results / "figures")
+    section = Section(stem, title, tables, svg, facts_of(settings), study)
+    return BenchmarkReport(section, curves, files)
+
+
+def study_figures(benchmark: str, folder: Path) -> dict[str, Path]:
+    """What the dynamics stage drew of this benchmark, by the names of STUDY_CAPTIONS."""
+    paths = {kind: folder / f"dynamics_{kind}_{benchmark}.svg" for kind in STUDY_CAPTIONS}
+    return {kind: path for kind, path in paths.items() if path.is_file()}
 
 
 def table_specs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,27 @@ FIGURE_CAPTION = (
     "mean over the splits of the sorted errors. The grey band is the noise floor: 5 % to 95 % of "
     "the curves that a perfectly calibrated classifier would show on as many test points."
 )
+STUDY_CAPTIONS = {
+    "history": "Patching against users with gain matrices of their own (appendix), sampled anew "
+    "in every iteration: the worst user's calibration error, and the spread over all users.",
+    "snapshots": "The distribution of all users' calibration errors at selected iterations.",
+}
+"""The figures of the dynamics stage, in their order on the page."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One benchmark on the page. `facts` are lines of text on where its logits come from."""
+    """One benchmark on the page. `facts` are lines of text on where its logits come from.
+
+    `study_svgs` are the figures of STUDY_CAPTIONS, where there are any.
+    """
 
     key: str
     title: str
     tables: Sequence[ResultTable]
     figure_svg: Path | None
     facts: Sequence[str] = ()
+    study_svgs: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,16 +88,20 @@ def _section(section: Section) -> str:
         if not number:
             parts.append(f'<p class="note">{escape(" ".join(table.notes))}</p>')
     if section.figure_svg is not None:
-        parts.append(_figure(section.figure_svg, section.title))
+        alternative = f"eCDF of utility calibration errors, {section.title}"
+        parts.append(_figure(section.figure_svg, alternative, FIGURE_CAPTION))
+    for kind, svg in section.study_svgs.items():
+        alternative = f"Patching against sampled users, {kind}, {section.title}"
+        parts.append(_figure(svg, alternative, STUDY_CAPTIONS[kind]))
     return "\n".join(parts)
 
 
-def _figure(svg: Path, title: str) -> str:
+def _figure(svg: Path, alternative: str, caption: str) -> str:
     # As an image of its own, so that the ids inside several figures cannot collide.
     data = base64.b64encode(svg.read_bytes()).decode("ascii")
     return (
-        f'<figure>\n<img alt="eCDF of utility calibration errors, {escape(title)}" '
-        f'src="data:image/svg+xml;base64,{data}">\n<figcaption>{FIGURE_CAPTION}</figcaption>\n'
+        f'<figure>\n<img alt="{escape(alternative)}" '
+        f'src="data:image/svg+xml;base64,{data}">\n<figcaption>{caption}</figcaption>\n'
         "</figure>"
     )
 

@@ -78,10 +78,23 @@ def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, ca
     assert "data:image/svg+xml;base64," in page
     assert "torch 2.13.0" in page
     assert str(tmp_path) not in page
+    assert page.count("<figure>") == 1
     receipt = read_json(results / "suites" / "digits" / "report.json")
     assert set(receipt) == set(files) - {"suites/digits/report.json"}
     run_report(request_for("digits"))
     assert files_of(results) == files
+
+
+def test_the_page_shows_what_the_dynamics_stage_drew(write_runs, request_for, tmp_path) -> None:
+    write_runs("digits", "yahoo", splits=2)
+    folder = tmp_path / "results" / "figures"
+    folder.mkdir()
+    for kind, benchmark in (("history", "digits"), ("snapshots", "digits"), ("history", "other")):
+        (folder / f"dynamics_{kind}_{benchmark}.svg").write_text(f"<svg>{kind}</svg>")
+    run_report(request_for("digits"))
+    page = (tmp_path / "results" / "report.html").read_text()
+    assert page.count("<figure>") == 3
+    assert "Patching against sampled users, history" in page
 
 
 def test_fewer_tuning_runs_than_the_paper_are_told_in_the_table(write_runs, request_for) -> None:
@@ -134,8 +147,10 @@ def test_missing_units_are_one_line_with_the_command(write_runs, request_for) ->
     assert message.count("suite=digits") == 2
 
 
-def test_the_command_for_missing_units_can_be_pasted_into_a_shell(request_for) -> None:
-    overrides = ("suite.benchmarks=[digits,yahoo]",)
+def test_the_command_for_missing_units_can_be_pasted_into_a_shell(
+    request_for, tmp_path: Path
+) -> None:
+    overrides = ("suite.benchmarks=[digits,yahoo]", f"paths.results={tmp_path}")
     with pytest.raises(MissingUnits, match=r" 'suite.benchmarks=\[digits,yahoo\]' "):
         run_report(replace(request_for("digits"), overrides=(*overrides, "splits.count=2")))
 
