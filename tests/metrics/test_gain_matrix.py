@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import GainMatrix, utility_calibration
+from metrics import GainMatrix, InputError, utility_calibration
 from metrics.forecast import Forecast, Outcomes
 
 
@@ -157,3 +157,29 @@ def test_a_seed_names_the_users(family):
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
     assert len({matrix.tobytes() for matrix in first}) == 6
+
+
+@pytest.mark.parametrize("family", ["sample_aligned", "sample_misaligned"])
+def test_threads_change_no_error_and_are_left_as_many_as_they_were(family, forecast_of):
+    p, y = forecast_of("smooth", 400, 30, 6)
+    users = getattr(GainMatrix, family)(150, 30, 0)
+    alone = users.calibration_errors(p, y)
+    torch.set_num_threads(2)
+    try:
+        together = users.calibration_errors(p, y)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+    assert torch.get_num_threads() == 1
+
+
+def test_an_error_of_the_labels_leaves_the_threads_as_many_as_they_were(forecast_of):
+    p, _ = forecast_of("smooth", 50, 6, 7)
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(InputError, match="labels"):
+            GainMatrix.sample_aligned(150, 6, 0).calibration_errors(p, np.full(50, 6))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
