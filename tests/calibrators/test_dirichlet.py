@@ -148,9 +148,9 @@ def test_given_penalties_are_not_tuned(made_up):
 
 
 def test_a_run_that_overfits_is_given_up_and_starts_no_other(made_up):
-    logits, labels = (torch.from_numpy(part) for part in made_up(n=90, classes=8))
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=300, classes=8))
     runs = _TuningRuns(*DirichletCalibration()._hold_out(logits.double(), labels))
-    assert runs.score(odir=1e-6, l2=1e-6) > runs.limit
+    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
     assert len(runs.earlier) == 0
     assert runs.score(odir=50.0, l2=50.0) < runs.limit
     assert len(runs.earlier) == 1
