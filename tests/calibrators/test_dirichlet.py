@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import calibrators.curvature as curvature_module
+import calibrators.dirichlet as dirichlet_module
 import calibrators.linear_map as map_module
 import calibrators.softmax as softmax_module
 from calibrators import DirichletCalibration, TemperatureScaling
@@ -147,7 +148,8 @@ def test_given_penalties_are_not_tuned(made_up):
     assert all(set(run["parameters"]) == {"l2"} for run in half.tuning_log_)
 
 
-def test_a_run_that_overfits_is_given_up_and_starts_no_other(made_up):
+def test_a_run_that_overfits_is_given_up_and_starts_no_other(made_up, monkeypatch):
+    monkeypatch.setattr(dirichlet_module, "CHECK_EVERY", 1)
     logits, labels = (torch.from_numpy(part) for part in made_up(n=300, classes=8))
     runs = _TuningRuns(*DirichletCalibration()._hold_out(logits.double(), labels))
     assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
