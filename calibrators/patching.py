@@ -70,7 +70,7 @@ def find_patch(
         number: of this audit; it seeds the sampled utilities.
         step_size: largest η of the line search.
         armijo: share of the linearly predicted decrease of the Brier score that η must achieve.
-        theory: take η = err / C (Proposition A.1) without a search.
+        theory: start the search at η = err / C (Proposition A.1), which Armijo's test passes.
     """
     witness = auditor.worst(state, number)
     payoff = witness.payoff.to(state.labels.device)
@@ -176,7 +176,8 @@ class UtilityPatching(Calibrator):
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank"); indices_: int64 [T];
         vectors_: float64 [T', C] payoffs of the sampled utilities, in the order of their patches;
         lows_, highs_, steps_: float64 [T] interval of v and signed step;
-        errors_: float64 [T] UC before each patch; brier_: float64 [T + 1] calibration Brier score.
+        errors_: float64 [T] UC before each patch; brier_: float64 [T + 1] calibration Brier score;
+        step_size_, step_limit_, sampled_: what was chosen; T is smaller where the run ended early.
     """
 
     def __init__(
@@ -211,7 +212,7 @@ class UtilityPatching(Calibrator):
         self._check_options()
         probabilities = torch.softmax(logits.to(torch.float64), dim=1)
         chosen = self._tuned(probabilities, labels)
-        self.step_size_, self.steps_taken_ = chosen["step_size"], chosen["steps"]
+        self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
         self.sampled_ = chosen["sampled"]
         state = PatchedForecast(probabilities, labels)
         run = self._run(state, chosen["step_size"], chosen["sampled"])
