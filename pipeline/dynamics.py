@@ -37,6 +37,8 @@ from pipeline.splits import split_indices
 from pipeline.units import Request, Settings, composed, resolved
 
 FILES = ("history.csv", "snapshots.csv")
+LESS_THAN_THE_SUITE = ("dynamics.families=", "suite.dynamics=")
+"""Overrides after which the receipt would not speak for the whole suite."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,9 @@ def run_dynamics(request: Request) -> None:
         )
         for stem in dict.fromkeys(path.with_suffix("") for path in written):
             say(f"wrote {stem}.{{pdf,svg,png}}")
-    content = {str(task): _receipt_entry(task) for task in tasks}
-    write_receipt(request, settings[0], "dynamics", content)
+    if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
+        content = {str(task): _receipt_entry(task) for task in tasks}
+        write_receipt(request, settings[0], "dynamics", content)
 
 
 def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:
