@@ -2,7 +2,8 @@
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Cheap upper bounds (`metrics.screening`) order the
-utilities; the exact error is computed from the largest bound down until none left can win.
+utilities: sums of columns for these, buckets of float32 products for sampled ones. The exact error
+is computed from the largest bound down until none left can win.
 """
 
 from __future__ import annotations
@@ -13,12 +14,24 @@ import torch
 from torch import Tensor
 
 from calibrators.patched_forecast import Kind, PatchedForecast, Witness
+from metrics.columns import errors_of_columns
 from metrics.prefix_range import prefix_range
-from metrics.screening import calibration_error_bounds
+from metrics.screening import (
+    calibration_error_bounds,
+    class_wise_bounds,
+    largest_margin,
+    top_k_bounds,
+)
 from metrics.utilities.payoffs import Linear, Rank
 
 EXACT_AT_ONCE = 16
-"""Utilities sorted together between two looks at the bounds."""
+"""Utilities computed exactly before the second look at the bounds; twice as many before each next
+one, as a product with few columns costs as much as one with many."""
+EXACT_AT_ONCE_ON_GPU = 256
+ROWS_AT_ONCE = 4096
+"""Rows of a product in float32 at a time: their copy stays in the cache."""
+SCALE = (-1.0, 1.0)
+"""Where the predictions of sampled utilities lie."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +45,68 @@ class Family:
 
     def bounds(self) -> Tensor:
         """Upper bounds on UC: [b]. Sampled utilities lie in [-1, 1], the others in [0, 1]."""
-        low = 0.0 if self.kind in ("class", "top_k") else -1.0
-        return calibration_error_bounds(self.predicted, self.payoffs, self.codes, low, 1.0)
+        if self.kind == "class":
+            return class_wise_bounds(self.predicted, self.codes)
+        if self.kind == "top_k":
+            return top_k_bounds(self.predicted, self.codes)
+        return calibration_error_bounds(self.predicted, self.payoffs, self.codes, *SCALE)
 
-    def errors(self, columns: Tensor) -> Tensor:
-        """Exact UC of some of the utilities."""
-        v = self.predicted.T[columns]
-        u = self.payoffs.T[columns].to(v.dtype)
-        sums = prefix_range(v, u, self.codes[None])
-        return (sums.high[0] - sums.low[0]) / v.shape[1]
+    def errors(self, columns: Tensor, worth: float = -1.0) -> Tensor:
+        """Exact UC of some of the utilities; if at most `worth`, any smaller number will do."""
+        return _exact(self.predicted, columns, self.payoffs.T[columns], self.codes, worth)
+
+
+@dataclass(frozen=True)
+class Product(Family):
+    """Utilities with predictions `source` [n, C] @ `weights` [b, C]ᵀ, held in float32.
+
+    `predicted` is off by at most `margin`: enough to tell which utilities can be the worst. Those
+    are computed again in float64.
+    """
+
+    source: Tensor
+    weights: Tensor
+    margin: float
+
+    @classmethod
+    def of(
+        cls, kind: Kind, source: Tensor, weights: Tensor, payoffs: Tensor, codes: Tensor
+    ) -> Family:
+        """Choose float32 where it is faster and its margin is narrow enough for the buckets."""
+        # Rounding of both operands and of C sums, in any order: (C + 2) u Σ |source| |weights|,
+        # where each entry of `source` and the sum of each row of probabilities are at most 1.
+        scale = float(weights.abs().amax() if kind == "linear" else weights.abs().sum(dim=1).max())
+        margin = 1.01 * (source.shape[1] + 2) * 2.0**-24 * scale
+        exactly = torch.get_float32_matmul_precision() != "highest"
+        if source.device.type != "cpu" or exactly or margin > largest_margin(*SCALE):
+            return Family(kind, (weights @ source.T).T, payoffs, codes)
+        predicted = torch.empty(len(weights), len(source), dtype=torch.float32)
+        single = weights.float()
+        for start in range(0, len(source), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            predicted[:, rows] = single @ source[rows].float().T
+        return cls(kind, predicted.T, payoffs, codes, source, weights, margin)
+
+    def bounds(self) -> Tensor:
+        """Upper bounds on UC: [b]."""
+        v, u = self.predicted, self.payoffs
+        return calibration_error_bounds(v, u, self.codes, *SCALE, self.margin)
+
+    def errors(self, columns: Tensor, worth: float = -1.0) -> Tensor:
+        """As above."""
+        v = self.source @ self.weights[columns].T
+        return _exact(v, torch.arange(len(columns)), self.payoffs.T[columns], self.codes, worth)
+
+
+def _exact(
+    predicted: Tensor, columns: Tensor, payoffs: Tensor, codes: Tensor, worth: float
+) -> Tensor:
+    """UC of some columns of `predicted` [n, m], with their payoffs [k, L]."""
+    if predicted.device.type == "cpu":
+        return errors_of_columns(predicted, columns, payoffs, codes, worth)
+    v = predicted.T[columns]
+    sums = prefix_range(v, payoffs.to(v.dtype), codes[None])
+    return (sums.high[0] - sums.low[0]) / v.shape[1]
 
 
 class Auditor:
@@ -78,8 +144,8 @@ class Auditor:
         # Σ_k θ_k p_(k) by parts: the sorted probabilities are held as running sums only.
         drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
         return [
-            Family("linear", (linear @ state.probabilities.T).T, linear.T, state.labels),
-            Family("rank", (drops @ state.top_sums.T).T, rank.T, state.ranks),
+            Product.of("linear", state.probabilities, linear, linear.T, state.labels),
+            Product.of("rank", state.top_sums, drops, rank.T, state.ranks),
         ]
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:
@@ -101,16 +167,19 @@ def find_worst(families: list[Family]) -> tuple[int, int, float]:
     column = torch.cat([torch.arange(len(b)) for b in bounds])
     every = torch.cat(bounds).cpu()
     order = every.argsort(descending=True, stable=True)
-    screened = bool(torch.isfinite(every).all())
-    size = EXACT_AT_ONCE if screened else len(order)
+    size = EXACT_AT_ONCE if families[0].codes.device.type == "cpu" else EXACT_AT_ONCE_ON_GPU
     best = (0, 0, -1.0)
-    for start in range(0, len(order), size):
-        if float(every[order[start]]) <= best[2]:
-            break
-        part = order[start : start + size]
+    start = 0
+    while start < len(order) and float(every[order[start]]) > best[2]:
+        # Utilities without a bound have to be computed anyway.
+        unbounded = int(torch.isinf(every[order[start:]]).sum())
+        part = order[start : start + max(size, unbounded)]
+        part = part[every[part] > best[2]]
+        start += len(part)
+        size *= 2
         for k in torch.unique(owner[part]).tolist():
-            columns = column[part[owner[part] == k]]
-            errors = families[k].errors(columns.to(families[k].predicted.device))
+            columns = column[part[owner[part] == k]].sort().values  # neighbours are read together
+            errors = families[k].errors(columns.to(families[k].codes.device), best[2])
             top = int(errors.argmax())
             if float(errors[top]) > best[2]:
                 best = (k, int(columns[top]), float(errors[top]))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.projection import project_row, project_rows_torch
+from calibrators.softmax import SUMS
 from metrics.compiled import compiled
 from metrics.forecast import Forecast
 from metrics.prefix_range import over_row_blocks
@@ -27,7 +28,7 @@ from metrics.row_sort import fill_keys, sort_keys
 
 Kind = Literal["class", "top_k", "linear", "rank"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank")
-INSERTIONS_PER_CLASS = 4
+INSERTIONS_PER_CLASS = 2
 """A row that needs more insertions than this times C is sorted anew."""
 
 
@@ -74,7 +75,7 @@ def _moved_row(p: Any, order: Any, payoff: Any, by_rank: bool, step: float, x: A
     project_row(x)
 
 
-@numba.njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
+@numba.njit(nogil=True, fastmath=SUMS)
 def _displacement(p: Any, x: Any) -> tuple[float, float]:
     """Return <p, x - p> and ‖x - p‖²."""
     slope = square = 0.0
@@ -189,13 +190,22 @@ def _move_rows(
                 ranks[i] = k
 
 
+@numba.njit(nogil=True, fastmath=SUMS)
+def _dot(p: Any, order: Any, payoff: Any, by_rank: bool) -> float:
+    total = 0.0
+    if by_rank:
+        for k in range(payoff.size):
+            total += payoff[k] * p[order[k]]
+    else:
+        for k in range(payoff.size):
+            total += payoff[k] * p[k]
+    return total
+
+
 @compiled
 def _dot_rows(p: Any, order: Any, payoff: Any, by_rank: bool, out: Any) -> None:
     for i in range(p.shape[0]):
-        total = 0.0
-        for k in range(p.shape[1]):
-            total += payoff[k] * (p[i, order[i, k]] if by_rank else p[i, k])
-        out[i] = total
+        out[i] = _dot(p[i], order[i], payoff, by_rank)
 
 
 def _payoff(witness: Witness) -> NDArray[np.float64]:

@@ -13,10 +13,11 @@ import numba
 import torch
 from torch import Tensor
 
+from calibrators.softmax import SUMS
 from metrics.compiled import compiled
 
 
-@numba.njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
+@numba.njit(nogil=True, fastmath=SUMS)
 def project_row(x: Any) -> None:
     """Project `x` [C] in place. Sums may be reordered into vector lanes: no branch, no infinity."""
     active = x.size

@@ -3,12 +3,14 @@
 Throw the points into buckets by predicted utility and keep, per bucket, the sums of the positive
 and of the negative residuals. Inside a bucket the running sum cannot rise above its value at the
 bucket's start plus the positive part, nor fall below it minus the negative part, whatever the
-order there. So the range of the running sum is bounded in one pass, 3 to 5 ns per number instead of
+order there. So the range of the running sum is bounded in one pass, 2 to 5 ns per number instead of
 13 for a sort, and an audit sorts only utilities whose bound exceeds the largest exact error so far.
 
 Predictions come either with the utilities of a point side by side (columns of the probabilities,
 used where they are) or with the points of a utility side by side (a product). The second form needs
-the buckets of one utility at a time, so it affords more of them.
+the buckets of one utility at a time, so it affords more of them. Utilities that are indicators need
+no buckets at first: the sum of all positive residuals and that of all negative ones already exclude
+most of them.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from metrics.compiled import compiled
 from metrics.prefix_range import over_row_blocks
 
 BUCKETS = 128
-BUCKETS_BY_ROWS = 1024
+BUCKETS_BY_ROWS = 2048
 TILE = 16
 """Columns handled together: 16 × 128 buckets × 2 sums × 8 bytes = 32 KiB stay in the L1 cache."""
 ROUNDING = 1e-9
@@ -31,12 +33,19 @@ ROUNDING = 1e-9
 
 
 @compiled
-def _range_bound(rise: Any, fall: Any) -> float:
-    """Bound the range of a running sum that rises and falls by these sums in each bucket."""
+def _range_bound(rise: Any, fall: Any, blurred: bool) -> float:
+    """Bound the range of a running sum that rises and falls by these sums in each bucket.
+
+    `blurred`: points may belong to the bucket beside the one where they were counted.
+    """
     total = highest = lowest = 0.0
     for bucket in range(rise.size):
-        highest = max(highest, total + rise[bucket])
-        lowest = min(lowest, total - fall[bucket])
+        up, down = rise[bucket], fall[bucket]
+        if blurred and bucket + 1 < rise.size:
+            up += rise[bucket + 1]
+            down += fall[bucket + 1]
+        highest = max(highest, total + up)
+        lowest = min(lowest, total - down)
         total += rise[bucket] - fall[bucket]
     return highest - lowest
 
@@ -57,12 +66,12 @@ def _bounds_of_columns(
             rise[c, bucket] += max(residual, 0.0)
             fall[c, bucket] += max(-residual, 0.0)
     for c in range(bounds.size):
-        bounds[c] = _range_bound(rise[c], fall[c]) / n
+        bounds[c] = _range_bound(rise[c], fall[c], False) / n
 
 
 @compiled
 def _bounds_of_rows(
-    predicted: Any, payoffs: Any, codes: Any, low: float, scale: float, bounds: Any
+    predicted: Any, payoffs: Any, codes: Any, low: float, scale: float, blurred: bool, bounds: Any
 ) -> None:
     n = predicted.shape[1]
     rise = np.empty(BUCKETS_BY_ROWS)
@@ -76,20 +85,27 @@ def _bounds_of_rows(
             residual = payoffs[row, codes[i]] - v
             rise[bucket] += max(residual, 0.0)
             fall[bucket] += max(-residual, 0.0)
-        bounds[row] = _range_bound(rise, fall) / n
+        bounds[row] = _range_bound(rise, fall, blurred) / n
 
 
 def calibration_error_bounds(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, low: float, high: float
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    low: float,
+    high: float,
+    margin: float = 0.0,
 ) -> Tensor:
     """Return an upper bound on UC of each of b utilities: float64 [b].
 
     Args:
-        predicted: float64 [n, b], predicted utilities, a column per utility; row-major, or the
-            transpose of a row-major [b, n].
+        predicted: [n, b], predicted utilities, a column per utility; row-major, or the transpose of
+            a row-major [b, n].
         payoffs: [L, b], the realized utility of each outcome code.
         codes: int64 [n] in [0, L).
         low, high: where most predictions lie; sets the buckets, not the validity of the bounds.
+        margin: how far `predicted` may be off, as from a product in float32; the bounds hold for
+            the true predictions. At most `largest_margin(low, high)`, and for [b, n] only.
 
     On other devices than the CPU the bounds are infinite: sorting is cheap there.
     """
@@ -98,22 +114,32 @@ def calibration_error_bounds(
         return torch.full((columns,), torch.inf, dtype=torch.float64, device=predicted.device)
     bounds = np.empty(columns)
     if predicted.T.is_contiguous():
-        _bound_rows(
-            predicted.T.numpy(), payoffs.T.contiguous().numpy(), codes.numpy(), low, high, bounds
-        )
+        v, table = predicted.T.numpy(), payoffs.T.contiguous().numpy()
+        _bound_rows(v, table, codes.numpy(), low, high, margin > 0, bounds)
     else:
         _bound_columns(
             predicted.numpy(), payoffs.contiguous().numpy(), codes.numpy(), low, high, bounds
         )
-    return torch.from_numpy(bounds) + ROUNDING
+    # Residuals are off by the margin too, each in either of the two extremes.
+    return torch.from_numpy(bounds) + ROUNDING + 2 * margin
 
 
-def _bound_rows(v: Any, table: Any, codes: Any, low: float, high: float, bounds: Any) -> None:
+def largest_margin(low: float, high: float) -> float:
+    """Return the margin up to which a point is at most one bucket away from its own.
+
+    At most half a bucket, less a tenth for the rounding of the buckets' borders.
+    """
+    return 0.45 * (high - low) / BUCKETS_BY_ROWS
+
+
+def _bound_rows(
+    v: Any, table: Any, codes: Any, low: float, high: float, blurred: bool, bounds: Any
+) -> None:
     scale = BUCKETS_BY_ROWS / (high - low)
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _bounds_of_rows(v[part], table[part], codes, low, scale, bounds[part])
+        _bounds_of_rows(v[part], table[part], codes, low, scale, blurred, bounds[part])
 
     over_row_blocks(work, len(v), v.size)
 
@@ -128,3 +154,44 @@ def _bound_columns(v: Any, table: Any, codes: Any, low: float, high: float, boun
             _bounds_of_columns(v, table, codes, low, scale, part.start, bounds[part])
 
     over_row_blocks(work, -(-columns // TILE), v.size)
+
+
+def class_wise_bounds(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Return an upper bound on UC of every class: float64 [C], on any device.
+
+    A sum over an interval is at most that of all positive residuals, and at least that of all
+    negative ones. Here those are 1 - p_c where y = c and -p_c elsewhere: sums of columns.
+    """
+    n, classes = probabilities.shape
+    of_label = probabilities.gather(1, labels[:, None])[:, 0]
+    own = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
+    rise = torch.bincount(labels, minlength=classes) - own
+    fall = probabilities.sum(dim=0) - own
+    return torch.maximum(rise, fall) / n + ROUNDING
+
+
+def top_k_bounds(top_sums: Tensor, ranks: Tensor) -> Tensor:
+    """Return an upper bound on UC of 1{rank <= K} for every K: float64 [C]; as above.
+
+    Args:
+        top_sums: float64 [n, C], sums of the K largest probabilities.
+        ranks: int64 [n], the rank of each label, from 0.
+    """
+    n, classes = top_sums.shape
+    if top_sums.device.type == "cpu":
+        missed = np.zeros(classes)
+        _sum_of_misses(top_sums.numpy(), ranks.numpy(), missed)
+        fall = torch.from_numpy(missed)
+    else:
+        outside = ranks[:, None] > torch.arange(classes, device=ranks.device)
+        fall = (top_sums * outside).sum(dim=0)
+    hits = torch.bincount(ranks, minlength=classes).cumsum(dim=0)
+    rise = hits - (top_sums.sum(dim=0) - fall)
+    return torch.maximum(rise, fall) / n + ROUNDING
+
+
+@compiled
+def _sum_of_misses(top_sums: Any, ranks: Any, sums: Any) -> None:
+    for i in range(ranks.size):
+        for k in range(ranks[i]):
+            sums[k] += top_sums[i, k]

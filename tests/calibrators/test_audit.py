@@ -105,9 +105,9 @@ def test_most_utilities_are_never_sorted(monkeypatch):
     sorted_columns = []
     errors = Family.errors
 
-    def counted(self, columns):
+    def counted(self, columns, worth):
         sorted_columns.append(len(columns))
-        return errors(self, columns)
+        return errors(self, columns, worth)
 
     monkeypatch.setattr(Family, "errors", counted)
     found = find_worst(auditor.fixed_families(state))
