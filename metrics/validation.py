@@ -12,6 +12,9 @@ from metrics.kinds import as_tensor
 ROW_SUM_TOLERANCE = 1e-3
 """Largest |row sum - 1| that passes: a float16 softmax over 1000 classes stays below it."""
 
+ROUNDING = 1e-6
+"""How far outside [0, 1] a probability may lie: an ulp or two of float32 or of a projection."""
+
 
 class InputError(ValueError):
     """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
@@ -117,10 +120,11 @@ def check_probabilities(
 
 
 def check_scores_in_unit_interval(matrix: Tensor, name: str) -> None:
-    """Raise `InputError` unless every entry of `matrix` is finite and in [0, 1]."""
+    """Raise `InputError` unless every entry of `matrix` is finite and in [0, 1] up to rounding."""
     check_finite(matrix, name)
-    if float(matrix.min()) < 0 or float(matrix.max()) > 1:
-        bad = ((matrix < 0) | (matrix > 1)).any(dim=1)
+    low, high = -ROUNDING, 1 + ROUNDING
+    if float(matrix.min()) < low or float(matrix.max()) > high:
+        bad = ((matrix < low) | (matrix > high)).any(dim=1)
         raise InputError(
             f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
             "are these logits?"

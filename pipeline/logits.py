@@ -28,7 +28,7 @@ from pipeline.runner import Outcome, attempt, close
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 from pipeline.units import Request, Settings
 
-ACCURACY_TOLERANCE = 0.5
+ACCURACY_TOLERANCE = 0.3
 """Percentage points between our accuracy and the published one that go without a warning."""
 WITHOUT_EFFECT = ("batch_size", "workers")
 """Options of sources that change how fast logits come, not what they are."""

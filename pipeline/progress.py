@@ -76,9 +76,10 @@ class Bar:
 
     def _line(self, what: str) -> str:
         seconds = time.monotonic() - self._began
-        left = f", about {seconds / self.done * (self.total - self.done):.0f} s left"
         text = f"{self.title}: {self.done}/{self.total} after {seconds:.0f} s"
-        return text + (left if self.done else "") + (f" ({what})" if what else "")
+        if self.done:  # before the first piece is done, nothing tells the pace
+            text += f", about {seconds / self.done * (self.total - self.done):.0f} s left"
+        return text + (f" ({what})" if what else "")
 
 
 def say(text: str) -> None:

@@ -44,7 +44,7 @@ BAD_PROBABILITIES = {
     "infinity": (with_entry(INF), ["NaN or infinite", "row 1"]),
     "both infinities": (np.array([[INF, -INF], [0.5, 0.5]]), ["NaN or infinite", "row 0"]),
     "above one": (np.array([[1.2, -0.2]]), ["outside [0, 1]", "row 0", "logits?"]),
-    "negative": (with_entry(-1e-9), ["outside [0, 1]", "row 1"]),
+    "negative": (with_entry(-1e-5), ["outside [0, 1]", "row 1"]),
     "row sums": (P * 0.9, ["2 rows do not sum to one", "sums to 0.9", "divide each row"]),
     "one row's sum": (with_entry(0.3), ["1 rows do not sum to one", "row 1", "sums to 1.2"]),
     "text": ([["a", "b"]], ["not an array of numbers"]),
