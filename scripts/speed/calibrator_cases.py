@@ -214,7 +214,7 @@ class Patching:
         """The same by sorting every utility."""
         state = self.state
         families = self.auditor.sampled_families(state, number)
-        payoffs = [family.payoffs.T for family in families]
+        payoffs = [family.payoffs.T for family in families]  # linear, rank
         tensors = [state.probabilities, state.top_sums, state.labels, state.ranks, *payoffs]
         arrays = [np.ascontiguousarray(tensor.cpu().numpy()) for tensor in tensors]
         return references.full_audit(*arrays)
@@ -235,7 +235,10 @@ def audit(size: Size) -> Case:
         Contender(OURS, Patching, ours, _first_audit),
         Contender(OURS_GPU, Patching, ours, _first_audit, device="cuda"),
     )
-    note = "C class-wise, C top-K, M linear, M rank utilities; plain: all sorted"
+    note = (
+        "C class-wise, C top-K, M linear, M rank utilities; plain: a matrix product per sampled "
+        "family, then all sorted one by one; the ranking of the rows is given on both sides"
+    )
     return Case("audit", "Patching, one audit", size, contenders, ROUNDING, note=note)
 
 
@@ -260,10 +263,10 @@ def patching_steps(size: Size, steps: int, target: Target | None = None) -> Case
         Contender(OURS_GPU, Patching, ours, answer, device="cuda", steps=steps),
     )
     note = (
-        f"plain: the audit alone, {2 * size.classes + 2 * size.utilities} sorts; ours: audit, line "
-        f"search and projection, mean over {steps} steps of one trajectory per run; the first "
-        "ranking of the rows is on neither side; the answers: UC of the first audit, and of one "
-        "after all steps"
+        f"plain: the audit alone, {2 * size.classes + 2 * size.utilities} sorts and two products; "
+        "ours: the whole step, that is drawing the sampled utilities, audit, line search and "
+        f"projection, mean over {steps} steps, each run goes on from the last; the first ranking "
+        "of the rows is on neither side; answers: UC of the first audit, and of one after all steps"
     )
     title = "Patching, one step"
     return Case("patching", title, size, contenders, ROUNDING, target=target, note=note)
@@ -286,6 +289,6 @@ def calibrator_cases(quick: bool) -> list[Case]:
         temperature(Size(*imagenet), Target(0.35, "probmetrics")),
         isotonic(Size(*imagenet), Target(1 / 3, "scikit-learn")),
         audit(Size(*imagenet, utilities=264)),
-        patching_steps(Size(*imagenet, utilities=264), 10, Target(1 / 8, PLAIN)),
+        patching_steps(Size(*imagenet, utilities=264), 5, Target(1 / 8, PLAIN)),
         dirichlet(Size(*imagenet), Target(60, None), with_plain=False),
     ]

@@ -142,16 +142,19 @@ def full_audit(
 ) -> float:
     """The largest UC over all classes, all K and the sampled utilities, each one sorted.
 
-    Takes what a step keeps anyway: the ranking, as sums of the K largest [n, C] and ranks [n].
+    Takes what a step keeps anyway: the ranking, as sums of the K largest [n, C] and ranks [n]. The
+    sampled utilities' predictions are one matrix product per family.
     """
-    ranked = np.diff(top_sums, axis=1, prepend=0.0)
     classes = range(p.shape[1])
-    return max(
-        max(calibration_error(p[:, c], 1.0 * (labels == c)) for c in classes),
-        max(calibration_error(top_sums[:, k], 1.0 * (ranks <= k)) for k in classes),
-        linear_errors(p, labels, linear).max(initial=0.0),
-        linear_errors(ranked, ranks, rank).max(initial=0.0),
-    )
+    drops = rank - np.pad(rank[:, 1:], ((0, 0), (0, 1)))  # sum_k θ_k p_(k), summed by parts
+    errors = [calibration_error(p[:, c], 1.0 * (labels == c)) for c in classes]
+    errors += [calibration_error(top_sums[:, k], 1.0 * (ranks <= k)) for k in classes]
+    for predicted, payoffs, codes in (
+        (linear @ p.T, linear, labels),
+        (drops @ top_sums.T, rank, ranks),
+    ):
+        errors += [calibration_error(v, a[codes]) for v, a in zip(predicted, payoffs)]
+    return max(errors)
 
 
 def log_loss(logits: NDArray[Any], labels: Labels) -> float:
