@@ -13,5 +13,5 @@ def test_stages_are_listed():
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     names = set(result.stdout.split())
-    assert {"logits", "fit@vector", "evaluate@patching", "report"} <= names
-    assert len(names) == 14
+    assert {"logits", "fit@vector", "evaluate@patching", "dynamics", "report"} <= names
+    assert len(names) == 15
