@@ -11,13 +11,13 @@ class per point stand for the vectors u⃗ [n, C].
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from calibrators.line_search import armijo_step, first_step
 from calibrators.projection import project_row, project_rows_torch
 from metrics import GainMatrix
 from metrics.compiled import compiled
@@ -26,7 +26,6 @@ from metrics.prefix_range import over_row_blocks
 from metrics.scores import brier_scores
 from metrics.utility_calibration import worst_interval
 
-MAX_HALVINGS = 40
 DRAWS_TOGETHER = 5
 
 
@@ -117,28 +116,16 @@ class GainPatching:
         rows = torch.nonzero((v >= worst.low) & (v <= worst.high)).flatten()
         table = user.matrix(0).to(v.device).T.contiguous()
         directions = Directions(table, chosen[rows, 0])
-        eta = self._first_step(worst.error * len(v) / len(rows), directions.spread())
-        for _ in range(MAX_HALVINGS):
-            step = worst.sign * eta
-            slope, square = self._try_step(rows, directions, step)
-            change = 2 * slope + square
-            # Projection bends the path, so the decrease is measured against the displacement.
-            if slope < 0 and change <= self.armijo * 2 * slope:
-                self._move(rows, directions, step)
-                change /= len(v)
-                return GainPatch(worst.low, worst.high, step, worst.error, change, len(rows))
-            eta /= 2
-        return None
-
-    def _first_step(self, error_on_rows: float, spread: float) -> float:
-        """Return step_size / 2^k, the largest not above four times the best unprojected step.
-
-        As `calibrators.patching.first_step`, for directions that differ from row to row.
-        """
-        if spread == 0:
-            return self.step_size
-        halvings = math.ceil(math.log2(self.step_size * spread / (4 * error_on_rows)))
-        return self.step_size / 2 ** max(0, halvings)
+        first = first_step(worst.error * len(v) / len(rows), directions.spread(), self.step_size)
+        step = armijo_step(
+            lambda eta: self._try_step(rows, directions, worst.sign * eta), first, self.armijo
+        )
+        if step is None:
+            return None
+        signed = worst.sign * step.size
+        self._move(rows, directions, signed)
+        change = step.change / len(v)
+        return GainPatch(worst.low, worst.high, signed, worst.error, change, len(rows))
 
     def _try_step(self, rows: Tensor, directions: Directions, step: float) -> tuple[float, float]:
         """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by this step."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.blocks import over_blocks
 from calibrators.softmax import softmax
+from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, sort_keys
 from metrics.validation import InputError
 
@@ -29,7 +29,7 @@ RESOLUTION = 1e-15
 """Scores this close to the first of a run count as equal, as in scikit-learn (float64)."""
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def isotonic_map(scores: Any, hits: Any, x: Any, level: Any) -> int:
     """Fit the isotonic map of `scores` [n] to `hits` [n] (bool); return the number of thresholds.
 
@@ -78,7 +78,7 @@ def isotonic_map(scores: Any, hits: Any, x: Any, level: Any) -> int:
     return used
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def fit_columns(
     scores: Any, labels: Any, start: int, stop: int, room: Any, x: Any, level: Any, used: Any
 ) -> None:
@@ -97,7 +97,7 @@ def fit_columns(
         used[c] = isotonic_map(columns[c - start], hits, x[part], level[part])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def interpolate(s: float, x: Any, level: Any, start: int, stop: int) -> float:
     """The value at `s` of the map with thresholds x[start:stop], constant beyond its ends."""
     if s <= x[start]:
@@ -113,7 +113,7 @@ def interpolate(s: float, x: Any, level: Any, start: int, stop: int) -> float:
     return level[low] + (level[low + 1] - level[low]) / (x[low + 1] - x[low]) * (s - x[low])
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def map_rows(rows: Any, x: Any, level: Any, offsets: Any, normalize: bool) -> None:
     """Overwrite `rows` [n, C] with the values of each column's map, or of the only one."""
     single = offsets.size == 2

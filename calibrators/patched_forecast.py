@@ -13,15 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.projection import project_row, project_rows_torch
-from calibrators.softmax import SUMS
-from metrics.compiled import compiled
+from metrics.compiled import compiled, compiled_sums
 from metrics.forecast import Forecast
 from metrics.prefix_range import over_row_blocks
 from metrics.row_sort import fill_keys, sort_keys
@@ -75,7 +73,7 @@ def _moved_row(p: Any, order: Any, payoff: Any, by_rank: bool, step: float, x: A
     project_row(x)
 
 
-@numba.njit(nogil=True, fastmath=SUMS)
+@compiled_sums
 def _displacement(p: Any, x: Any) -> tuple[float, float]:
     """Return <p, x - p> and ‖x - p‖²."""
     slope = square = 0.0
@@ -190,7 +188,7 @@ def _move_rows(
                 ranks[i] = k
 
 
-@numba.njit(nogil=True, fastmath=SUMS)
+@compiled_sums
 def _dot(p: Any, order: Any, payoff: Any, by_rank: bool) -> float:
     total = 0.0
     if by_rank:

@@ -12,7 +12,6 @@ set, then everything is refitted on all of it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -23,6 +22,7 @@ from torch import Tensor
 
 from calibrators.audit import Auditor, combined_error
 from calibrators.base import Calibrator
+from calibrators.line_search import armijo_step, first_step, roomy
 from calibrators.patched_forecast import KINDS, PatchedForecast, Witness
 from calibrators.tuning import tune
 from metrics.forecast import Forecast
@@ -35,7 +35,6 @@ STEP_SIZES = (1.0, 0.1, 0.03)
 """First step sizes tried by the line search; few enough that tuning runs share trajectories."""
 SCORED_EVERY = 5
 """Step limits that tuning tries are multiples of this (or `max_steps`, if that is smaller)."""
-MAX_HALVINGS = 40
 
 
 class Patch(NamedTuple):
@@ -79,35 +78,17 @@ def find_patch(
     worst = worst_interval(v, u)
     if worst.sign == 0:
         return None
-    rows = torch.nonzero((v >= worst.low) & (v <= worst.high)).flatten()
+    low, high = roomy(v, worst.low, worst.high)
+    rows = torch.nonzero((v >= low) & (v <= high)).flatten()
     if theory:
-        eta = worst.error / len(payoff)
+        first = worst.error / len(payoff)
     else:
-        eta = first_step(worst.error * len(v) / len(rows), payoff, step_size)
-    for _ in range(MAX_HALVINGS):
-        slope, square = state.try_step(rows, witness, worst.sign * eta)
-        change = 2 * slope + square
-        # Projection bends the path, so the decrease is measured against the displacement itself.
-        if slope < 0 and change <= armijo * 2 * slope:
-            n = len(v)
-            step = worst.sign * eta
-            return Patch(witness, worst.low, worst.high, step, worst.error, change / n)
-        eta /= 2
-    return None
-
-
-def first_step(error_on_rows: float, payoff: Tensor, step_size: float) -> float:
-    """Return step_size / 2^k, k >= 0, the largest not above four times the best unprojected step.
-
-    Without the simplex's borders the Brier score falls most at η* = mean error / ‖u⃗ - mean u⃗‖² and
-    not at all beyond 2η*. Borders shorten the displacement, hence the factor of four; larger steps
-    are not worth a trial.
-    """
-    spread = float((payoff - payoff.mean()).square().sum())
-    if spread == 0:
-        return step_size
-    halvings = math.ceil(math.log2(step_size * spread / (4 * error_on_rows)))
-    return step_size / 2 ** max(0, halvings)
+        spread = float((payoff - payoff.mean()).square().sum())
+        first = first_step(worst.error * len(v) / len(rows), spread, step_size)
+    step = armijo_step(lambda eta: state.try_step(rows, witness, worst.sign * eta), first, armijo)
+    if step is None:
+        return None
+    return Patch(witness, low, high, worst.sign * step.size, worst.error, step.change / len(v))
 
 
 def patches(

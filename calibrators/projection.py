@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import torch
 from torch import Tensor
 
-from calibrators.softmax import SUMS
-from metrics.compiled import compiled
+from metrics.compiled import compiled, compiled_sums
 
 
-@numba.njit(nogil=True, fastmath=SUMS)
+@compiled_sums
 def project_row(x: Any) -> None:
     """Project `x` [C] in place. Sums may be reordered into vector lanes: no branch, no infinity."""
     active = x.size

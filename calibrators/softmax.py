@@ -8,20 +8,18 @@ that was rounded in float32 (a good classifier would say exactly 1 in a quarter 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from torch import Tensor
 
 from calibrators.blocks import over_blocks, row_blocks
-
-# Sums may be reordered into vector lanes. Nothing here may assume away infinities.
-SUMS = {"reassoc", "contract", "nsz"}
+from metrics.compiled import compiled, compiled_sums
 
 
-@njit(fastmath={"contract"}, cache=True)
+@partial(compiled, fastmath={"contract"})
 def exponential(x: Any) -> Any:
     """exp(x) for x <= 0 with a relative error of 2.3e-16, in a form that compilers vectorise.
 
@@ -52,7 +50,7 @@ def exponential(x: Any) -> Any:
     return value if x > -708.0 else 0.0
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS)
+@compiled_sums
 def softmax_rows(logits: Any, scale: float, out: Any) -> None:
     """Write softmax(scale * logits) to `out`, row by row; scale > 0."""
     for i in range(logits.shape[0]):
@@ -71,7 +69,7 @@ def softmax_rows(logits: Any, scale: float, out: Any) -> None:
             target[j] *= factor
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS)
+@compiled_sums
 def residual_rows(logits: Any, labels: Any) -> float:
     """Overwrite `logits` with softmax - one-hot; return the sum of -log softmax at the labels.
 
@@ -100,7 +98,7 @@ def residual_rows(logits: Any, labels: Any) -> float:
     return loss
 
 
-def compiled(tensor: Tensor) -> bool:
+def has_kernels(tensor: Tensor) -> bool:
     """Whether the compiled kernels can read `tensor`: on the CPU, float32 or float64."""
     return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.float64)
 
@@ -109,7 +107,7 @@ def softmax(logits: Tensor, scale: float = 1.0) -> Tensor:
     """Return softmax(scale * logits) of `logits` [n, C] in float64 on its device; scale > 0."""
     n, classes = logits.shape
     out = torch.empty(n, classes, dtype=torch.float64, device=logits.device)
-    if compiled(logits):
+    if has_kernels(logits):
         values, target = logits.contiguous().numpy(), out.numpy()
         over_blocks(
             lambda start, stop: softmax_rows(values[start:stop], scale, target[start:stop]),
@@ -127,7 +125,7 @@ def softmax(logits: Tensor, scale: float = 1.0) -> Tensor:
 def residuals(logits: Tensor, labels: Tensor) -> float:
     """Overwrite `logits` [n, C] with softmax - one-hot; return the summed cross-entropy."""
     n, classes = logits.shape
-    if compiled(logits) and logits.is_contiguous():
+    if has_kernels(logits) and logits.is_contiguous():
         values, codes = logits.numpy(), labels.numpy()
         return math.fsum(
             over_blocks(

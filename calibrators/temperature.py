@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.blocks import over_blocks, row_blocks
-from calibrators.softmax import SUMS, compiled, exponential, softmax
+from calibrators.softmax import exponential, has_kernels, softmax
+from metrics.compiled import compiled_sums
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
@@ -78,7 +78,7 @@ OUTCOMES = {
 }
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS)
+@compiled_sums
 def moment_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
     """Write the sums over rows of the four `Moments` to `out` [4]."""
     log_total = expected = of_label = variance = 0.0
@@ -108,7 +108,7 @@ def moment_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
 def moments(logits: Tensor, labels: Tensor, beta: float) -> Moments:
     """Return the `Moments` of `logits` [n, C] and `labels` [n] at `beta`, in float64."""
     n, classes = logits.shape
-    if compiled(logits):
+    if has_kernels(logits):
         values, codes = logits.contiguous().numpy(), labels.numpy()
 
         def block_sums(start: int, stop: int) -> list[float]:

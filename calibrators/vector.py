@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
@@ -22,14 +21,15 @@ from torch import Tensor
 from calibrators.base import Calibrator
 from calibrators.blocks import over_blocks, row_blocks
 from calibrators.lbfgs import Minimum, Objective, minimize
-from calibrators.softmax import SUMS, compiled, exponential, softmax
+from calibrators.softmax import exponential, has_kernels, softmax
 from calibrators.temperature import TemperatureFit, fit_temperature
+from metrics.compiled import compiled_sums
 
 TOLERANCE = 1e-12
 """On the Newton decrement: the NLL ends within about half of this of its minimum."""
 
 
-@njit(nogil=True, cache=True, fastmath=SUMS)
+@compiled_sums
 def vector_sums(
     logits: Any, labels: Any, scale: Any, shift: Any, gradient: Any, curvature: Any
 ) -> float:
@@ -81,7 +81,7 @@ def nll_and_derivatives(
     """Return mean NLL, gradient [2, C] and class curvatures [3, C] (empty without) at (w, b)."""
     n, classes = logits.shape
     rows = 3 if with_curvature else 0
-    if compiled(logits):
+    if has_kernels(logits):
         values, codes = logits.contiguous().numpy(), labels.numpy()
         scale, shift = parameters.numpy()
 

@@ -8,7 +8,7 @@ folder named after the content of all kernels: any edit starts an empty one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,21 @@ def _folder() -> str:
     return str(HERE / "__pycache__" / f"kernels-{digest}")
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Callable[..., Any]:
     """Decorate a function on arrays and numbers: compiled at its first call with given types."""
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = _folder()
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=True, cache=True, fastmath=set(fastmath))(function)
     finally:
         settings.CACHE_DIR = before
+
+
+def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `compiled`, for loops that add up: sums may be reordered into vector lanes.
+
+    Nothing here may assume away infinities. The order depends on the machine's lanes only, so the
+    same machine gives the same bytes.
+    """
+    return compiled(function, {"reassoc", "contract", "nsz"})

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from calibrators import UtilityPatching
 from calibrators.audit import Auditor
 from calibrators.patched_forecast import KINDS, PatchedForecast
-from calibrators.patching import SCORED_EVERY, first_step, patches
+from calibrators.patching import SCORED_EVERY, patches
 from metrics import (
     ClassWise,
     InputError,
@@ -187,17 +187,6 @@ def test_steps_are_halvings_of_the_step_size(step_size):
     halvings = np.log2(step_size / np.abs(calibrator.steps_))
     assert (halvings >= 0).all()
     np.testing.assert_allclose(halvings, np.round(halvings), atol=1e-9)
-
-
-@pytest.mark.parametrize("step_size", [1e-3, 0.3, 1.0, 40.0])
-@pytest.mark.parametrize("error", [1e-9, 1e-3, 0.4])
-def test_the_first_trial_is_neither_too_long_nor_needlessly_short(step_size, error):
-    payoff = torch.tensor([1.0, 0.0, 0.0, 0.0], dtype=torch.float64)  # spread 3/4
-    most = 4 * error / 0.75
-    eta = first_step(error, payoff, step_size)
-    assert eta == step_size or most / 2 < eta <= most * (1 + 1e-12)
-    assert eta <= step_size
-    assert first_step(error, torch.ones(4).double(), step_size) == step_size  # no way to move
 
 
 def test_a_tolerance_ends_the_run():
