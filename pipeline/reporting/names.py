@@ -81,6 +81,9 @@ VARIANT_WORDS: dict[str, str] = {
     "global": "global",
     "logits": "on logits",
     "log_probabilities": "on log-probabilities",
+    "weak": "weak penalty",
+    "armijo": "Armijo 1e-4",
+    "brier": "tuned by Brier",
 }
 
 PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")

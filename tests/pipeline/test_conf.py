@@ -22,7 +22,7 @@ def options(group):
     return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
 
 
-GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths"]
+GROUPS = ["preset", "benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths"]
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 
 
