@@ -22,7 +22,7 @@ from metrics.screening import (
     largest_margin,
     top_k_bounds,
 )
-from metrics.utilities.payoffs import Linear, Rank
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
 
 EXACT_AT_ONCE = 16
 """Utilities computed exactly before the second look at the bounds; twice as many before each next
@@ -139,8 +139,9 @@ class Auditor:
             return []
         device = state.probabilities.device
         seed = (self.seed * 100_003 + step) * 2
-        linear = Linear.sample(self.sampled_count, self.classes, seed).matrix.to(device)
-        rank = Rank.sample(self.sampled_count, self.classes, seed + 1).matrix.to(device)
+        linear = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed).to(device)
+        rank = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed + 1).to(device)
+        rank = rank.sort(dim=1, descending=True).values
         # Σ_k θ_k p_(k) by parts: the sorted probabilities are held as running sums only.
         drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
         return [

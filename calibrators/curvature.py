@@ -71,7 +71,10 @@ class ClassCurvature:
             rows = self.rows[first:last]
             small[first:last] = (rows * inverse[first:last, None]) @ rows.mT
         small.diagonal(dim1=1, dim2=2).add_(1.0)
-        kernel = torch.cholesky_inverse(torch.linalg.cholesky(small)).to(self.rows.dtype)
+        # Inverses by triangular solves: `cholesky_inverse` takes one matrix at a time on a GPU.
+        identity = torch.eye(count, dtype=torch.float64, device=small.device).expand_as(small)
+        root = torch.linalg.solve_triangular(torch.linalg.cholesky(small), identity, upper=False)
+        kernel = (root.mT @ root).to(self.rows.dtype)
 
         def solve(gradient: Tensor) -> Tensor:
             scaled = gradient.to(self.rows.dtype) * inverse

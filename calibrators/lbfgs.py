@@ -123,6 +123,11 @@ def minimize(
         direction = _direction(gradient, pairs, precondition)
         slope = _dot(gradient, direction)
         decrement = -slope
+        if decrement < 0:  # uphill: the curvature pairs are stale, or the problem is not convex
+            if not pairs:
+                break
+            pairs.clear()
+            continue
         if decrement <= max(tolerance, rounding * abs(value)):
             return Minimum(point, value, decrement, iteration, search.evaluations + 1, True)
         if give_up is not None and give_up(iteration, point):

@@ -18,6 +18,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 CANDIDATES = 1000
 """Random points at which the acquisition function is compared; 10,000 cost three times as much."""
+DIGITS = 8
+"""Significant digits of a score that count. The Gaussian process would turn a difference of one
+rounding error, between thread counts or devices, into other proposals and another result."""
 
 
 def tune(
@@ -32,8 +35,9 @@ def tune(
     `space` maps names to scikit-optimize dimensions (`Real`, `Integer`, `Categorical`, or the
     tuples and lists that it accepts for them). The first quarter of the runs, at least four, is
     spread evenly by a Halton sequence; then batches of `batch` points are asked for at a time. The
-    log has one entry per run, in order: `parameters`, `score`, `seconds`. The same seed and scores
-    give the same points. A score that is not finite counts as worse than every finite one.
+    log has one entry per run, in order: `parameters`, `score`, `seconds`. Scores count to 8
+    digits. The same seed and scores give the same points. A score that is not finite counts as
+    worse than every finite one.
     `ValueError` if `runs` < 1 or no run gave a finite score.
     """
     from skopt.sampler import Halton  # takes a second to import: only where something is tuned
@@ -48,7 +52,7 @@ def tune(
     def evaluate(point: list[Any]) -> float:
         parameters = {name: _plain(value) for name, value in zip(names, point, strict=True)}
         begin = time.perf_counter()
-        score = float(objective(parameters))
+        score = float(f"{objective(parameters):.{DIGITS}g}")
         seconds = time.perf_counter() - begin
         log.append({"parameters": parameters, "score": score, "seconds": seconds})
         return score

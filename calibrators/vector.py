@@ -24,7 +24,10 @@ from calibrators.lbfgs import Minimum, Objective, minimize
 from calibrators.softmax import exponential, has_kernels, softmax
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.compiled import compiled_sums
+from metrics.validation import InputError
 
+FAR_FROM_ZERO = 10
+"""A mean of the logits larger than so many times their spread is taken off before the fit."""
 TOLERANCE = 1e-12
 """On the Newton decrement: the NLL ends within about half of this of its minimum."""
 
@@ -167,7 +170,17 @@ class VectorScaling(Calibrator):
         self.max_iterations = max_iterations
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
+        if not self.l2 > 0:
+            raise InputError(f"l2: {self.l2}, expected a positive number")
+        if not self.max_iterations >= 1:
+            raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
         begin = fit_temperature(logits, labels)
+        # b would have to undo w times an offset of all logits, against the ridge: not far from 0.
+        offset = float(logits.mean(dtype=torch.float64))
+        if abs(offset) > FAR_FROM_ZERO * begin.spread:
+            logits = logits.double() - offset
+        else:
+            offset = 0.0
         found = self._minimize(logits, labels, begin)
         if not found.converged:
             warnings.warn(
@@ -178,6 +191,7 @@ class VectorScaling(Calibrator):
             )
         self.nll_ = nll_and_derivatives(logits, labels, found.point, with_curvature=False)[0]
         self.scale_, shift = found.point.cpu().numpy()
+        shift = shift - offset * self.scale_
         self.shift_ = shift - shift.mean()  # a common shift changes nothing; the ridge asks for 0
         self.n_evaluations_ = found.evaluations + begin.evaluations
 

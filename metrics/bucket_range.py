@@ -39,7 +39,8 @@ def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
         total += v[i]
     from_top = total > 0.5 * (smallest + largest) * v.size
     for i in range(v.size):
-        distance[i] = largest - v[i] if from_top else v[i] - smallest
+        # -0.0 - 0.0 is negative zero, whose bits would send it to a bucket of its own.
+        distance[i] = (largest - v[i] if from_top else v[i] - smallest) + 0.0
     # A double's bits grow like its logarithm, with straight lines between powers of two.
     bits = distance.view(np.int64)
     greatest = np.empty(1)

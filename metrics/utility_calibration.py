@@ -78,6 +78,7 @@ def worst_interval(predicted: Any, realized: Any) -> WorstInterval:
     v, u = _checked(predicted, realized)
     if v.ndim != 1:
         raise InputError("predicted: expected shape [n]; ask for one utility at a time")
+    v, u = v.cpu(), u.cpu()  # CUDA may add up one long row in another order each time
     n = v.shape[0]
     ordered, order = torch.sort(v, stable=True)
     sums = torch.nn.functional.pad((u[order] - ordered).cumsum(0), (1, 0))

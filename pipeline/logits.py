@@ -84,16 +84,19 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
     Raises:
         MissingResource, InputError, CorruptFile: the source's one-line reasons.
     """
+    # The similarity first: where its word vectors are missing, no forward pass is spent.
+    similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
     record = read_json_if_whole(sidecar_path(settings))
     if record is None or settings["force"] or not _has_logits(settings, record):
         record = _write_logits(settings, progress)
-    similarity = similarity_path(settings)
-    matrix = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
-    if matrix is None:
-        record.pop("similarity_sha256", None)
-    else:
-        write_npz(similarity, matrix=matrix)
-        record["similarity_sha256"] = sha256_of(similarity)
+    record.pop("similarity", None)
+    record.pop("similarity_sha256", None)
+    if similarity is not None:
+        if "line" in similarity.details:
+            say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
+        write_npz(similarity_path(settings), matrix=similarity.matrix)
+        record["similarity"] = similarity.details
+        record["similarity_sha256"] = sha256_of(similarity_path(settings))
     record["similarity_hash"] = _similarity_hash(settings)
     write_json(sidecar_path(settings), record)
 

@@ -21,7 +21,7 @@ from metrics.validation import (
     check_probabilities,
 )
 from pipeline.artifacts import CorruptFile, read_npz, sha256_of
-from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.result import MissingResource, Progress, SimilarityResult, SourceResult
 
 VALUES = ("auto", "logits", "probabilities")
 SMALLEST_PROBABILITY = 1e-12
@@ -144,7 +144,7 @@ def _names(fields: dict[str, Any]) -> str:
     return ", ".join(fields) or "nothing"
 
 
-def file_similarity(*, path: str | Path) -> NDArray[np.float64]:
+def file_similarity(*, path: str | Path) -> SimilarityResult:
     """Similarity of classes [C, C] for U_w2v: an npz with `matrix`, or a CSV without header line.
 
     Raises:
@@ -165,4 +165,4 @@ def file_similarity(*, path: str | Path) -> NDArray[np.float64]:
         matrix = arrays["matrix"]
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
         raise InputError(f"{path}: expected a finite matrix [C, C], got {list(matrix.shape)}")
-    return matrix.astype(np.float64)
+    return SimilarityResult(matrix.astype(np.float64), {"path": str(path)})

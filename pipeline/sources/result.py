@@ -29,6 +29,18 @@ class SourceResult:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class SimilarityResult:
+    """How alike the classes of a benchmark are, for U_w2v, and where that comes from.
+
+    `details` goes to the sidecar, its `line` to the person waiting.
+    """
+
+    matrix: NDArray[np.float64]
+    """[C, C]."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
 class Progress(Protocol):
     """How a source tells the person waiting how far it is; calling it often costs nothing."""
 

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from metrics.validation import InputError
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.result import MissingResource
-
-log = logging.getLogger(__name__)
+from pipeline.sources.result import MissingResource, SimilarityResult
 
 GOOGLE_NEWS = "word2vec-google-news-300"
 
@@ -55,7 +53,7 @@ def class_similarity(
     vectors_path: str | Path | None = None,
     download: str | None = None,
     whole_names: bool = False,
-) -> NDArray[np.float64] | None:
+) -> SimilarityResult | None:
     """The matrix S [C, C] that a benchmark's `similarity:` section asks for, or None if neither a
     path nor a download is given (U_w2v is then left out).
 
@@ -74,8 +72,7 @@ def class_similarity(
     names = resolve_names(class_names)
     path = _existing(Path(vectors_path)) if vectors_path is not None else _downloaded(str(download))
     matrix, report = similarity_matrix(names, path, whole_names=whole_names)
-    (log.warning if report["out_of_vocabulary"] else log.info)("%s", Vocabulary(**report).line())
-    return matrix
+    return SimilarityResult(matrix, {**report, "line": Vocabulary(**report).line()})
 
 
 def similarity_matrix(
@@ -143,6 +140,7 @@ def _existing(path: Path) -> Path:
 def _downloaded(name: str) -> Path:
     """The file of a model of gensim's downloader, from its folder or fetched."""
     downloader = require("gensim.downloader")
+    logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it logs the traceback of a failure
     path = Path(downloader.BASE_DIR) / name / f"{name}.gz"
     if path.is_file():
         return path
@@ -159,7 +157,7 @@ def _downloaded(name: str) -> Path:
 
 def _load(path: Path) -> Any:
     keyed_vectors = require("gensim.models").KeyedVectors
-    logging.getLogger("gensim").setLevel(logging.WARNING)  # it reports each step of a load
+    logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it reports each step of a load
     try:
         return keyed_vectors.load_word2vec_format(str(path), binary=_is_binary(path))
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:

@@ -87,3 +87,15 @@ def test_it_stops_where_rounding_hides_progress(noise):
     )
     assert abs(found.point.item()) < 1e-3
     assert found.evaluations < 60
+
+
+def test_a_saddle_does_not_count_as_converged():
+    curvature = torch.tensor([1.0, -1.0], dtype=torch.float64)
+    found = minimize(
+        lambda x: (float((curvature * x * x).sum()) / 2, curvature * x),
+        torch.tensor([0.0, 1e-3], dtype=torch.float64),
+        lambda gradient: gradient * curvature,  # not positive definite: the direction is uphill
+        tolerance=1e-12,
+        max_iterations=20,
+    )
+    assert not found.converged

@@ -27,11 +27,11 @@ def test_it_finds_the_bottom_of_a_bowl_and_beats_random_search():
     best, log = tune(bowl, SPACE, runs=40, seed=0)
     assert len(log) == 40
     scores = [run["score"] for run in log]
-    assert bowl(best) == min(scores) < 0.02
+    assert bowl(best) == pytest.approx(min(scores), rel=1e-7) and min(scores) < 0.02
     generator = np.random.default_rng(0)
     random = [bowl({"a": 10**a, "b": 10**b}) for a, b in generator.uniform(-4, 2, (40, 2))]
     assert min(scores) < min(random)
-    assert all(run["score"] == bowl(run["parameters"]) for run in log)
+    assert all(run["score"] == pytest.approx(bowl(run["parameters"]), rel=1e-7) for run in log)
 
 
 def test_the_seed_decides_the_points():
@@ -74,3 +74,14 @@ def test_no_runs_and_no_finite_score_are_errors():
         tune(bowl, SPACE, runs=0)
     with pytest.raises(ValueError, match="none of 5 runs"):
         tune(lambda p: math.nan, SPACE, runs=5)
+
+
+def test_rounding_errors_of_the_scores_change_nothing():
+    random = np.random.default_rng(0)
+
+    def jittered(parameters):
+        return bowl(parameters) * (1 + random.uniform(-1, 1) * 4e-16)
+
+    assert [run["parameters"] for run in tune(jittered, SPACE, runs=40, seed=0)[1]] == [
+        run["parameters"] for run in tune(bowl, SPACE, runs=40, seed=0)[1]
+    ]

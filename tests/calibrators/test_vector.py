@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 import calibrators.vector as module
 from calibrators import TemperatureScaling, VectorScaling
 from calibrators.vector import nll_and_derivatives
+from metrics.validation import InputError
 
 
 def reference_nll(logits, labels, start, iterations=20_000):
@@ -107,3 +108,21 @@ def test_the_ridge_pulls_to_temperature_scaling(made_up):
     pulled = VectorScaling(l2=1e6).fit(logits, labels)
     np.testing.assert_allclose(pulled.scale_, 1 / temperature.temperature_, rtol=1e-4)
     np.testing.assert_allclose(pulled.shift_, 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5, -1e7])
+def test_an_offset_of_all_logits_changes_nothing(made_up, offset):
+    logits, labels = made_up()
+    logits = logits.astype(np.float64)
+    plain = VectorScaling().fit(logits, labels)
+    moved = VectorScaling().fit(logits + offset, labels)
+    assert moved.nll_ == pytest.approx(plain.nll_, abs=1e-9)
+    np.testing.assert_allclose(
+        moved.predict_proba(logits + offset), plain.predict_proba(logits), rtol=0, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("parameters", [{"l2": -1.0}, {"l2": 0.0}, {"max_iterations": 0}])
+def test_parameters_out_of_range_are_refused(made_up, parameters):
+    with pytest.raises(InputError, match=next(iter(parameters))):
+        VectorScaling(**parameters).fit(*made_up())

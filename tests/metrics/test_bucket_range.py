@@ -66,6 +66,13 @@ def test_what_is_not_worth_it_may_end_early_but_never_too_high(problem, share):
         assert narrow[1] - narrow[0] <= high - low
 
 
+def test_both_zeros_are_one_prediction():
+    v = np.array([0.0, -0.0, 0.0, -0.0, -0.0])
+    codes = np.array([1, 0, 1, 0, 0], dtype=np.int32)
+    low, high, _ = by_buckets(v, np.array([0.0, 1.0]), codes, np.array([0, 5]))
+    assert (low, high) == (0.0, 2.0)
+
+
 @pytest.mark.parametrize("layout", ["int8", "float64"])
 def test_errors_of_columns_are_those_of_the_sort_in_any_choice_of_columns(layout):
     random = np.random.default_rng(0)

@@ -133,9 +133,9 @@ def test_missing_file_and_unknown_values(tmp_path):
 def test_similarity_from_npz_and_csv(tmp_path):
     matrix = np.array([[1.0, 0.2], [0.2, 1.0]])
     path = save(tmp_path / "s.npz", matrix=matrix)
-    np.testing.assert_array_equal(file_similarity(path=path), matrix)
+    np.testing.assert_array_equal(file_similarity(path=path).matrix, matrix)
     np.savetxt(tmp_path / "s.csv", matrix, delimiter=",")
-    np.testing.assert_array_equal(file_similarity(path=tmp_path / "s.csv"), matrix)
+    np.testing.assert_array_equal(file_similarity(path=tmp_path / "s.csv").matrix, matrix)
 
 
 def test_bad_similarity(tmp_path):

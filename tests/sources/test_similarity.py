@@ -98,20 +98,22 @@ def test_glove_for_cifar100_gives_a_sensible_symmetric_matrix(shared_dir: Path) 
 
 
 def test_the_benchmarks_section_gives_the_matrix(
-    shared_dir: Path, benchmark_config: Callable[..., Any], caplog: pytest.LogCaptureFixture
+    shared_dir: Path, benchmark_config: Callable[..., Any]
 ) -> None:
     config = benchmark_config("cifar100_resnet")
     assert instantiate(config.similarity) is None, "without vectors U_w2v is left out"
     path = shared_dir / "embeddings" / "cifar100_classes_glove100.txt"
     config = benchmark_config("cifar100_resnet", f"benchmark.similarity.vectors_path={path}")
-    with caplog.at_level(logging.INFO):
-        matrix = instantiate(config.similarity)
-    assert matrix.shape == (100, 100) and "0 of 100 classes have no vector" in caplog.text
+    similarity = instantiate(config.similarity)
+    assert similarity.matrix.shape == (100, 100)
+    assert "0 of 100 classes have no vector" in similarity.details["line"]
 
 
-def test_missing_classes_are_reported(vectors: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class_similarity(["cat", "kangaroo", "great ape"], vectors / "small.bin")
-    assert "1 of 3 classes have no vector (kangaroo), 1 are covered in part" in caplog.text
+def test_missing_classes_are_reported(vectors: Path) -> None:
+    found = class_similarity(["cat", "kangaroo", "great ape"], vectors / "small.bin")
+    assert found is not None and found.details["out_of_vocabulary"] == ["kangaroo"]
+    line = found.details["line"]
+    assert "1 of 3 classes have no vector (kangaroo), 1 are covered in part" in line
 
 
 def test_gensims_downloader_is_asked_and_its_folder_used(
@@ -131,8 +133,10 @@ def test_gensims_downloader_is_asked_and_its_folder_used(
     folder = vectors / "gensim" / config.download
     folder.mkdir(parents=True)
     (vectors / "small.bin.gz").rename(folder / f"{config.download}.gz")
-    matrix = class_similarity(**arguments)
-    assert matrix is not None and matrix.shape == (1000, 1000)
+    found = class_similarity(**arguments)
+    assert found is not None
+    matrix = found.matrix
+    assert matrix.shape == (1000, 1000)
     names = class_names("imagenet")
     place = {name.partition(",")[0]: number for number, name in enumerate(names)}
     # Only `tiger`, `shark`, `cat` and `great` have vectors; the rest is similar to itself alone.
