@@ -79,7 +79,7 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
     if request is not None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]
-            name = result_name(own[0].unit, "evaluate") + f"-{calibrator}"
+            name = f"{result_name(own[0].unit, 'evaluate')}/{calibrator}"
             units_done = {str(task): _receipt_entry(task) for task in own}
             write_receipt(request, own[0].unit.settings, name, mean_metrics(own))
             write_receipt(request, own[0].unit.settings, f"{name}.units", units_done)

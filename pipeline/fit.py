@@ -66,7 +66,7 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]
             content = {str(task.unit): _receipt_entry(task) for task in own}
-            write_receipt(request, own[0].unit.settings, f"fit-{calibrator}", content)
+            write_receipt(request, own[0].unit.settings, f"fit/{calibrator}", content)
 
 
 def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:

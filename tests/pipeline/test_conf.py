@@ -1,6 +1,9 @@
 """Every file under conf/ composes, tells how to override it, and agrees with the code."""
 
 import inspect
+import re
+import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -22,7 +25,7 @@ def options(group):
     return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
 
 
-GROUPS = ["preset", "benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths"]
+GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths"]
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
 
 
@@ -33,6 +36,13 @@ def test_every_option_composes_and_resolves(group, option):
     if group != "paths":
         name = settings[group].get("name", option)
         assert name == option
+
+
+def test_the_preset_is_a_suite_and_an_evaluation_that_the_command_line_may_change():
+    settings = resolved(composed(["preset=paper"]))
+    assert settings["suite"]["name"] == "cifar_closest"
+    assert settings["evaluation"]["name"] == "paper_points"
+    assert resolved(composed(["preset=paper", "suite=digits"]))["suite"]["name"] == "digits"
 
 
 @pytest.mark.parametrize("launcher", options("hydra/launcher"))
@@ -71,11 +81,27 @@ def test_paper_suite_has_its_seven_benchmarks():
 
 def test_dvc_stages_are_the_six_calibrators_of_the_suites():
     assert yaml.safe_load((ROOT / "params.yaml").read_text())["calibrators"] == SIX
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    for calibrator in SIX:
-        for kind in ("", ".units"):
-            wanted = f"results/suites/${{suite}}/evaluate-{calibrator}{kind}.json"
-            assert wanted in stages["report"]["deps"]
+
+
+def test_the_report_waits_for_every_calibrator_of_params_yaml(tmp_path):
+    for name in ("dvc.yaml", "params.yaml", "conf", "pipeline", "calibrators", "metrics"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "params.yaml").unlink()
+    text = (ROOT / "params.yaml").read_text()
+    assert "  - vector\n" in text
+    (tmp_path / "params.yaml").write_text(text.replace("  - vector\n", "  - isotonic_raw\n"))
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-m", "dvc", "init", "-q"], cwd=tmp_path, check=True)
+    graph = subprocess.run(
+        [sys.executable, "-m", "dvc", "dag", "--dot"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    before = set(re.findall(r'"(\S+)" -> "report"', graph))
+    assert {f"evaluate@{name}" for name in ("isotonic_raw", *SIX) if name != "vector"} <= before
+    assert "evaluate@vector" not in graph
 
 
 def test_dvc_depends_on_files_that_exist():

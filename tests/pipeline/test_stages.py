@@ -236,12 +236,14 @@ def test_receipts_are_written_for_whole_suites_and_repeat(request_tiny, tmp_path
     request = request_tiny("calibrator=temperature")
     object.__setattr__(request, "whole_suite", True)
     run_all(request)
-    first = {path.name: path.read_bytes() for path in suite.iterdir()}
+    first = {
+        path.relative_to(suite).as_posix(): path.read_bytes() for path in suite.rglob("*.json")
+    }
     assert set(first) == {
-        "logits.json", "fit-temperature.json", "evaluate-temperature.json",
-        "evaluate-temperature.units.json",
+        "logits.json", "fit/temperature.json", "evaluate/temperature.json",
+        "evaluate/temperature.units.json",
     }  # fmt: skip
-    values = read_json(suite / "evaluate-temperature.json")["tiny"]["accuracy"]
+    values = read_json(suite / "evaluate/temperature.json")["tiny"]["accuracy"]
     each = [
         read_json(tmp_path / f"results/runs/tiny/temperature/split-{k}/metrics.json")
         for k in range(3)
@@ -252,7 +254,7 @@ def test_receipts_are_written_for_whole_suites_and_repeat(request_tiny, tmp_path
     object.__setattr__(forced := request_tiny("calibrator=temperature", "force=true"),
                        "whole_suite", True)  # fmt: skip
     run_all(forced)
-    assert {path.name: path.read_bytes() for path in suite.iterdir()} == first
+    assert all((suite / name).read_bytes() == content for name, content in first.items())
 
 
 def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_path):
