@@ -22,7 +22,7 @@ from metrics.screening import (
     largest_margin,
     top_k_bounds,
 )
-from metrics.utilities.payoffs import sample_unit_sphere_infinity
+from metrics.utilities.sampling import sample_unit_sphere_infinity
 
 EXACT_AT_ONCE = 16
 """Utilities computed exactly before the second look at the bounds; twice as many before each next

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
+from metrics.utilities.sampling import sample_unit_sphere_infinity
 from metrics.validation import InputError
 
 
@@ -125,20 +126,6 @@ class TopClass(TopK):
 
     def __init__(self) -> None:
         super().__init__(ks=(1,))
-
-
-def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
-    """Return `count` vectors uniform on {a in R^C : ‖a‖_∞ = 1}: float64 [count, C] (sec. 4).
-
-    One uniformly chosen coordinate is ±1, the others are uniform in [-1, 1].
-    """
-    if count < 1 or classes < 2:
-        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
-    generator = torch.Generator().manual_seed(seed)
-    vectors = torch.rand(count, classes, generator=generator, dtype=torch.float64) * 2 - 1
-    face = torch.randint(classes, (count, 1), generator=generator)
-    sign = torch.randint(2, (count, 1), generator=generator).to(torch.float64) * 2 - 1
-    return vectors.scatter_(1, face, sign)
 
 
 class _GivenPayoffs(PayoffClass):

@@ -20,7 +20,7 @@ from metrics import (
     utility_calibration,
     worst_interval,
 )
-from metrics.utilities.payoffs import sample_unit_sphere_infinity
+from metrics.utilities.sampling import sample_unit_sphere_infinity
 from metrics.validation import check_labels, check_logits, check_probabilities
 
 P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])

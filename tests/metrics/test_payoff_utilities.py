@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from metrics import ClassWise, DiscountedCumulativeGain, Linear, Rank, TopClass, TopK
-from metrics.utilities.payoffs import sample_unit_sphere_infinity
+from metrics.utilities.sampling import sample_unit_sphere_infinity
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 CLASSES = [2, 3, 5]
