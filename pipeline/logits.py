@@ -32,7 +32,12 @@ ACCURACY_TOLERANCE = 0.3
 """Percentage points between our accuracy and the published one that go without a warning."""
 WITHOUT_EFFECT = ("batch_size", "workers")
 """Options of sources that change how fast logits come, not what they are."""
-LIBRARIES = ("numpy", "scikit-learn", "torch", "torchvision", "timm", "transformers", "datasets")
+LIBRARIES = (
+    *("numpy", "scipy", "numba", "scikit-learn", "scikit-optimize", "torch"),
+    *("torchvision", "timm", "transformers", "datasets"),
+)
+MODULES = {"scikit-learn": "sklearn", "scikit-optimize": "skopt"}
+"""Where a module has another name than its library."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +224,7 @@ def versions() -> dict[str, str]:
     """Versions of Python and of the libraries that this process has loaded."""
     found = {"python": platform.python_version()}
     for library in LIBRARIES:
-        if library.replace("scikit-learn", "sklearn") in sys.modules:
+        if MODULES.get(library, library) in sys.modules:
             try:
                 found[library] = version(library)
             except PackageNotFoundError:

@@ -10,13 +10,11 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from omegaconf import DictConfig
 
-from pipeline.artifacts import read_json_if_whole, sha256_of, write_text
-from pipeline.cached_logits import sidecar_path
+from pipeline.artifacts import sha256_of, write_text
 from pipeline.command import CONF, command
 from pipeline.progress import console, say
 from pipeline.receipts import write_receipt
@@ -32,7 +30,8 @@ from pipeline.reporting.comparison_pages import summary_html, summary_lines, wri
 from pipeline.reporting.curves import FAMILIES, Curves, curve_table, pooled_curves
 from pipeline.reporting.figures import write_ecdf_figure
 from pipeline.reporting.names import family, ordered
-from pipeline.reporting.report_page import STUDY_CAPTIONS, Provenance, Section, report_html
+from pipeline.reporting.provenance import facts_of, provenance_of, write_sidecars
+from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.tables import TableSpec, build_table, write_tables
 from pipeline.reporting.terminal import print_tables
 from pipeline.units import Request, SelectionError, Settings
@@ -68,6 +67,7 @@ def run_report(request: Request) -> None:
     runs.require([(*unit, k) for unit in units for k in request.splits], _command(request))
     reports = [report_benchmark(one, runs, request, results) for one in settings]
     written = [path for report in reports for path in report.files]
+    written += write_sidecars(settings, results / "logits")
     written.append(write_curves(reports, results / "plots" / "ecdf.csv"))
     comparison = write_paper_comparison(settings, request, results)
     written += comparison.files
@@ -168,21 +168,6 @@ def curves_of(units: Sequence[UnitResult], methods: Sequence[str]) -> list[Curve
     return [pooled_curves(units, methods, key) for key in FAMILIES]
 
 
-def facts_of(settings: Settings) -> list[str]:
-    """Where the logits come from, out of the sidecar."""
-    record = read_json_if_whole(sidecar_path(settings)) or {}
-    if not record:
-        return []
-    published = record.get("published_accuracy")
-    accuracy = f"accuracy {record['accuracy']:.2f} %"
-    if published is not None:
-        accuracy += f" (published {published:.2f} %)"
-    about = [f"{record['n']} points, {record['classes']} classes, {accuracy}"]
-    about += [str(record[key]) for key in ("source", "model") if record.get(key)]
-    about.append(f"logits sha256 {record['sha256'][:16]}")
-    return ["; ".join(about) + ".", *record.get("warnings", [])]
-
-
 def write_curves(reports: Iterable[BenchmarkReport], path: Path) -> Path:
     """The curves of all benchmarks as one CSV, thinned, for `dvc plots`."""
     tables = [curve_table(r.section.key, c) for r in reports for c in r.curves]
@@ -214,24 +199,6 @@ def write_paper_comparison(
     titles = table_titles(known)
     files = write_comparison(cells, titles, results / "tables")
     return ComparisonReport(files, summary_lines(cells, titles), summary_html(cells, titles))
-
-
-def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
-    """Configuration and versions as the fitted units recorded them."""
-    records: list[dict[str, Any]] = []
-    for calibrator in request.calibrators:
-        folder = Path(settings[0]["paths"]["results"]) / "runs" / settings[0]["benchmark"]["name"]
-        record = read_json_if_whole(folder / calibrator / "split-0" / "fit.json")
-        records += [record] if record else []
-    configuration = {
-        "benchmarks": [one["benchmark"]["name"] for one in settings],
-        "splits": settings[0]["splits"],
-        "evaluation": settings[0]["evaluation"],
-        "tuning": settings[0]["tuning"],
-        "calibrators": {record["calibrator"]: record["config"] for record in records},
-    }
-    versions = {name: v for record in records for name, v in record["versions"].items()}
-    return Provenance(request.suite, configuration, versions)
 
 
 def print_report(

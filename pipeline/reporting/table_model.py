@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import Metric
 
 
@@ -47,7 +48,8 @@ class ResultTable:
 
     def notes_with(self, best: str) -> tuple[str, ...]:
         """The notes, with a sentence on how the best cells are marked."""
-        found = (f"{self.spread_note} {best}", self.floor_note, *self.remarks)
+        notes = (f"{self.spread_note} {best}", self.floor_note, self.likelihood_note)
+        found = (*notes, *self.remarks)
         return tuple(note for note in found if note)
 
     @property
@@ -56,6 +58,16 @@ class ResultTable:
         if self.splits < 2:
             return "One train/test split, so no spread."
         return f"Mean ± 2 standard errors over {self.splits} train/test splits."
+
+    @property
+    def likelihood_note(self) -> str:
+        """Why a negative log-likelihood is finite."""
+        if all(metric.key != "nll" for metric in self.metrics):
+            return ""
+        return (
+            f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that; isotonic regression and "
+            "patching give some classes exactly 0."
+        )
 
     @property
     def floor_note(self) -> str:

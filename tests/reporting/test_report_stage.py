@@ -66,6 +66,7 @@ def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, ca
     assert set(files) == {
         *(f"tables/digits.{kind}" for kind in ("tex", "md", "csv")),
         *(f"figures/ecdf_digits.{kind}" for kind in ("pdf", "svg", "png")),
+        "logits/digits.json",
         "plots/ecdf.csv",
         "report.html",
         "suites/digits/report.json",
@@ -163,3 +164,15 @@ def test_exit_codes_of_the_program(tmp_path: Path) -> None:
     assert done.stderr.startswith("error:") and done.stderr.count("\n") == 1
     assert "60 of 60 results are missing" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_copy_of_a_sidecar_names_no_folder(write_runs, request_for, tmp_path) -> None:
+    write_runs("digits", "yahoo", splits=2)
+    origin = {"file": str(tmp_path / "a.npz"), "sha256": "cd" * 32, "list": [str(tmp_path)]}
+    write_json(
+        tmp_path / "data" / "logits" / "digits.json",
+        {"n": 9, "classes": 3, "accuracy": 50.0, "sha256": "ab" * 32, "origin": origin},
+    )
+    run_report(request_for("digits"))
+    copied = read_json(tmp_path / "results" / "logits" / "digits.json")
+    assert copied["origin"] == {**origin, "file": "a.npz", "list": [tmp_path.name]}
