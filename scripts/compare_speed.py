@@ -1,13 +1,14 @@
 """Compare our speed with the plain definitions and with other packages, answers checked.
 
-python scripts/compare_speed.py                     everything, about ten minutes on two cores
+python scripts/compare_speed.py                     everything, up to an hour on two cores
 python scripts/compare_speed.py --peers             also probmetrics, torchmetrics and netcal
 python scripts/compare_speed.py --device cuda       also ours on the GPU
 python scripts/compare_speed.py --cases ecdf growth some of it; --quick: small sizes, a minute
 
 Written after every measurement, so it may be interrupted: <output>/speed_<device>.{csv,md}, and
 <output>/growth_<device>.{csv,pdf,svg,png}. Cases that are not measured again stay in the table if
-they were measured on the same machine with the same versions. Exit code 1: an answer disagrees.
+they were measured on the same machine with the same versions. Exit code 1: an answer disagrees, or
+ours was not checked because it or the reference failed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from pipeline.artifacts import write_text
 from pipeline.progress import console, say
 from scripts.speed import growth, machine, report
 from scripts.speed.calibrator_cases import calibrator_cases
-from scripts.speed.case import Agreement, Answer, Case, Contender, agreement
+from scripts.speed.case import OURS, Answer, Case, Contender, agreement
 from scripts.speed.inputs import arrays
-from scripts.speed.measure import RUNS, Failed, Measurement, is_installed, measure
+from scripts.speed.measure import RUNS, Failed, is_installed, measure
 from scripts.speed.metric_cases import metric_cases
 
 GROWTH = "growth"
@@ -101,12 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = [case for case in all_cases(options.quick) if case.key in chosen]
     try:
         rows = compare(cases, run)
-        if GROWTH in chosen:
-            compare_growth(run, options.quick)
+        growth_rows = compare_growth(run, options.quick) if GROWTH in chosen else []
     except KeyboardInterrupt:
         say(f"\nStopped; what was measured until now is in {run.folder}")
         return 130
-    return closing(rows, run)
+    return closing(rows, growth_rows, run)
 
 
 def all_cases(quick: bool) -> list[Case]:
@@ -136,20 +136,26 @@ def compare(cases: Sequence[Case], run: Run) -> list[report.Row]:
 
 
 def measured_rows(case: Case, run: Run) -> Iterator[report.Row]:
-    """Measure every contender of a case and compare its answer with the reference's."""
+    """Measure every contender of a case and compare its answer with the reference's.
+
+    Without the reference's answer nothing is compared: `agrees` is None then.
+    """
     medians: dict[str, float] = {}
     answers: dict[str, Answer] = {}
     inputs, warm_up = arrays(case.size), arrays(case.warm_up)
     for contender in run.contenders(case):
-        outcome: tuple[Measurement, Agreement] | str
+        outcome: report.Outcome
         try:
             measurement, answer = measure(contender, inputs, warm_up, run.runs)
         except Failed as error:
             outcome = f"failed: {error}"
         else:
             medians[contender.name], answers[contender.name] = measurement.median, answer
-            reference = answers.get(case.reference, next(iter(answers.values())))
-            outcome = measurement, agreement(case, contender, reference, answer)
+            reference = answers.get(case.reference)
+            if reference is None or contender.name == case.reference:
+                outcome = measurement, None
+            else:
+                outcome = measurement, agreement(case, contender, reference, answer)
         yield report.row(case, contender.name, outcome, medians, run.machine)
 
 
@@ -160,12 +166,14 @@ def in_order(rows: Sequence[report.Row]) -> list[report.Row]:
     return sorted(rows, key=lambda row: place.get((row.case, row.size), len(place)))
 
 
-def compare_growth(run: Run, quick: bool) -> None:
+def compare_growth(run: Run, quick: bool) -> list[report.Row]:
     """Measure growth in n, C and M; write the points as they come, then the figure."""
     points: list[growth.Point] = []
+    all_rows: list[report.Row] = []
     say(f"{growth.TITLE}: growth")
     for axis, value, case in growth.cases(quick):
         rows = list(measured_rows(case, run))
+        all_rows += rows
         for row in rows:
             if row.median is not None:
                 point = growth.Point(axis.symbol, value, case.size, row.contender, row.median)
@@ -174,21 +182,33 @@ def compare_growth(run: Run, quick: bool) -> None:
         say(f"    {case.size}: {times}")
         growth.write_csv(points, run.machine, run.folder / f"growth_{run.stem}.csv")
     growth.draw(points, run.machine, quick, run.folder, f"growth_{run.stem}")
+    return all_rows
 
 
-def closing(rows: Sequence[report.Row], run: Run) -> int:
-    """Print the table and what is wrong in it; 1 if an answer disagrees."""
+def closing(rows: Sequence[report.Row], growth_rows: Sequence[report.Row], run: Run) -> int:
+    """Print the table and what is wrong in it or in the growth; return the exit code."""
     if rows:
         report.print_table(rows, console)
-    for row in rows:
+    both = [*rows, *growth_rows]
+    for row in both:
+        work = f"{row.title}, {row.size}, {row.contender}"
         if row.failure:
-            say(f"{row.title}, {row.size}, {row.contender}: {row.failure}")
-        if row.agrees is False:
-            say(f"{row.title}, {row.size}, {row.contender}: the answer DISAGREES")
+            say(f"{work}: {row.failure}")
+        elif row.agrees is False:
+            say(f"{work}: the answer DISAGREES")
+        elif row.agrees is None and not row.is_reference:
+            say(f"{work}: the answer was not checked, {row.reference} gave none")
         if row.met is False:
-            say(f"{row.title}, {row.size}: target missed ({row.target})")
+            say(f"{work}: target missed ({row.target})")
     say(f"Written to {run.folder}")
-    return int(any(row.agrees is False for row in rows))
+    return int(any(is_wrong(row) for row in both))
+
+
+def is_wrong(row: report.Row) -> bool:
+    """Whether an answer disagrees, or the reference failed, or ours has not been checked."""
+    if row.is_reference:
+        return bool(row.failure)
+    return row.agrees is False or (row.agrees is None and row.contender.startswith(OURS))
 
 
 if __name__ == "__main__":

@@ -139,7 +139,12 @@ def isotonic(size: Size, target: Target | None = None, netcal: bool = False) -> 
     )
 
 
-def dirichlet(size: Size, target: Target | None = None, with_plain: bool = True) -> Case:
+def dirichlet(
+    size: Size,
+    target: Target | None = None,
+    gpu_target: float | None = None,
+    with_plain: bool = True,
+) -> Case:
     """C² + C parameters, one fit at given penalties."""
     odir, l2 = ODIR * size.classes * (size.classes - 1) / 1000, L2 * size.classes / 1000
     ours = _fits(
@@ -166,6 +171,7 @@ def dirichlet(size: Size, target: Target | None = None, with_plain: bool = True)
         compare="no_worse",
         reference=PLAIN if with_plain else OURS,
         target=target,
+        gpu_target=gpu_target,
         note="the answer is the penalised NLL; plain: SciPy's L-BFGS-B",
         warm_up=Size(600, 5),
     )
@@ -224,7 +230,7 @@ def _first_audit(patching: Patching, error: float) -> Answer:
     return {"first": np.array(error)}
 
 
-def audit(size: Size) -> Case:
+def audit(size: Size, gpu_target: float | None = None) -> Case:
     """One audit of C + C + 2 M utilities."""
 
     def ours(patching: Patching) -> float:
@@ -239,10 +245,20 @@ def audit(size: Size) -> Case:
         "C class-wise, C top-K, M linear, M rank utilities; plain: a matrix product per sampled "
         "family, then all sorted one by one; the ranking of the rows is given on both sides"
     )
-    return Case("audit", "Patching, one audit", size, contenders, ROUNDING, note=note)
+    return Case(
+        "audit",
+        "Patching, one audit",
+        size,
+        contenders,
+        ROUNDING,
+        gpu_target=gpu_target,
+        note=note,
+    )
 
 
-def patching_steps(size: Size, steps: int, target: Target | None = None) -> Case:
+def patching_steps(
+    size: Size, steps: int, target: Target | None = None, gpu_target: float | None = None
+) -> Case:
     """Whole steps of a trajectory; the plain side does the audit alone."""
 
     def ours(patching: Patching) -> None:
@@ -268,8 +284,16 @@ def patching_steps(size: Size, steps: int, target: Target | None = None) -> Case
         f"projection, mean over {steps} steps, each run goes on from the last; the first ranking "
         "of the rows is on neither side; answers: UC of the first audit, and of one after all steps"
     )
-    title = "Patching, one step"
-    return Case("patching", title, size, contenders, ROUNDING, target=target, note=note)
+    return Case(
+        "patching",
+        "Patching, one step",
+        size,
+        contenders,
+        ROUNDING,
+        target=target,
+        gpu_target=gpu_target,
+        note=note,
+    )
 
 
 def calibrator_cases(quick: bool) -> list[Case]:
@@ -288,7 +312,7 @@ def calibrator_cases(quick: bool) -> list[Case]:
         patching_steps(Size(*cifar100, utilities=264), 10),
         temperature(Size(*imagenet), Target(0.35, "probmetrics")),
         isotonic(Size(*imagenet), Target(1 / 3, "scikit-learn")),
-        audit(Size(*imagenet, utilities=264)),
-        patching_steps(Size(*imagenet, utilities=264), 5, Target(1 / 8, PLAIN)),
-        dirichlet(Size(*imagenet), Target(60, None), with_plain=False),
+        audit(Size(*imagenet, utilities=264), gpu_target=0.100),
+        patching_steps(Size(*imagenet, utilities=264), 5, Target(1 / 8, PLAIN), gpu_target=0.025),
+        dirichlet(Size(*imagenet), Target(60, None), gpu_target=3, with_plain=False),
     ]

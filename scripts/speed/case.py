@@ -72,7 +72,8 @@ class Case:
     key: what `--cases` selects, equal for all sizes of a kind of work.
     compare: "same": the largest absolute difference of any number from the reference's is at most
         `tolerance`; "no_worse": every number exceeds the reference's by at most it (a likelihood).
-    reference: the contender whose answer counts; the first one that is measured otherwise.
+    reference: the contender whose answer counts, measured before those that it is compared with.
+    target, gpu_target: demands on ours and on ours on the GPU (an H200), the latter in seconds.
     note: what the clock covers on each side, where that is not plain.
     """
 
@@ -84,6 +85,7 @@ class Case:
     compare: Literal["same", "no_worse"] = "same"
     reference: str = PLAIN
     target: Target | None = None
+    gpu_target: float | None = None
     note: str = ""
     warm_up: Size = field(default=Size(64, 5, 7, 2))
 

@@ -14,8 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline.artifacts import write_text
-from scripts.speed.case import OURS, Agreement, Case, Target
+from scripts.speed.case import OURS, OURS_GPU, Agreement, Case, Target
 from scripts.speed.measure import MIB, RUNS, SLOW_SECONDS, Measurement
+
+Outcome = tuple[Measurement, Agreement | None] | str
+"""What came of a contender: None instead of an agreement: not compared. A text: why it failed."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Row:
     utilities: int
     draws: int
     contender: str
+    reference: str  # the contender whose answer counts
     target: str
     met: bool | None
     note: str
@@ -46,16 +50,23 @@ class Row:
     tolerance: float | None = None
     agrees: bool | None = None
 
+    @property
+    def is_reference(self) -> bool:
+        """Whether the others are compared with this one."""
+        return self.contender == self.reference
+
 
 def row(
     case: Case,
     contender: str,
-    outcome: tuple[Measurement, Agreement] | str,
+    outcome: Outcome,
     medians: dict[str, float],
     machine: str,
 ) -> Row:
     """Make the row of `contender`; `medians` holds those measured so far, its own included."""
     target = case.target if contender == OURS else None
+    if contender == OURS_GPU and case.gpu_target is not None:
+        target = Target(case.gpu_target, None)
     return Row(
         case=case.key,
         title=case.title,
@@ -65,15 +76,16 @@ def row(
         utilities=case.size.utilities,
         draws=case.size.draws,
         contender=contender,
+        reference=case.reference,
         target=str(target or ""),
         met=_is_met(target, medians, contender),
         note=case.note,
         machine=machine,
-        **_numbers(outcome, next(iter(medians.values()), None)),
+        **_numbers(outcome, medians.get(case.contenders[0].name)),
     )
 
 
-def _numbers(outcome: tuple[Measurement, Agreement] | str, first: float | None) -> dict[str, Any]:
+def _numbers(outcome: Outcome, first: float | None) -> dict[str, Any]:
     if isinstance(outcome, str):
         return {"failure": outcome}
     measured, agreement = outcome
@@ -85,9 +97,9 @@ def _numbers(outcome: tuple[Measurement, Agreement] | str, first: float | None) 
         "speedup": first / measured.median if first else None,
         "host_mib": measured.host_bytes / MIB,
         "gpu_mib": None if measured.gpu_bytes is None else measured.gpu_bytes / MIB,
-        "distance": agreement.distance,
-        "tolerance": agreement.tolerance,
-        "agrees": agreement.holds,
+        "distance": agreement and agreement.distance,
+        "tolerance": agreement and agreement.tolerance,
+        "agrees": agreement and agreement.holds,
     }
 
 
@@ -135,11 +147,13 @@ def _parsed(record: dict[str, str]) -> Row:
 
 HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Memory", "GPU memory", "Difference")
 LEGEND = f"""\
-Median of at least {RUNS} runs in wall-clock time; work of more than {SLOW_SECONDS:.0f} s runs once,
-which is said. Speed-up: time of the first contender of the block divided by this one's. Memory:
-peak beyond inputs and libraries, each contender in a process of its own. Difference: largest
-absolute difference of any number of the answer from the reference's, or by how much the likelihood
-is worse; beyond the tolerance it says DISAGREES. "plain" is the definition in NumPy and SciPy."""
+Median of at least {RUNS} runs in wall-clock time; fewer are said, and another package that takes
+more than {SLOW_SECONDS:.0f} s runs once. Speed-up: time of the first contender of the block divided
+by this one's. Memory: peak beyond inputs and libraries, each contender in a process of its own.
+Difference: largest absolute difference of any number of the answer from the reference's, or by how
+much the likelihood is worse; beyond the tolerance it says DISAGREES, and "not checked" if the
+reference gave no answer. "plain" is the definition in NumPy and SciPy. The GPU's targets are for an
+H200."""
 
 
 def cells(each: Row) -> tuple[str, ...]:
@@ -147,21 +161,28 @@ def cells(each: Row) -> tuple[str, ...]:
     if each.failure:
         return (each.title, each.size, each.contender, each.failure, "", "", "", "")
     runs = f" ({each.runs} run{'s' if each.runs > 1 else ''})" if each.runs < RUNS else ""
-    target = ""
+    speedup = "" if each.speedup is None else f"{each.speedup:.3g}×"
     if each.target:
         word = {True: "met", False: "MISSED", None: "open"}[each.met]
-        target = f" (target: {each.target}, {word})"
-    disagrees = "" if each.agrees else " DISAGREES"
+        speedup = f"{speedup} (target: {each.target}, {word})".strip()
     return (
         each.title,
         each.size,
         each.contender,
         f"{seconds(each.median)}{runs}",
-        "" if each.speedup is None else f"{each.speedup:.3g}×{target}",
+        speedup,
         mebibytes(each.host_mib),
         mebibytes(each.gpu_mib),
-        "" if each.distance is None else f"{each.distance:.1e}{disagrees}",
+        _difference(each),
     )
+
+
+def _difference(each: Row) -> str:
+    if each.is_reference:
+        return "reference"
+    if each.distance is None:
+        return "not checked"
+    return f"{each.distance:.1e}{'' if each.agrees else ' DISAGREES'}"
 
 
 def seconds(value: float | None) -> str:

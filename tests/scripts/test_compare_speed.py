@@ -42,9 +42,24 @@ def test_contenders_have_names_of_their_own_and_ours_runs_on_both_devices(quick:
     for case in compare_speed.all_cases(quick):
         names = [contender.name for contender in case.contenders]
         assert len(set(names)) == len(names)
-        assert {"ours", "ours (GPU)", case.reference} <= set(names)
-        assert (case.target is None) or not quick
+        assert {"ours", "ours (GPU)"} <= set(names)
+        assert names[0] == case.reference, "measured before those that are compared with it"
+        assert (case.target is None and case.gpu_target is None) or not quick
         assert case.target is None or case.target.against in {None, *names}
+
+
+def test_the_issue_s_targets_for_the_gpu_are_set() -> None:
+    targets = {
+        (case.key, case.size.classes): case.gpu_target
+        for case in compare_speed.all_cases(quick=False)
+        if case.gpu_target is not None
+    }
+    assert targets == {
+        ("ecdf", 1000): 0.060,
+        ("audit", 1000): 0.100,
+        ("patching", 1000): 0.025,
+        ("dirichlet", 1000): 3,
+    }
 
 
 def contender(run: Any, **more: Any) -> Contender:
@@ -79,11 +94,15 @@ def test_measuring_counts_runs_steps_and_memory() -> None:
     assert measurement.gpu_bytes is None
 
 
-def test_a_slow_contender_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("package", "runs"), [(None, 5), ("numpy", 1)])
+def test_only_another_package_may_be_cut_to_one_run(
+    package: str | None, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("scripts.speed.measure.SLOW_SECONDS", 0.01)
-    slow = contender(lambda data: time.sleep(0.02) or 1.0)
+    monkeypatch.setattr("scripts.speed.measure.MANY_SECONDS", 0)
+    slow = contender(lambda data: time.sleep(0.02) or 1.0, package=package)
     measurement, _ = measure(slow, arrays(TINY), arrays(TINY), runs=5)
-    assert len(measurement.seconds) == 1
+    assert len(measurement.seconds) == runs
 
 
 def raising(data: Any) -> float:
@@ -91,16 +110,16 @@ def raising(data: Any) -> float:
 
 
 @pytest.mark.parametrize(
-    ("run", "reason"),
+    ("run", "limit", "reason"),
     [
-        (raising, "ValueError: no such thing"),
-        (lambda data: os._exit(3), r"died \(exit code 3\)"),
-        (lambda data: time.sleep(60), "longer than 0 s"),
+        (raising, 30, "ValueError: no such thing"),
+        (lambda data: os._exit(3), 30, r"died \(exit code 3\)"),
+        (lambda data: time.sleep(60), 0.3, "longer than 0 s"),
     ],
 )
-def test_what_goes_wrong_in_a_contender_stays_there(run: Any, reason: str) -> None:
+def test_what_goes_wrong_in_a_contender_stays_there(run: Any, limit: float, reason: str) -> None:
     with pytest.raises(Failed, match=reason):
-        measure(contender(run), arrays(TINY), arrays(TINY), time_limit=0.3)
+        measure(contender(run), arrays(TINY), arrays(TINY), time_limit=limit)
 
 
 def measured(seconds: float) -> tuple[Measurement, Agreement]:
@@ -127,15 +146,27 @@ def test_targets_are_judged_by_the_same_run(target: Target | None, met: bool | N
     assert other.met is None
 
 
+@pytest.mark.parametrize(("gpu_target", "met"), [(0.3, True), (0.1, False), (None, None)])
+def test_the_gpu_has_a_target_of_its_own(gpu_target: float | None, met: bool | None) -> None:
+    case = replace(class_wise(TINY), target=Target(1e-9, None), gpu_target=gpu_target)
+    row = report.row(case, "ours (GPU)", measured(0.2), {"ours (GPU)": 0.2}, "machine")
+    assert row.met is met
+    assert row.speedup is None, "the first contender has no time"
+    shown = {True: "(target: under 0.3 s, met)", False: "(target: under 0.1 s, MISSED)", None: ""}
+    assert report.cells(row)[4] == shown[met]
+
+
 def test_rows_survive_the_csv_and_read_well_in_markdown(tmp_path: Path) -> None:
     case = replace(class_wise(TINY), target=Target(1 / 4, "plain"))
     medians = {"plain": 1.0, "ours": 0.2}
     slow = (Measurement((12.0,), 0, 5 << 20), Agreement(0.5, 1e-9))
+    unchecked = (measured(1.0)[0], None)
     rows = [
-        report.row(case, "plain", measured(1.0), medians, "processor; versions"),
+        report.row(case, "plain", unchecked, medians, "processor; versions"),
         report.row(case, "ours", measured(0.2), medians, "processor; versions"),
         report.row(case, "ours (GPU)", slow, medians, "processor; versions"),
         report.row(case, "netcal", "failed: x", medians, "processor; versions"),
+        report.row(case, "probmetrics", unchecked, medians, "processor; versions"),
     ]
     report.write_csv(rows, tmp_path / "speed.csv")
     assert report.read_csv(tmp_path / "speed.csv") == rows
@@ -145,6 +176,8 @@ def test_rows_survive_the_csv_and_read_well_in_markdown(tmp_path: Path) -> None:
     assert "| 12 s (1 run) |" in text
     assert "DISAGREES" in text
     assert "failed: x" in text
+    assert text.count("| reference |") == 1
+    assert text.count("| not checked |") == 1
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
     assert report.read_csv(tmp_path / "none.csv") == []
@@ -206,6 +239,65 @@ def test_a_wrong_answer_fails_the_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(compare_speed, "measure", wrong)
     assert compare_speed.main(["--output", str(tmp_path), "--cases", "u_cwe"]) == 1
+
+
+def failing(*names: str) -> Any:
+    """In place of `measure`: the named contenders fail, the others agree."""
+
+    def measure(contender: Contender, *rest: Any) -> Any:
+        if contender.name in names:
+            raise Failed("longer than 1 s")
+        return measured(1.0)[0], {"error": np.zeros(1)}
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    ("failed", "agrees", "code"),
+    [
+        ((), {"plain": None, "ours": True, "other": True}, 0),
+        (("other",), {"plain": None, "ours": True, "other": None}, 0),
+        (("ours",), {"plain": None, "ours": None, "other": True}, 1),
+        (("plain",), {"plain": None, "ours": None, "other": None}, 1),
+    ],
+)
+def test_without_the_reference_s_answer_nothing_agrees(
+    failed: tuple[str, ...],
+    agrees: dict[str, bool | None],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    case = class_wise(TINY)
+    other = replace(case.contenders[0], name="other")
+    case = replace(case, contenders=(*case.contenders, other))
+    monkeypatch.setattr(compare_speed, "all_cases", lambda quick: [case])
+    monkeypatch.setattr(compare_speed, "measure", failing(*failed))
+    assert compare_speed.main(["--output", str(tmp_path), "--cases", "u_cwe"]) == code
+    rows = report.read_csv(tmp_path / "speed_cpu.csv")
+    assert {row.contender: row.agrees for row in rows} == agrees
+    assert ("not checked, plain gave none" in capsys.readouterr().out) == ("plain" in failed)
+
+
+@pytest.mark.usefixtures("tiny_cases")
+@pytest.mark.parametrize(("wrong", "code"), [(False, 0), (True, 1)])
+def test_a_disagreement_in_growth_fails_the_run(
+    wrong: bool,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def answered(contender: Contender, inputs: Any, *rest: Any) -> Any:
+        off = wrong and contender.name == "ours" and inputs.size.classes == 40
+        return measured(1.0)[0], {"error": np.full(1, float(off))}
+
+    monkeypatch.setattr(compare_speed, "measure", answered)
+    arguments = ["--output", str(tmp_path), "--cases", "growth", "--quick"]
+    assert compare_speed.main(arguments) == code
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("C=40, M=50, ours: the answer DISAGREES" in said) == wrong
 
 
 def test_growth_is_drawn_and_written(tmp_path: Path) -> None:
