@@ -116,7 +116,7 @@ def of_suite(times: Times, suite: str) -> dict[Key, Sequence[float]]:
     def belongs(key: Key) -> bool:
         if key.stage == DYNAMICS:
             return key.benchmark in lists.get("dynamics", ())
-        return key.benchmark in lists.benchmarks and key.calibrator in lists.calibrators
+        return key.benchmark in lists["benchmarks"] and key.calibrator in lists["calibrators"]
 
     return {key: seconds for key, seconds in times.items() if belongs(key)}
 
