@@ -160,6 +160,7 @@ class IsotonicCalibration(Calibrator):
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         if self.mode not in MODES:
             raise InputError(f"mode: {self.mode!r}; choose {' or '.join(MODES)}")
+        self._check_normalize()
         scores, truth = softmax(logits).cpu().numpy(), labels.cpu().numpy()
         n, classes = scores.shape
         if self.mode == "global":
@@ -185,7 +186,13 @@ class IsotonicCalibration(Calibrator):
         self.thresholds_, self.values_ = x[keep], level[keep]
         self.offsets_ = np.concatenate([[0], np.cumsum(taken)]).astype(np.int64)
 
+    def _check_normalize(self) -> None:
+        # On a command line `no` is text, and true to Python: it would do the opposite.
+        if not isinstance(self.normalize, (bool, np.bool_)):
+            raise InputError(f"normalize: {self.normalize!r}; give true or false")
+
     def _predict_proba(self, logits: Tensor) -> Tensor:
+        self._check_normalize()
         probabilities = softmax(logits).cpu()
         rows = probabilities.numpy()
         maps = (self.thresholds_, self.values_, self.offsets_, bool(self.normalize))

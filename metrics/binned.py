@@ -16,18 +16,22 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.prefix_range import prefix_range
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, TopClass
-from metrics.validation import InputError, check_labels, check_probabilities
+from metrics.validation import InputError, check_labels, check_probabilities, is_whole
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]
+
+
+def _check_bins(bins: Any) -> None:
+    if not is_whole(bins) or bins < 1:
+        raise InputError(f"bins: {bins!r}, expected a whole number of at least 1")
 
 
 def interval_and_binned_errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
 ) -> tuple[Tensor, Tensor]:
     """Return UC and the equal-weight binned error of each utility, from one sort: [R, m] each."""
-    if bins < 1:
-        raise InputError(f"bins: {bins}, expected at least 1")
+    _check_bins(bins)
     n = forecast.n
     edges = torch.arange(bins + 1) * n // bins
     worst, binned = [], []
@@ -75,8 +79,7 @@ def _errors(
     if scheme == "equal_weight":
         return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1], outcomes
     if scheme == "equal_width":
-        if bins < 1:
-            raise InputError(f"bins: {bins}, expected at least 1")
+        _check_bins(bins)
         return _equal_width_errors(utilities, forecast, outcomes, bins), outcomes
     raise InputError(f"scheme: {scheme!r}, expected 'equal_weight' or 'equal_width'")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,9 +17,17 @@ ROW_SUM_TOLERANCE = 1e-3
 ROUNDING = 1e-6
 """How far outside [0, 1] a probability may lie: an ulp or two of float32 or of a projection."""
 
+LARGEST_LOGIT = 1e100
+"""Squares of logits must not overflow; only float64 can hold anything that large."""
+
 
 class InputError(ValueError):
     """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is an integer of Python or NumPy; `True` and `2.0` are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_numbers(values: Any, name: str) -> Tensor:
@@ -67,38 +77,92 @@ def check_finite(matrix: Tensor, name: str) -> None:
 
 
 def check_logits(logits: Any, name: str = "logits") -> Tensor:
-    """Return `logits` as a floating tensor [n, C], C >= 2, all finite; `InputError` otherwise."""
+    """Return `logits` as a floating tensor [n, C], C >= 2, all finite; `InputError` otherwise.
+
+    Values beyond ±`LARGEST_LOGIT` are refused too.
+    """
     matrix = _matrix(logits, name)
     if not matrix.dtype.is_floating_point:
         matrix = matrix.to(torch.float64)
     check_finite(matrix, name)
+    if matrix.dtype == torch.float64:
+        _check_magnitude(matrix, name)
     return matrix
+
+
+def _check_magnitude(matrix: Tensor, name: str) -> None:
+    low, high = torch.aminmax(matrix)
+    if max(-float(low), float(high)) <= LARGEST_LOGIT:
+        return
+    row = _first_bad_row((matrix.abs() > LARGEST_LOGIT).any(dim=1))
+    value = float(matrix[row, matrix[row].abs().argmax()])
+    raise InputError(
+        f"{name}: {value:.3g} in row {row}, allowed are -{LARGEST_LOGIT:g} to {LARGEST_LOGIT:g}; "
+        "divide all logits by one constant, or recompute them"
+    )
 
 
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
-    try:
-        vector = as_tensor(labels)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: not an array of class numbers ({error})") from error
+    vector = _class_numbers(labels, classes, name)
     if vector.ndim != 1:
         raise InputError(f"{name}: expected shape [n], got {list(vector.shape)}")
     if vector.shape[0] != n:
         raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
     if vector.dtype.is_floating_point:
-        if bool((vector != vector.floor()).any()) or not bool(torch.isfinite(vector).all()):
-            raise InputError(f"{name}: expected whole numbers, got {vector.dtype} with fractions")
+        _check_whole(vector, classes, name)
     elif vector.dtype.is_complex:
         raise InputError(f"{name}: expected whole numbers, got {vector.dtype}")
     vector = vector.to(torch.int64)
-    low, high = int(vector.min()), int(vector.max())
-    if low < 0 or high >= classes:
-        hint = "; labels start at 0" if low >= 1 and high == classes else ""
-        raise InputError(
-            f"{name}: values run from {low} to {high}, allowed are 0 to {classes - 1} "
-            f"({classes} classes){hint}"
-        )
+    _check_range(vector, classes, name)
     return vector
+
+
+def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
+    """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
+    try:
+        return as_tensor(labels)
+    except (TypeError, ValueError) as error:
+        entries = np.asarray(labels, dtype=object).ravel()
+        text = next((str(entry) for entry in entries if isinstance(entry, (str, bytes))), None)
+        problem = f"{name}: not an array of class numbers 0 to {classes - 1}"
+        if text is None:
+            raise InputError(f"{problem} ({error})") from error
+        shown = text if len(text) <= 20 else f"{text[:20]}…"
+        raise InputError(f"{problem} (it holds {shown!r}); map names to numbers") from error
+
+
+def _check_whole(vector: Tensor, classes: int, name: str) -> None:
+    fix = f"give each row its class, a whole number from 0 to {classes - 1}"
+    bad = ~torch.isfinite(vector)
+    if bool(bad.any()):
+        raise InputError(
+            f"{name}: {int(bad.sum())} are NaN or infinite, the first in row "
+            f"{_first_bad_row(bad)}; {fix}"
+        )
+    bad = vector != vector.floor()
+    if bool(bad.any()):
+        row = _first_bad_row(bad)
+        raise InputError(
+            f"{name}: expected whole numbers, got {float(vector[row]):.6g} in row {row}; {fix}"
+        )
+
+
+def _check_range(vector: Tensor, classes: int, name: str) -> None:
+    low, high = int(vector.min()), int(vector.max())
+    if low >= 0 and high < classes:
+        return
+    row = _first_bad_row((vector < 0) | (vector >= classes))
+    if low >= 1 and high == classes:
+        fix = "labels start at 0: subtract 1 from all"
+    elif low < 0:
+        fix = "correct or remove such rows"
+    else:
+        fix = "correct such rows, or add the columns of the other classes"
+    raise InputError(
+        f"{name}: values run from {low} to {high}, allowed are 0 to {classes - 1} "
+        f"({classes} classes), the first outside is {int(vector[row])} in row {row}; {fix}"
+    )
 
 
 def check_probabilities(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
 from metrics.utilities.sampling import sample_unit_sphere_infinity
-from metrics.validation import InputError
+from metrics.validation import InputError, is_whole
 
 
 class PayoffClass(UtilityClass):
@@ -102,9 +102,10 @@ class TopK(PayoffClass):
     def _chosen(self, classes: int) -> Tensor:
         if self.ks is None:
             return torch.arange(1, classes + 1)
-        if not self.ks or min(self.ks) < 1 or max(self.ks) > classes:
-            raise InputError(f"TopK: ks must lie in 1 … {classes}, got {list(self.ks)}")
-        return torch.tensor(self.ks)
+        ks = list(self.ks) if isinstance(self.ks, Iterable) else []
+        if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
+            raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
+        return torch.tensor(ks)
 
     def count(self, classes: int) -> int:
         """One utility per K."""

@@ -103,3 +103,15 @@ def test_a_row_of_zeros_becomes_uniform():
 def test_an_unknown_mode_is_named(made_up):
     with pytest.raises(InputError, match="choose one_vs_all or global"):
         IsotonicCalibration(mode="both").fit(*made_up())
+
+
+@pytest.mark.parametrize("given", ["no", "false", 0, None])
+def test_normalize_is_true_or_false(given):
+    """Hydra hands over `no` as text, which Python takes for true."""
+    logits, labels = np.eye(3), np.arange(3)
+    with pytest.raises(InputError, match=r"normalize: .*; give true or false"):
+        IsotonicCalibration(normalize=given).fit(logits, labels)
+    fitted = IsotonicCalibration(normalize=False).fit(logits, labels)
+    fitted.normalize = given
+    with pytest.raises(InputError, match="normalize"):
+        fitted.predict_proba(logits)

@@ -128,6 +128,10 @@ def test_torch_gives_the_same_number_as_numpy(measure, forecast_of):
     [
         ({"bins": 0}, "bins"),
         ({"bins": 0, "scheme": "equal_width"}, "bins"),
+        ({"bins": 2.5}, r"bins: 2\.5, expected a whole number"),
+        ({"bins": 2.0, "scheme": "equal_width"}, "bins"),
+        ({"bins": True}, "bins"),
+        ({"bins": "15"}, "bins"),
         ({"scheme": "quantile"}, "scheme"),
         ({"weights": "balanced"}, "weights"),
     ],

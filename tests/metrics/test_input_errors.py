@@ -57,13 +57,16 @@ BAD_LABELS = {
     "too few": ([0], ["1 labels for 2 rows", "lengths must agree"]),
     "too many": ([0, 1, 1], ["3 labels for 2 rows"]),
     "one-hot": (np.eye(3)[:2], ["shape [n]", "[2, 3]"]),
-    "negative": ([-1, 0], ["from -1 to 0", "0 to 2"]),
-    "above the classes": ([0, 7], ["from 0 to 7", "0 to 2", "3 classes"]),
-    "counted from one": ([1, 3], ["labels start at 0"]),
-    "fractions": ([0.5, 1], ["whole numbers"]),
-    "NaN": ([NAN, 1], ["whole numbers"]),
-    "infinity": ([INF, 1], ["whole numbers"]),
-    "text": (["cat", "dog"], ["not an array of class numbers"]),
+    "negative": ([-1, 0], ["from -1 to 0", "0 to 2", "-1 in row 0", "remove such rows"]),
+    "above the classes": ([0, 7], ["from 0 to 7", "0 to 2", "3 classes", "7 in row 1", "columns"]),
+    "counted from one": ([1, 3], ["3 in row 1", "labels start at 0", "subtract 1"]),
+    "fractions": ([1, 0.5], ["whole numbers", "0.5 in row 1", "0 to 2"]),
+    "NaN": ([0, NAN], ["NaN", "row 1", "whole number from 0 to 2"]),
+    "infinity": ([INF, 1], ["infinite", "row 0", "whole number from 0 to 2"]),
+    "text": (["cat", "dog"], ["class numbers 0 to 2", "'cat'", "map names to numbers"]),
+    "bytes": (np.array([b"cat", b"dog"]), ["class numbers 0 to 2", "map names to numbers"]),
+    "objects": (np.array([0, "x" * 300], dtype=object), ["class numbers 0 to 2", "map names"]),
+    "ragged": ([[0], [0, 1]], ["not an array of class numbers"]),
     "complex": ([1j, 0], ["whole numbers"]),
     "none": (None, ["not an array of class numbers"]),
 }
@@ -132,6 +135,13 @@ def test_bad_logits_are_named(name):
     assert message_of(check_logits, bad, "model.npz: logits").startswith("model.npz: logits: ")
 
 
+@pytest.mark.parametrize("value", [1.1e100, -1e160, 1e300])
+def test_logits_whose_squares_would_overflow_are_named(value):
+    message = message_of(check_logits, with_entry(value))
+    for word in (f"logits: {value:.3g} in row 1", "-1e+100 to 1e+100", "divide all logits"):
+        assert word in message
+
+
 UTILITY_INPUTS = {
     "lengths": ([0.1, 0.2], [0.1], ["realized", "[1]", "[2]", "one realized utility"]),
     "shapes": ([[0.1, 0.2]], [0.1, 0.2], ["realized", "differs"]),
@@ -184,6 +194,10 @@ UTILITY_CLASSES = {
     "subsets": (GainMatrix.sample_misaligned, (3, 4, 0, 5), ["subsets", "5"]),
     "top K of 0": (TopK(ks=(0,)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
     "top K of 4": (TopK(ks=(1, 4)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
+    "top 1.5": (TopK(ks=(1.5,)).calibration_errors, (P, Y), ["ks", "whole", "(1.5,)"]),
+    "top True": (TopK(ks=(True,)).calibration_errors, (P, Y), ["ks", "whole"]),
+    "top text": (TopK(ks=("a",)).calibration_errors, (P, Y), ["ks", "whole"]),
+    "top K, not a tuple": (TopK(ks=2).calibration_errors, (P, Y), ["ks", "whole", "got 2"]),
     "no K": (TopK(ks=()).calibration_errors, (P, Y), ["ks", "1 … 3"]),
     "no exponents": (DiscountedCumulativeGain, ((),), ["exponents"]),
     "negative exponent": (DiscountedCumulativeGain, ((-1.0,),), ["exponents"]),
@@ -205,6 +219,7 @@ SCORECARD_OPTIONS = {
     "floor": ({"floor_repetitions": -1}, ["floor_repetitions"]),
     "curves' floor": ({"ecdf_repetitions": -1}, ["ecdf_repetitions"]),
     "bins": ({"bins": 0}, ["bins"]),
+    "fraction of bins": ({"bins": 2.5}, ["bins", "2.5", "whole"]),
     "weights": ({"class_weights": "none"}, ["weights", "'uniform' or 'prior'"]),
     "similarity": ({"similarity": np.eye(2)}, ["similarity", "2", "3"]),
     "exponents": ({"exponents": ()}, ["exponents"]),
@@ -228,7 +243,9 @@ def test_rows_may_miss_one_by_their_numbers_rounding(dtype):
 
 def test_good_input_passes_unchanged_in_value():
     assert torch.equal(check_probabilities(P), torch.from_numpy(P))
-    assert torch.equal(check_logits(P * 1e300), torch.from_numpy(P * 1e300))  # sums overflow
+    assert torch.equal(check_logits(P * 1e100), torch.from_numpy(P * 1e100))
+    large = torch.full((2, 3), 3e38)  # sums overflow
+    assert torch.equal(check_logits(large), large)
     integers = check_logits(np.array([[3, -4], [0, 1]]))
     assert integers.dtype.is_floating_point
     for labels in ([2, 0], [2.0, 0.0], np.array([2, 0], np.uint8), torch.tensor([2, 0])):

@@ -35,7 +35,8 @@ def test_top_k_asks_whether_the_outcome_is_among_the_first(
     ]
     errors = TopK().calibration_errors(p, y)
     np.testing.assert_allclose(errors, expected, atol=1e-14)
-    np.testing.assert_array_equal(TopK(ks=(classes, 1)).calibration_errors(p, y), errors[[-1, 0]])
+    for ks in ((classes, 1), np.array([classes, 1])):
+        np.testing.assert_array_equal(TopK(ks=ks).calibration_errors(p, y), errors[[-1, 0]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
