@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+NPZ_OR_NPY = (b"PK", b"\x93NUMPY")
+"""How files of NumPy begin: of anything else it says that it holds pickled objects."""
+
 
 class CorruptFile(ValueError):
     """A file that cannot be read back: truncated, overwritten or of another kind. One line."""
@@ -74,18 +77,37 @@ def read_json(path: Path | str) -> Any:
 
 def read_npz(path: Path | str) -> dict[str, NDArray[Any]]:
     """All arrays of an npz; `CorruptFile` if it is truncated, `FileNotFoundError` if absent."""
+    with Path(path).open("rb") as file:
+        if not file.read(6).startswith(NPZ_OR_NPY):
+            raise CorruptFile(
+                f"{path}: empty or not an npz; save it with numpy.savez, "
+                "or name it .csv if it is a table of text"
+            )
     try:
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise CorruptFile(f"{path}: a single array, not an npz; save it with numpy.savez")
         with archive:
-            return {name: archive[name] for name in archive.files}
+            return {name: _numbers(path, archive, name) for name in archive.files}
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
         if isinstance(error, CorruptFile):
             raise
         raise CorruptFile(
             f"{path}: not readable as npz, truncated or of another kind "
             f"({_first_line(error)}); replace or delete it and rerun"
+        ) from error
+
+
+def _numbers(path: Path | str, archive: Any, name: str) -> NDArray[Any]:
+    """One array of an npz; of Python objects, an error that names it."""
+    try:
+        return np.asarray(archive[name])
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        raise CorruptFile(
+            f"{path}: array `{name}` holds Python objects (dtype object); save it as numbers, "
+            f"for instance numpy.array({name}.tolist())"
         ) from error
 
 

@@ -6,6 +6,7 @@ CSV: a header line; the column `label` (or `labels`), then one column per class 
 
 from __future__ import annotations
 
+import csv
 import warnings
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,13 @@ def file_logits(
 
     Raises:
         MissingResource: no such file.
-        InputError, CorruptFile: one line naming file, field and fix.
+        InputError, CorruptFile: one line naming file, field and fix; rows count from 0, as in the
+            arrays, lines of a CSV from 1, as in an editor.
     """
     path = Path(path)
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
-    if not path.is_file():
-        raise MissingResource(f"{path}: no such file; give the path of an npz or CSV file")
+    _check_is_file(path, "an npz or CSV file")
     fields = _read_csv(path) if path.suffix.lower() == ".csv" else read_npz(path)
     kind, matrix = _matrix(path, fields, values)
     labels = fields.get("labels", fields.get("label"))
@@ -75,6 +76,13 @@ def file_logits(
             "origin": {"file": str(path.absolute()), "sha256": sha256_of(path), "values": kind},
         },
     )
+
+
+def _check_is_file(path: Path, wanted: str) -> None:
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; give the path of {wanted}")
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of {wanted}")
 
 
 def _matrix(path: Path, fields: dict[str, Any], values: str) -> tuple[str, Any]:
@@ -120,10 +128,13 @@ def _read_csv(path: Path) -> dict[str, Any]:
             warnings.simplefilter("error", pd.errors.ParserWarning)
             table = pd.read_csv(path, index_col=False)
     except (ValueError, pd.errors.ParserWarning) as error:
+        _check_row_lengths(path)
         reason = " ".join(str(error).split())
         raise CorruptFile(f"{path}: not readable as CSV ({reason}); export it again") from error
     if table.empty:
         raise InputError(f"{path}: no rows; give one per point")
+    if bool(table.isna().any(axis=None)):  # pandas fills rows that are too short
+        _check_row_lengths(path)
     names = [str(name).strip() for name in table.columns]
     table.columns = pd.Index(names)
     label = next((name for name in names if name.lower() in ("label", "labels")), None)
@@ -140,6 +151,26 @@ def _read_csv(path: Path) -> dict[str, Any]:
     return {"labels": table[label].to_numpy(), "columns": columns.to_numpy(np.float64)}
 
 
+def _check_row_lengths(path: Path) -> None:
+    """`InputError` naming the first line that has not as many values as the first line has names.
+
+    Reads the file once more: only for a file that is known to be faulty.
+    """
+    names = 0
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        lines = csv.reader(file)
+        try:
+            for values in lines:
+                names = names or len(values)
+                if len(values) != names and "".join(values).strip():  # pandas skips empty lines
+                    raise InputError(
+                        f"{path}: line {lines.line_num} has {len(values)} values for the {names} "
+                        "columns that the first line names; complete or remove it"
+                    )
+        except csv.Error:
+            return  # the caller tells what pandas found
+
+
 def _names(fields: dict[str, Any]) -> str:
     return ", ".join(fields) or "nothing"
 
@@ -151,8 +182,7 @@ def file_similarity(*, path: str | Path) -> SimilarityResult:
         MissingResource: no such file. InputError, CorruptFile: it holds no square matrix.
     """
     path = Path(path)
-    if not path.is_file():
-        raise MissingResource(f"{path}: no such file; give the path of a similarity matrix")
+    _check_is_file(path, "an npz or CSV file with a similarity matrix")
     if path.suffix.lower() == ".csv":
         try:
             matrix = np.loadtxt(path, delimiter=",", ndmin=2)

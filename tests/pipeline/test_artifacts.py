@@ -121,8 +121,16 @@ def test_npy_and_pickled_arrays_are_refused(tmp_path):
     with pytest.raises(CorruptFile, match="single array"):
         read_npz(tmp_path / "x.npy")
     np.savez(tmp_path / "y.npz", a=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(CorruptFile):
+    with pytest.raises(CorruptFile, match=r"y\.npz: array `a` .*objects.*save it as numbers"):
         read_npz(tmp_path / "y.npz")
+
+
+@pytest.mark.parametrize("content", ["", "label,a,b\n0,1,2\n", "(lp0\n."])
+def test_what_is_no_npz_is_not_told_of_pickles(tmp_path, content):
+    (tmp_path / "x.npz").write_text(content)
+    with pytest.raises(CorruptFile, match=r"x\.npz: empty or not an npz; .*\.csv") as caught:
+        read_npz(tmp_path / "x.npz")
+    assert "pickle" not in str(caught.value)
 
 
 def test_checksum(tmp_path):

@@ -83,9 +83,12 @@ INFINITE[0, 0] = np.inf
         ({"labels": LABELS}, ["logits", "probabilities"]),
         ({"logits": NAN, "labels": LABELS}, ["logits", "row 1"]),
         ({"logits": INFINITE, "labels": LABELS}, ["logits", "row 0"]),
-        ({"logits": LOGITS * 1e300, "labels": LABELS}, ["float32", "row 0"]),
+        ({"logits": LOGITS * 1e50, "labels": LABELS}, ["float32", "row 0"]),
+        ({"logits": LOGITS * 1e300, "labels": LABELS}, ["logits", "2e+300 in row 0", "divide"]),
         ({"logits": LOGITS, "labels": LABELS + 1}, ["labels", "1 to 3", "0 to 2"]),
-        ({"logits": LOGITS, "labels": LABELS - 1}, ["labels", "-1"]),
+        ({"logits": LOGITS, "labels": LABELS - 1}, ["labels", "-1 in row 0"]),
+        ({"logits": LOGITS, "labels": np.array([0, np.nan])}, ["labels", "NaN", "row 1"]),
+        ({"logits": LOGITS, "labels": np.array(["cat", "dog"])}, ["labels", "map names"]),
         ({"logits": LOGITS, "labels": np.array([0])}, ["labels", "1 labels for 2 rows"]),
         ({"logits": LOGITS, "labels": np.array([0.5, 1])}, ["labels", "whole"]),
         ({"logits": LOGITS[:, :1], "labels": LABELS * 0}, ["logits", "one column per class"]),
@@ -109,8 +112,12 @@ def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
     [
         ("a,b\n1,2\n", ["column `label`", "a, b"]),
         ("label,a,b\n0,x,1\n", ["column `a`", "text"]),
-        ("label,a,b\n0,1\n", ["NaN"]),
-        ("label,a,b\n0,1,2,3,4\n1,1,1\n", ["CSV"]),
+        ("label,a,b\n0,1\n", ["line 2 has 2 values", "3 columns", "complete"]),
+        ("a,b,label\n1,2,0\n\n  \n1,2\n", ["line 5 has 2 values"]),
+        ("label,a,b\n0,1,2\n1,2,\n", ["logits", "NaN", "row 1"]),
+        ("label,a,b\n0,1,2\n,1,2\n", ["labels", "NaN", "row 1"]),
+        ("label,a,b\ncat,1,2\n", ["labels", "map names to numbers"]),
+        ("label,a,b\n0,1,2,3,4\n1,1,1\n", ["line 2 has 5 values"]),
         ("", ["CSV"]),
         ("label,a,b\n", ["no rows"]),
     ],
@@ -128,6 +135,12 @@ def test_missing_file_and_unknown_values(tmp_path):
         file_logits(path=tmp_path / "none.npz")
     with pytest.raises(InputError, match="choose one of auto"):
         file_logits(path=tmp_path / "none.npz", values="odds")
+
+
+@pytest.mark.parametrize("read", [file_logits, file_similarity])
+def test_a_folder_is_called_a_folder(tmp_path, read):
+    with pytest.raises(InputError, match=f"{tmp_path.name}: this is a folder; give the path"):
+        read(path=tmp_path)
 
 
 def test_similarity_from_npz_and_csv(tmp_path):
