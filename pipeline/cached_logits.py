@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from omegaconf import OmegaConf
 
 from pipeline.artifacts import CorruptFile, read_json_if_whole, read_npz, sha256_of
+from pipeline.command import CONF
 from pipeline.units import Settings
+
+FILE_SOURCE = "pipeline.sources.file.file_logits"
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def find_logits(settings: Settings) -> CachedLogits:
     Raises `CorruptFile` where they are absent, truncated or were exchanged: one line with the fix.
     """
     path = logits_path(settings)
-    fix = f"run python -m pipeline.logits benchmark={settings['benchmark']['name']}"
+    fix = f"run {command_for(settings)}"
     record = read_json_if_whole(sidecar_path(settings))
     if not path.is_file() or record is None:
         raise CorruptFile(f"{path}: no logits with a readable sidecar; {fix}")
@@ -67,6 +72,21 @@ def find_logits(settings: Settings) -> CachedLogits:
         similarity=similarity if expected else None,
         similarity_sha256=expected,
     )
+
+
+def command_for(settings: Settings) -> str:
+    """The command line that makes these logits, with the user's file and folders where given."""
+    benchmark, paths = settings["benchmark"], settings["paths"]
+    chosen = [f"benchmark={benchmark['name']}"]
+    if benchmark["source"]["_target_"] == FILE_SOURCE:  # its name is the user's, not conf/'s
+        chosen = ["benchmark=file", f"benchmark.name={benchmark['name']}"]
+        chosen.append(f"benchmark.source.path={benchmark['source']['path']}")
+    usual = OmegaConf.to_container(OmegaConf.load(CONF / "paths" / "default.yaml"))
+    assert isinstance(usual, dict)
+    for key in ("data", "precomputed"):
+        if paths[key] != usual[key]:
+            chosen.append(f"paths.{key}={paths[key]}")
+    return shlex.join(["python", "-m", "pipeline.logits", *chosen])
 
 
 @lru_cache(maxsize=1)

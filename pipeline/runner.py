@@ -172,7 +172,9 @@ def close(
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     total = len(outcomes) + len(up_to_date)
     if total == 1 and failed:
-        raise UnitsFailed(f"{failed[0].details}{failed[0].task}: {failed[0].error}")
+        if failed[0].details:
+            say(failed[0].details.rstrip())  # several lines: not part of the error's one line
+        raise UnitsFailed(f"{failed[0].task}: {failed[0].error}")
     if not outcomes:
         say(f"{title}: nothing to do, {total} up to date")
         return

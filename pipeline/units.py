@@ -20,6 +20,10 @@ Settings = dict[str, Any]
 """A configuration composed for one benchmark (and calibrator), resolved to plain values."""
 
 
+LARGEST_SEED = 2**32 - 1
+"""What scikit-learn takes; the tuning hands it the seed."""
+
+
 class SelectionError(ValueError):
     """A selection of units that does not exist. One line."""
 
@@ -73,8 +77,8 @@ class Request:
         changed = {_key(text) for text in kept}
         return cls(
             suite=config.suite.name,
-            benchmarks=(benchmark,) if benchmark else tuple(config.suite.benchmarks),
-            calibrators=(calibrator,) if calibrator else tuple(config.suite.calibrators),
+            benchmarks=(benchmark,) if benchmark else _once(config.suite.benchmarks),
+            calibrators=(calibrator,) if calibrator else _once(config.suite.calibrators),
             splits=_splits(config),
             overrides=tuple(kept),
             whole_suite=benchmark is None
@@ -117,7 +121,11 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def resolved(config: DictConfig) -> Settings:
-    """`config` as plain values; a value left open (`???`) is an error that names it."""
+    """`config` as plain values; a value left open (`???`) is an error that names it.
+
+    What all stages use of it, splits and seed, is checked here.
+    """
+    _check_splits(config)
     settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}
@@ -138,11 +146,41 @@ def _key(override: str) -> str:
     return str(key)
 
 
+def _once(names: Sequence[str]) -> tuple[str, ...]:
+    """`names` in their order, each once: a unit has one folder."""
+    return tuple(dict.fromkeys(names))
+
+
+def _check_splits(config: DictConfig) -> None:
+    """`SelectionError` where the number of splits, their fraction or a seed makes no split."""
+    splits = config.splits
+    if not _is_whole(splits.count) or splits.count < 1:
+        raise SelectionError(
+            f"splits.count={splits.count}: expected a whole number of at least 1, such as 10"
+        )
+    fraction = splits.calibration_fraction
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction < 1:
+        raise SelectionError(
+            f"splits.calibration_fraction={fraction}: expected a number above 0 and below 1, "
+            "such as 0.7"
+        )
+    for name, seed in (("seed", config.seed), ("splits.seed", splits.seed)):
+        if not _is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
+            raise SelectionError(
+                f"{name}={seed}: expected a whole number from 0 to {LARGEST_SEED}, such as 0"
+            )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _splits(config: DictConfig) -> tuple[int, ...]:
+    _check_splits(config)
     count = config.splits.count
     if config.split is None:
         return tuple(range(count))
-    if not isinstance(config.split, int) or not 0 <= config.split < count:
+    if not _is_whole(config.split) or not 0 <= config.split < count:
         raise SelectionError(
             f"split={config.split}: expected a number from 0 to {count - 1} "
             f"(splits.count={count}), or leave it out for all"

@@ -32,6 +32,9 @@ def call(module, *arguments, **options):
         ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
         ("fit", ["calibrator=vector", "calibrator.l3=1"], 2, ["calibrator.l3"]),
         ("fit", ["split=10"], 1, ["split=10", "0 to 9"]),
+        ("logits", ["splits.calibration_fraction=2"], 1, ["splits.calibration_fraction=2"]),
+        ("fit", ["splits.count=0"], 1, ["splits.count=0", "at least 1"]),
+        ("evaluate", ["seed=-1"], 1, ["seed=-1", "from 0"]),
         ("fit", ["benchmark=file"], 2, ["path"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
         ("fit", ["split=1,2"], 1, ["split"]),
@@ -66,6 +69,19 @@ def test_a_bad_file_is_one_line_and_writes_nothing(arrays, words, tmp_path):
     assert result.stderr.count("\n") == 1
     assert all(word in result.stderr for word in ["bad.npz", *words]), result.stderr
     assert not list(tmp_path.glob("data/**/*.*")) + list(tmp_path.glob("results/**/*.*"))
+
+
+def test_a_failing_unit_is_one_line_after_its_traceback(tmp_path):
+    write_example(tmp_path / "tiny.npz")
+    result = call(
+        "fit", "benchmark=file", f"benchmark.source.path={tmp_path / 'tiny.npz'}", "split=0",
+        "calibrator=vector", "calibrator.l2=abc", f"paths.data={tmp_path / 'data'}",
+        f"paths.results={tmp_path / 'results'}",
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: file vector split 0: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
 
 
 def test_cfg_job_prints_the_configuration():

@@ -88,6 +88,14 @@ def test_one_failed_unit_is_its_error():
         close("fit", [outcome], [], str)
 
 
+def test_the_traceback_of_one_failed_unit_stands_before_its_line(capsys):
+    with pytest.raises(UnitsFailed, match=r"^bug 1: ZeroDivisionError: in bug 1$"):
+        close("fit", run_tasks("fit", ["bug 1"], process_of, 1), [], str)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Traceback")
+    assert lines[-1] == "ZeroDivisionError: in bug 1"
+
+
 def test_progress_lines_without_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("pipeline.progress.SECONDS_BETWEEN_LINES", 0.0)
     run_tasks("fit", ["a", "b"], process_of, 1)

@@ -1,6 +1,7 @@
 """Logits, fit and evaluate on a small benchmark: idempotent, resumable, told apart by hash."""
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,12 @@ import pytest
 
 from pipeline import evaluate, fit
 from pipeline.artifacts import CorruptFile, read_json, read_npz, sha256_of, write_json, write_npz
+from pipeline.cached_logits import command_for
 from pipeline.command import UnitsFailed
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.logits import run_logits
-from tests.pipeline.conftest import write_example
+from tests.pipeline.conftest import request_of, write_example
 
 FAST = "suite.calibrators=[uncalibrated,temperature]"
 
@@ -161,10 +163,20 @@ def test_truncated_logits_cache_is_one_line_with_the_fix(request_tiny, tmp_path)
     run_all(request)
     cache = tmp_path / "data/logits/tiny.npz"
     cache.write_bytes(cache.read_bytes()[:-100])
-    with pytest.raises(CorruptFile, match=r"tiny\.npz: differs .* run python -m pipeline\.logits"):
+    with pytest.raises(CorruptFile, match=r"tiny\.npz: differs .* run python -m") as caught:
         run_fit(request.units())
-    run_logits(request.benchmark_settings())
+    program, *arguments = shlex.split(str(caught.value).partition("run python -m ")[2])
+    assert program == "pipeline.logits"
+    run_logits(request_of(*arguments).benchmark_settings())
     run_fit(request.units())
+
+
+def test_the_suggested_command_names_what_is_not_the_default():
+    start = "python -m pipeline.logits benchmark=digits"
+    (settings,) = request_of("benchmark=digits").benchmark_settings()
+    assert command_for(settings) == start
+    (settings,) = request_of("benchmark=digits", "paths.data=/a b").benchmark_settings()
+    assert command_for(settings) == f"{start} 'paths.data=/a b'"
 
 
 def test_bad_input_leaves_nothing_half_written(request_tiny, tmp_path):

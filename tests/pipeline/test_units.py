@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.units import SelectionError
+from pipeline.units import SelectionError, composed, resolved
 from tests.pipeline.conftest import request_of
 
 SIX = ("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching")
@@ -49,7 +49,42 @@ def test_what_counts_as_the_whole_suite(overrides, whole):
     assert request_of(*overrides).whole_suite is whole
 
 
-@pytest.mark.parametrize("split", ["10", "-1", "first", "1.5"])
+@pytest.mark.parametrize(
+    ("override", "wanted"),
+    [
+        ("splits.count=0", "at least 1"),
+        ("splits.count=2.5", "at least 1"),
+        ("splits.count=all", "at least 1"),
+        ("splits.calibration_fraction=2", "above 0 and below 1"),
+        ("splits.calibration_fraction=0", "above 0 and below 1"),
+        ("splits.calibration_fraction=1.0", "above 0 and below 1"),
+        ("splits.calibration_fraction=nan", "above 0 and below 1"),
+        ("splits.calibration_fraction=most", "above 0 and below 1"),
+        ("seed=-1", "from 0"),
+        ("seed=1.5", "from 0"),
+        ("seed=4294967296", "to 4294967295"),
+        ("splits.seed=true", "from 0"),
+    ],
+)
+def test_splits_that_cannot_be_made(override, wanted):
+    name = override.partition("=")[0]
+    with pytest.raises(SelectionError, match=rf"^{name}=.*: expected .*{wanted}"):
+        request_of(override)
+    with pytest.raises(SelectionError, match=rf"^{name}="):
+        resolved(composed([override]))
+
+
+def test_what_is_named_twice_is_done_once():
+    request = request_of(
+        "suite.benchmarks=[digits,digits]", "suite.calibrators=[vector,isotonic,vector]", "split=0"
+    )
+    assert [str(unit) for unit in request.units()] == [
+        "digits vector split 0",
+        "digits isotonic split 0",
+    ]
+
+
+@pytest.mark.parametrize("split", ["10", "-1", "first", "1.5", "true"])
 def test_a_split_that_does_not_exist(split):
     with pytest.raises(SelectionError, match=r"0 to 9"):
         request_of(f"split={split}")
