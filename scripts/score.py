@@ -16,9 +16,11 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 
@@ -34,10 +36,16 @@ from pipeline.reporting.names import METHODS
 from pipeline.units import Settings, Unit, composed, resolved, units_of
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as the stages have it, instead of the whole usage."""
+        self.exit(2, f"error: {message} (--help lists the options)\n")
+
+
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """The command line; every method once."""
     summary, _, details = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", type=Path, help="npz or CSV with labels and logits/probabilities")
@@ -74,6 +82,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         parser.error("--splits: at least 1")
     if options.jobs != "auto" and not (options.jobs.isdigit() and int(options.jobs) > 0):
         parser.error("--jobs: auto or a positive number")
+    existing = next(path for path in (options.output, *options.output.parents) if path.exists())
+    if not existing.is_dir():
+        parser.error(f"--output {options.output}: {existing} is a file; name a folder")
+    options.methods = list(dict.fromkeys(options.methods))
     return options
 
 
@@ -150,13 +162,23 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     spec = TableSpec(
         benchmark["name"], benchmark["title"], shown, options.methods, "table", remarks
     )
-    written = [write_json(folder / "metrics.json", nested(summary.to_dict("records")))]
-    written += write_tables(summary, [spec], folder)
-    if curves := curves_of(units, options.methods):
-        written += write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
-    print_tables([build_table(summary, spec)], console)
-    for path in written:
-        say(f"wrote {path}")
+    with _all_or_nothing(folder) as fresh:
+        write_tables(summary, [spec], fresh)
+        if curves := curves_of(units, options.methods):
+            write_ecdf_figure(curves, benchmark["title"], fresh, "ecdf")
+        write_json(fresh / "metrics.json", nested(summary.to_dict("records")))
+        print_tables([build_table(summary, spec)], console)
+
+
+@contextmanager
+def _all_or_nothing(folder: Path) -> Iterator[Path]:
+    """A folder whose files move to `folder` when the block ends well, metrics.json the last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".unfinished-", dir=folder) as fresh:
+        yield Path(fresh)
+        names = sorted(path.name for path in Path(fresh).iterdir())
+        for name in sorted(names, key="metrics.json".__eq__):
+            say(f"wrote {(Path(fresh) / name).replace(folder / name)}")
 
 
 def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, float | None]]]:

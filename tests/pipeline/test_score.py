@@ -93,6 +93,9 @@ def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
         (["none.npz"], "none.npz"),
         (["x.npz", "--methods", "platt"], "known: "),
         (["x.npz", "--similarity", "none.csv"], "none.csv"),
+        (["x.npz", "--seed", "-1"], "seed=-1"),
+        (["x.npz", "--splits", "0"], "--splits"),
+        (["."], "this is a folder"),
     ],
 )
 def test_mistakes_are_one_line(score, tmp_path, monkeypatch, capsys, arguments, words):
@@ -104,6 +107,39 @@ def test_mistakes_are_one_line(score, tmp_path, monkeypatch, capsys, arguments, 
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert words in error
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("output", ["x.npz", "x.npz/out"])
+def test_an_output_that_is_a_file_is_named(score, tmp_path, monkeypatch, capsys, output):
+    monkeypatch.chdir(tmp_path)
+    write_example(tmp_path / "x.npz")
+    with pytest.raises(SystemExit):
+        score.parse(["x.npz", "--output", output])
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: --output {output}: x.npz is a file; name a folder")
+    assert error.count("\n") == 1
+
+
+def test_a_method_named_twice_counts_once(score):
+    options = score.parse(["x.npz", "--methods", "vector", "isotonic", "vector"])
+    assert options.methods == ["vector", "isotonic"]
+
+
+def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatch):
+    out, path = tmp_path / "out", write_example(tmp_path / "x.npz")
+    arguments = ("--methods", "uncalibrated", "--splits", "2")
+    run(score, path, out, *arguments)
+    before = {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
+
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pipeline.reporting.figures.write_ecdf_figure", fail)
+    with pytest.raises(ZeroDivisionError):
+        run(score, path, out, *arguments, "--seed", "1")
+    assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    assert not list(out.glob(".*"))
 
 
 @pytest.mark.parametrize("arguments", [["--splits", "0"], ["--jobs", "many"], ["--tuning", "x"]])
