@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from calibrators.lbfgs import Minimum, Objective, minimize
 from calibrators.softmax import exponential, has_kernels, softmax
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.compiled import compiled_sums
-from metrics.validation import InputError
+from metrics.validation import InputError, is_whole
 
 FAR_FROM_ZERO = 10
 """A mean of the logits larger than so many times their spread is taken off before the fit."""
@@ -170,9 +171,9 @@ class VectorScaling(Calibrator):
         self.max_iterations = max_iterations
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        if not self.l2 > 0:
+        if not (isinstance(self.l2, Real) and self.l2 > 0):
             raise InputError(f"l2: {self.l2}, expected a positive number")
-        if not self.max_iterations >= 1:
+        if not (is_whole(self.max_iterations) and self.max_iterations >= 1):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
         begin = fit_temperature(logits, labels)
         # b would have to undo w times an offset of all logits, against the ridge: not far from 0.
