@@ -225,13 +225,3 @@ def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
 
 def _params(method):
     return method.get_params().items()
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_cuda_agrees_with_the_cpu(method, made_up):
-    logits, labels = made_up(n=300)
-    expected = clone(method).fit(logits, labels).predict_proba(logits)
-    on_device = torch.from_numpy(logits).cuda()
-    computed = method.fit(on_device, torch.from_numpy(labels)).predict_proba(on_device)
-    assert computed.is_cuda
-    np.testing.assert_allclose(computed.cpu().numpy(), expected, atol=1e-4)

@@ -122,7 +122,9 @@ def test_an_offset_of_all_logits_changes_nothing(made_up, offset):
     )
 
 
-@pytest.mark.parametrize("parameters", [{"l2": -1.0}, {"l2": 0.0}, {"l2": "abc"}, {"max_iterations": 0}])
+@pytest.mark.parametrize(
+    "parameters", [{"l2": -1.0}, {"l2": 0.0}, {"l2": "abc"}, {"max_iterations": 0}]
+)
 def test_parameters_out_of_range_are_refused(made_up, parameters):
     with pytest.raises(InputError, match=next(iter(parameters))):
         VectorScaling(**parameters).fit(*made_up())
