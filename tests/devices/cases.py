@@ -43,6 +43,7 @@ from metrics import (
     utility_calibration,
     worst_interval,
 )
+from metrics.forecast import Forecast
 
 Answer = dict[str, Any]
 """Tensors, which must lie on the device of the input, and numbers or arrays, by name."""
@@ -123,6 +124,7 @@ def _errors_and_worst(utilities: UtilityClass, p: Tensor, labels: Tensor) -> Ans
     return {
         "errors": errors,
         "with labels from the CPU": utilities.calibration_errors(p, labels.cpu()),
+        "by outcome": utilities.outcome_utilities(Forecast(p), index),
         "worst": index,
         **interval._asdict(),
     }
