@@ -31,12 +31,14 @@ $(INSTALLED): requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements.lock
 	$(VENV)/bin/python -m pip check
 	@touch $@
+	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
 ifeq ($(SUITE)$(PRECOMPUTED),)
 repro: setup
 	@$(RUN) dvc repro
 else
 repro: setup
+	@echo "This edits params.yaml; back to the default: git checkout params.yaml"
 	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S precomputed=$(abspath $(PRECOMPUTED)))
 endif
 

@@ -147,6 +147,7 @@ def evaluate_unit(task: EvaluateTask) -> None:
         unit.folder / f"{result_name(unit, 'metrics')}.json",
         {
             "hash": task.hash,
+            "parameters_sha256": sha256_of(unit.folder / "parameters.npz"),
             "benchmark": unit.benchmark,
             "calibrator": unit.calibrator,
             "split": unit.split,

@@ -136,8 +136,6 @@ def fit_unit(task: FitTask) -> None:
     )
     seconds = time.perf_counter() - began
     unit.folder.mkdir(parents=True, exist_ok=True)
-    for stale in unit.folder.glob("metrics*.json"):
-        stale.unlink()  # they belong to the parameters that are replaced now
     calibrator.save(unit.folder / "parameters.npz")
     write_json(
         unit.folder / "fit.json",

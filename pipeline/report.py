@@ -37,6 +37,10 @@ from pipeline.reporting.terminal import print_tables
 from pipeline.units import Request, SelectionError, Settings
 
 
+PAPER_RUNS = {"dirichlet": 80, "patching": 20}
+"""The paper's tuning runs (app. A)."""
+
+
 @dataclass(frozen=True)
 class BenchmarkReport:
     """What the report says of one benchmark, and the files it wrote."""
@@ -148,17 +152,28 @@ def table_specs(
 def remarks_of(settings: Settings) -> tuple[str, ...]:
     """Where the settings differ from the paper's, for the tables' notes."""
     remarks = []
-    tuning, evaluation = settings["tuning"], settings["evaluation"]
-    if tuning["name"] != "paper":
+    runs, evaluation = tuning_runs(settings), settings["evaluation"]
+    if runs != PAPER_RUNS:
         remarks.append(
-            f"Tuned with {tuning['dirichlet_runs']} runs for Dirichlet and "
-            f"{tuning['patching_runs']} for patching, fewer than the paper's 80 and 20 "
+            f"Tuned with {runs['dirichlet']} runs for Dirichlet and {runs['patching']} for "
+            f"patching; the paper: {PAPER_RUNS['dirichlet']} and {PAPER_RUNS['patching']} "
             "(tuning=paper)."
         )
     if evaluation["utility_points"] is not None:
         points = evaluation["utility_points"]
         remarks.append(f"Utility metrics on a seeded subset of {points} test points.")
     return tuple(remarks)
+
+
+def tuning_runs(settings: Settings) -> dict[str, int]:
+    """The tuning runs of the methods that are tuned, as their fits recorded them."""
+    folder = Path(settings["paths"]["results"]) / "runs" / settings["benchmark"]["name"]
+    runs = {}
+    for method in PAPER_RUNS:
+        record = read_json_if_whole(folder / method / "split-0" / "fit.json") or {}
+        asked_for = settings["tuning"][f"{method}_runs"]
+        runs[method] = int(record.get("config", {}).get("tuning_runs", asked_for))
+    return runs
 
 
 def curves_of(units: Sequence[UnitResult], methods: Sequence[str]) -> list[Curves]:

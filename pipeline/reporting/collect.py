@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipeline.artifacts import read_json, read_npz
+from pipeline.artifacts import read_json, read_json_if_whole, read_npz
 from pipeline.reporting.names import ordered
 
 SUMMARY_COLUMNS = (
@@ -75,8 +75,12 @@ class Runs:
         return self.folder / benchmark / method / f"split-{split}" / name
 
     def has(self, unit: UnitKey) -> bool:
-        """Whether the unit's evaluation is complete."""
-        return all(self.file(unit, kind).is_file() for kind in ("metrics.json", "ecdf.npz"))
+        """Whether the unit's evaluation is complete, and of the parameters that lie there."""
+        if not all(self.file(unit, kind).is_file() for kind in ("metrics.json", "ecdf.npz")):
+            return False
+        fit = read_json_if_whole(self.file(unit, "metrics.json").with_name("fit.json")) or {}
+        scored = read_json(self.file(unit, "metrics.json")).get("parameters_sha256")
+        return scored is None or scored == fit.get("parameters_sha256", scored)
 
     def read(self, unit: UnitKey) -> UnitResult:
         """One unit's results. Raises CorruptFile, in one line, for a damaged file."""

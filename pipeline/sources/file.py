@@ -32,6 +32,9 @@ A probability of exactly one then stands 27.6 above such a zero, which the calib
 with, and the softmax of the result differs from the given row by less than C x 1e-12.
 """
 
+NEARLY_ONE = 0.05
+"""Rows that sum to one within this, of numbers in [0, 1], are no logits unless somebody says so."""
+
 
 def file_logits(
     *,
@@ -60,6 +63,8 @@ def file_logits(
     _check_is_file(path, "an npz or CSV file")
     fields = _read_csv(path) if path.suffix.lower() == ".csv" else read_npz(path)
     kind, matrix = _matrix(path, fields, values)
+    if kind == "logits" and values == "auto":
+        _refuse_probabilities(path, matrix)
     labels = fields.get("labels", fields.get("label"))
     if labels is None:
         raise InputError(f"{path}: no array `labels` (it holds {_names(fields)}); add it, [n]")
@@ -104,6 +109,21 @@ def _guess(matrix: NDArray[np.float64]) -> str:
     inside = bool((matrix >= 0).all() and (matrix <= 1).all())
     sums_to_one = bool((np.abs(matrix.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE).all())
     return "probabilities" if inside and sums_to_one else "logits"
+
+
+def _refuse_probabilities(path: Path, matrix: Any) -> None:
+    """Rounded probabilities, or such under the wrong name, would pass for logits unnoticed."""
+    numbers = np.asarray(matrix)
+    if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
+        return  # told by the checks of logits
+    inside = bool((numbers >= 0).all() and (numbers <= 1).all())
+    gap = float(np.abs(numbers.sum(axis=1, dtype=np.float64) - 1).max())
+    if inside and gap <= NEARLY_ONE:
+        raise InputError(
+            f"{path}: these look like probabilities (in [0, 1], rows sum to one within {gap:.1g}) "
+            "but would be read as logits; save probabilities unrounded (npz: as `probabilities`), "
+            "or say that they are logits: --values logits (benchmark.source.values=logits)"
+        )
 
 
 def _checked_logits(path: Path, kind: str, matrix: Any) -> NDArray[np.float32]:

@@ -70,6 +70,17 @@ def test_csv_of_probabilities_is_recognised_and_can_be_overruled(tmp_path):
     np.testing.assert_array_equal(as_logits.logits, [[0.25, 0.75], [1, 0]])
 
 
+def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
+    (tmp_path / "rounded.csv").write_text("label,p0,p1,p2\n1,0.33,0.33,0.33\n0,1,0,0\n")
+    rows = np.array([[0.25, 0.75], [1, 0]])
+    misnamed = save(tmp_path / "misnamed.npz", logits=rows, labels=np.array([0, 1]))
+    for path in (tmp_path / "rounded.csv", misnamed):
+        with pytest.raises(InputError, match=r"look like probabilities.*--values logits") as caught:
+            file_logits(path=path)
+        assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+        assert file_logits(path=path, values="logits").labels.shape == (2,)
+
+
 NAN = LOGITS.copy()
 NAN[1, 1] = np.nan
 INFINITE = LOGITS.copy()

@@ -102,10 +102,21 @@ def test_fewer_tuning_runs_than_the_paper_are_told_in_the_table(write_runs, requ
     add_fit_records(write_runs("digits", "yahoo", splits=2))
     (settings,) = request_for("digits").benchmark_settings()
     (spec,) = table_specs(settings, "digits", tuple(METHODS), tuple(METHODS))
-    assert "fewer than the paper's 80 and 20" in spec.remarks[0]
+    assert spec.remarks[0].startswith("Tuned with 8 runs for Dirichlet and 4 for patching")
     (settings,) = request_for("digits", extra=("tuning=paper",)).benchmark_settings()
     (spec,) = table_specs(settings, "digits", tuple(METHODS), tuple(METHODS))
     assert spec.remarks == ()
+
+
+def test_the_note_on_tuning_says_what_was_done_not_what_is_configured(
+    write_runs, request_for, tmp_path
+) -> None:
+    write_runs("digits", "yahoo", splits=2)
+    fit = tmp_path / "results/runs/digits/patching/split-0/fit.json"
+    write_json(fit, {"calibrator": "patching", "config": {"tuning_runs": 2}, "versions": {}})
+    (settings,) = request_for("digits").benchmark_settings()
+    (spec,) = table_specs(settings, "digits", tuple(METHODS), tuple(METHODS))
+    assert "8 runs for Dirichlet and 2 for patching" in spec.remarks[0]
 
 
 def test_the_vit_gets_table_one_and_variants_their_own(request_for) -> None:
