@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 from omegaconf import DictConfig
 
-from pipeline.artifacts import sha256_of, write_text
+from pipeline.artifacts import read_json_if_whole, sha256_of, write_text
 from pipeline.command import CONF, command
 from pipeline.progress import console, say
 from pipeline.receipts import write_receipt
@@ -35,7 +35,6 @@ from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.tables import TableSpec, build_table, write_tables
 from pipeline.reporting.terminal import print_tables
 from pipeline.units import Request, SelectionError, Settings
-
 
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. A)."""
