@@ -33,6 +33,8 @@ FIT, EVALUATE, DYNAMICS = "fit", "evaluate", "dynamics"
 STAGES = {FIT: "fit.json", EVALUATE: "metrics.json", DYNAMICS: "dynamics.json"}
 ORDER = {stage: place for place, stage in enumerate(STAGES)}
 SUITES = Path(__file__).resolve().parents[1] / "conf" / "suite"
+NAMED = 8
+"""More scaled combinations than this are counted, not listed."""
 
 
 class Key(NamedTuple):
@@ -220,15 +222,16 @@ def _cells(one: Sum, total: Sum, compares: bool) -> tuple[str, ...]:
 
 def _notes(all_parts: Sequence[Part], only_before: Sequence[Key]) -> Iterator[str]:
     """What was scaled, and what is only on one side."""
-    scaled: dict[tuple[str, int, int], list[str]] = {}
+    scaled: dict[tuple[int, int], list[str]] = {}
     for part in all_parts:
         if part.before_splits not in (0, part.splits):
-            place = part.key.stage, part.before_splits, part.splits
-            scaled.setdefault(place, []).append(part.key.name)
-    for (stage, earlier, now), names in scaled.items():
+            names = scaled.setdefault((part.before_splits, part.splits), [])
+            names.append(f"{part.key.stage} {part.key.name}")
+    for (earlier, now), names in scaled.items():
+        which = f"{len(names)} combinations" if len(names) > NAMED else ", ".join(sorted(names))
         yield (
             f"Before has {earlier} instead of {now} splits, so its mean per split is multiplied by "
-            f"{now}, in {stage}: {', '.join(sorted(names))}."
+            f"{now}: {which} of stage, benchmark and calibrator."
         )
     absent = [f"{part.key.stage} {part.key.name}" for part in all_parts if part.before is None]
     if absent:
