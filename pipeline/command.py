@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,10 @@ from pipeline.fingerprint import PACKAGES
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 """The configuration's folder, so that stages start from any working folder."""
+
+
+NEED_A_NAME = ("benchmark", "calibrator")
+"""Groups without an option unless the command line chooses one."""
 
 
 class UnitsFailed(RuntimeError):
@@ -97,11 +102,20 @@ def is_user_error(error: BaseException) -> bool:
         cause = error.__cause__
         return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
     ours = type(error).__module__.partition(".")[0] in PACKAGES
+    if isinstance(error, RuntimeError) and "slurm cluster" in str(error):
+        return True  # hydra/launcher=slurm on a machine without Slurm
     return ours or _is_about_configuration(error) or isinstance(error, OSError)
 
 
 def _is_about_configuration(error: BaseException) -> bool:
     return isinstance(error, (HydraException, OmegaConfBaseException))
+
+
+def _unknown_setting(key: str) -> str:
+    """Hydra would advise to append the key, which no code would read."""
+    group = key.partition(".")[0]
+    first = f"; settings of a {group} need {group}=<name> first" if group in NEED_A_NAME else ""
+    return f"{key}: no such setting{first}; --cfg job prints those there are"
 
 
 def one_line(error: BaseException) -> str:
@@ -114,6 +128,8 @@ def one_line(error: BaseException) -> str:
         close = difflib.get_close_matches(name, error.options, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"{group}={name}: no such name{hint}; known: {', '.join(error.options)}"
+    if found := re.match(r"Could not override '([\w.@/]+)'", str(error)):
+        return _unknown_setting(found[1])
     text = str(error) or type(error).__name__
     # OmegaConf appends where it looked (full_key, object_type): of no use to a reader.
     lines = [line.strip() for line in text.splitlines() if line.strip()]
