@@ -13,6 +13,7 @@ set, then everything is refitted on all of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -33,6 +34,8 @@ from metrics.validation import InputError
 Objective = Literal["u_comb", "brier", "nll"]
 STEP_SIZES = (1.0, 0.1, 0.03)
 """First step sizes tried by the line search; few enough that tuning runs share trajectories."""
+ALIVE_BYTES = 2 << 30
+"""Tuning keeps the forecasts of as many runs as fit in this, and of one at least."""
 SCORED_EVERY = 5
 """Step limits that tuning tries are multiples of this (or `max_steps`, if that is smaller)."""
 
@@ -98,9 +101,12 @@ def patches(
     tolerance: float,
     armijo: float = 0.5,
     theory: bool = False,
+    number: int = 0,
 ) -> Iterator[Patch]:
-    """Yield patches of `state`, each already applied, until the worst UC is within `tolerance`."""
-    number = 0
+    """Yield patches of `state`, each already applied, until the worst UC is within `tolerance`.
+
+    `number` patches have been applied before.
+    """
     while True:
         patch = find_patch(state, auditor, number, step_size, armijo, theory)
         if patch is None or patch.error <= tolerance:
@@ -111,27 +117,54 @@ def patches(
 
 
 class Trajectory:
-    """One run of the algorithm, extended on demand: all step limits share it while tuning."""
+    """One run of the algorithm, extended on demand: all step limits share it while tuning.
 
-    def __init__(self, fitted: Iterator[Patch], held_out: PatchedForecast, score: Any) -> None:
-        self.fitted, self.held_out, self.score = fitted, held_out, score
-        self.done, self.ended = 0, False
-        self.scores: dict[int, float] = {0: score(held_out)}
+    Args:
+        begin: makes the fitted and the held-out forecast, before any patch.
+        run: yields the patches of a fitted forecast, from the given number on.
+        score: of the held-out forecast.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], tuple[PatchedForecast, PatchedForecast]],
+        run: Callable[[PatchedForecast, int], Iterator[Patch]],
+        score: Callable[[PatchedForecast], float],
+    ) -> None:
+        self.begin, self.run, self.score = begin, run, score
+        self.patches: list[Patch] = []
+        self.scores: dict[int, float] = {}
+        self.ended = False
+        self.alive: tuple[Iterator[Patch], PatchedForecast] | None = None
+
+    def suspend(self) -> None:
+        """Free the forecasts; the patches are kept and replayed, bit by bit, when it goes on."""
+        self.alive = None
+
+    def _resumed(self) -> tuple[Iterator[Patch], PatchedForecast]:
+        if self.alive is None:
+            fitted, held_out = self.begin()
+            for patch in self.patches:
+                patch.apply(fitted)
+                patch.apply(held_out)
+            self.alive = self.run(fitted, len(self.patches)), held_out
+            self.scores.setdefault(len(self.patches), self.score(held_out))
+        return self.alive
 
     def score_at(self, steps: int) -> float:
         """Return the hold-out score after `steps` patches (fewer if the run has ended)."""
-        while self.done < steps and not self.ended:
-            patch = next(self.fitted, None)
+        while (len(self.patches) < steps and not self.ended) or not self.scores:
+            fitted, held_out = self._resumed()
+            patch = next(fitted, None) if len(self.patches) < steps else None
             if patch is None:
-                self.ended = True
-                break
-            patch.apply(self.held_out)
-            self.done += 1
-            if self.done % SCORED_EVERY == 0 or self.done == steps:
-                self.scores[self.done] = self.score(self.held_out)
-        if self.ended and self.done not in self.scores:
-            self.scores[self.done] = self.score(self.held_out)
-        return self.scores[min(steps, self.done)]
+                self.ended = len(self.patches) < steps
+            else:
+                patch.apply(held_out)
+                self.patches.append(patch)
+            done = len(self.patches)
+            if self.ended or done % SCORED_EVERY == 0 or done == steps:
+                self.scores[done] = self.score(held_out)
+        return self.scores[min(steps, len(self.patches))]
 
 
 class UtilityPatching(Calibrator):
@@ -196,7 +229,7 @@ class UtilityPatching(Calibrator):
         self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
         self.sampled_ = chosen["sampled"]
         state = PatchedForecast(probabilities, labels)
-        run = self._run(state, chosen["step_size"], chosen["sampled"])
+        run = self._run(chosen["step_size"], chosen["sampled"], state)
         self._store(list(islice(run, chosen["steps"])), probabilities, labels)
 
     def _check_options(self) -> None:
@@ -216,12 +249,14 @@ class UtilityPatching(Calibrator):
             if value is not None and not value >= bound:
                 raise InputError(f"{name}: {value}, expected {bound} or more")
 
-    def _run(self, state: PatchedForecast, step_size: float, sampled: bool) -> Iterator[Patch]:
+    def _run(
+        self, step_size: float, sampled: bool, state: PatchedForecast, number: int = 0
+    ) -> Iterator[Patch]:
         device = state.probabilities.device
         classes = state.probabilities.shape[1]
         auditor = Auditor(classes, self.sampled_count if sampled else 0, self.seed, device)
         theory = self.line_search == "theory"
-        return patches(state, auditor, step_size, self.tolerance, self.armijo, theory)
+        return patches(state, auditor, step_size, self.tolerance, self.armijo, theory, number)
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
         given = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
@@ -250,6 +285,14 @@ class UtilityPatching(Calibrator):
         auditor = Auditor(probabilities.shape[1], 0, self.seed, labels.device)
         trajectories: dict[tuple[float, bool], Trajectory] = {}
 
+        needed = 20 * probabilities.numel()  # of a trajectory: two float64, one int32 a number
+
+        def begin() -> tuple[PatchedForecast, PatchedForecast]:
+            return (
+                PatchedForecast(probabilities[kept], labels[kept]),
+                PatchedForecast(probabilities[held], labels[held]),
+            )
+
         def score(state: PatchedForecast) -> float:
             if self.objective == "u_comb":
                 return combined_error(state, auditor)
@@ -260,10 +303,14 @@ class UtilityPatching(Calibrator):
         def objective(parameters: dict[str, Any]) -> float:
             chosen = {**given, **parameters}
             key = (float(chosen["step_size"]), bool(chosen["sampled"]))
-            if key not in trajectories:
-                fitted = PatchedForecast(probabilities[kept], labels[kept])
-                held_out = PatchedForecast(probabilities[held], labels[held])
-                trajectories[key] = Trajectory(self._run(fitted, *key), held_out, score)
+            # The last one used comes last; those used longest ago are suspended first.
+            if key in trajectories:
+                trajectories[key] = trajectories.pop(key)
+            else:
+                run = partial(self._run, *key)
+                trajectories[key] = Trajectory(begin, run, score)
+            for idle in list(trajectories.values())[: -max(1, ALIVE_BYTES // needed)]:
+                idle.suspend()
             return trajectories[key].score_at(int(chosen["steps"]))
 
         return objective
