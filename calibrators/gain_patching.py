@@ -79,11 +79,11 @@ class GainPatching:
 
     def brier_score(self) -> float:
         """Return the Brier score as it is now."""
-        return float(brier_scores(self.forecast, _without_ranks(self.labels[None]))[0])
+        return float(brier_scores(self.forecast, Outcomes(self.labels[None]))[0])
 
     def errors(self, users: GainMatrix) -> Tensor:
         """Audit: UC of each user, float64 [m]."""
-        return users.errors(self.forecast, _without_ranks(self.labels[None]))[0]
+        return users.errors(self.forecast, Outcomes(self.labels[None]))[0]
 
     def noise_errors(self, users: GainMatrix, draws: int, seed: int) -> Tensor:
         """Return UC of each user if the forecast were calibrated: labels drawn from it, [draws, m].
@@ -95,7 +95,7 @@ class GainPatching:
         uniforms = torch.rand(shape, generator=generator, dtype=torch.float64)
         # A forecast of its own, as drawing labels leaves two more n × C matrices in it.
         labels = Forecast(self.probabilities).redraw(uniforms).labels
-        together = [_without_ranks(some) for some in labels.split(DRAWS_TOGETHER)]
+        together = [Outcomes(some) for some in labels.split(DRAWS_TOGETHER)]
         return torch.cat([users.errors(self.forecast, outcomes) for outcomes in together])
 
     def patch(self, user: GainMatrix) -> GainPatch | None:
@@ -106,7 +106,7 @@ class GainPatching:
         """
         if user.utilities != 1:
             raise ValueError(f"patch: one user at a time, got {user.utilities}")
-        outcomes = _without_ranks(self.labels[None])
+        outcomes = Outcomes(self.labels[None])
         predicted, realized, chosen = user.choose(self.forecast, outcomes)
         alike = user.alike(self.forecast)
         v = predicted[:, 0] if alike is None else predicted[alike, 0]
@@ -159,11 +159,6 @@ class GainPatching:
     def _displaced(self, rows: Tensor, directions: Directions, step: float) -> Tensor:
         moved = self.probabilities[rows] + step * directions.table[directions.of_row]
         return project_rows_torch(moved)
-
-
-def _without_ranks(labels: Tensor) -> Outcomes:
-    """Outcomes [R, n] for utilities that do not ask for ranks, which take n C comparisons each."""
-    return Outcomes(labels, torch.empty((0, labels.shape[1]), dtype=torch.int64))
 
 
 @compiled

@@ -21,9 +21,9 @@ import numpy as np
 from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, sort_keys
 
-BITS = 6
+BITS = 5
 """2^BITS buckets per octave of the distance."""
-OCTAVES = 32
+OCTAVES = 64
 BUCKETS = OCTAVES << BITS
 SHIFT = 52 - BITS
 

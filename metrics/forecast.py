@@ -92,8 +92,14 @@ class Forecast:
         return first_alike(self.ranked)
 
     def outcomes(self, labels: Tensor) -> Outcomes:
-        """Return the outcome codes of `labels` int64 [n] or [R, n] (R draws)."""
-        labels = labels.reshape(-1, self.n)
+        """Return the outcomes of `labels` int64 [n] or [R, n] (R draws)."""
+        return Outcomes(labels.reshape(-1, self.n), forecast=self)
+
+    def ranks_of(self, labels: Tensor) -> Tensor:
+        """Return the rank of each label int64 [R, n], from 0: more probable classes, ties by class.
+
+        Comparisons instead of the ranking: n C of them for each draw.
+        """
         of_label = self.probabilities.gather(1, labels.T)  # [n, R]
         ranks = torch.empty_like(labels)
         columns = torch.arange(self.classes, device=labels.device)
@@ -103,7 +109,7 @@ class Forecast:
                 (self.probabilities == p) & (columns < labels[draw][:, None])
             )
             ranks[draw] = ahead.sum(dim=1)
-        return Outcomes(labels, ranks)
+        return ranks
 
     def redraw(self, uniforms: Tensor) -> Outcomes:
         """Return outcomes drawn from the forecast itself by inverse CDF.
@@ -131,11 +137,22 @@ class Forecast:
 class Outcomes:
     """The true class of each point and its rank in the forecast, for R draws of the labels.
 
-    labels, ranks: int64 [R, n]; ranks are zero-based.
+    labels: int64 [R, n]. The ranks are computed when first asked for, by `forecast`, unless they
+    are known.
     """
 
     labels: Tensor
-    ranks: Tensor
+    known_ranks: Tensor | None = None
+    forecast: Forecast | None = None
+
+    @cached_property
+    def ranks(self) -> Tensor:
+        """[R, n]: zero-based ranks of the labels."""
+        if self.known_ranks is not None:
+            return self.known_ranks
+        if self.forecast is None:
+            raise ValueError("outcomes without a forecast have no ranks")
+        return self.forecast.ranks_of(self.labels)
 
     @property
     def draws(self) -> int:

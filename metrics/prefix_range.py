@@ -25,9 +25,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from metrics.bucket_range import range_by_buckets
 from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, sort_keys
 
+TILE = 8
+"""Columns of a row-major matrix that are read together: they share cache lines of 64 bytes."""
 INLINE_ELEMENTS = 40_000
 """Fewer elements than this are not worth handing to threads."""
 
@@ -112,6 +115,41 @@ def _ranges_of_rows(
             high[draw, row] = largest
 
 
+@compiled
+def _ranges_once(
+    predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+) -> None:
+    """As `_ranges_of_rows` for one draw of the labels, which needs hardly any sorting."""
+    rows, n = predicted.shape
+    scratch = np.empty((3, n))
+    places = np.empty((4, n), np.int32)
+    for row in range(rows):
+        low[0, row], high[0, row] = range_by_buckets(
+            predicted[row], payoffs[row], codes[0], edges, -1.0, scratch, places, at_edges[0, row]
+        )
+
+
+@compiled
+def _ranges_of_columns_once(
+    matrix: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+) -> None:
+    """The same for predictions [n, b], read in place: no transposed matrix is needed."""
+    n, columns = matrix.shape
+    scratch = np.empty((3, n))
+    places = np.empty((4, n), np.int32)
+    tile = np.empty((TILE, n))
+    for first in range(0, columns, TILE):
+        last = min(columns, first + TILE)
+        for i in range(n):
+            for column in range(first, last):
+                tile[column - first, i] = matrix[i, column]
+        for column in range(first, last):
+            v, table, found = tile[column - first], payoffs[column], at_edges[0, column]
+            low[0, column], high[0, column] = range_by_buckets(
+                v, table, codes[0], edges, -1.0, scratch, places, found
+            )
+
+
 def over_row_blocks(work: Callable[[int, int], None], rows: int, elements: int) -> None:
     """Call `work(start, stop)` over blocks of rows, on threads if `elements` is worth it.
 
@@ -131,20 +169,25 @@ def over_row_blocks(work: Callable[[int, int], None], rows: int, elements: int) 
 def _prefix_range_cpu(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
-    v = predicted.contiguous().numpy()
     table = payoffs.contiguous().numpy()
     outcome = codes.to(torch.int32).contiguous().numpy()
     positions = edges.to(torch.int64).contiguous().numpy()
-    draws, rows = outcome.shape[0], v.shape[0]
+    draws, rows = outcome.shape[0], predicted.shape[0]
     low = np.empty((draws, rows))
     high = np.empty((draws, rows))
     at_edges = np.empty((draws, rows, positions.size))
+    by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
+    v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _ranges_of_rows(
-            v[part], table[part], outcome, positions, low[:, part], high[:, part], at_edges[:, part]
-        )
+        given = table[part], outcome, positions, low[:, part], high[:, part], at_edges[:, part]
+        if by_column:
+            _ranges_of_columns_once(v[:, part], *given)
+        elif draws == 1:
+            _ranges_once(v[part], *given)
+        else:
+            _ranges_of_rows(v[part], *given)
 
     over_row_blocks(work, rows, v.size * draws)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))

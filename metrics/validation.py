@@ -170,10 +170,13 @@ def check_probabilities(
 ) -> Tensor:
     """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked."""
     matrix = _matrix(probabilities, name).to(torch.float64)
-    check_scores_in_unit_interval(matrix, name)
+    sums = matrix.sum(dim=1)
+    if not bool(torch.isfinite(sums).all()):
+        check_finite(matrix, name)
+    _check_unit_interval(matrix, name)
     if not rows_sum_to_one:
         return matrix
-    gap = (matrix.sum(dim=1) - 1).abs()
+    gap = (sums - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row = int(gap.argmax())
         raise InputError(
@@ -186,6 +189,10 @@ def check_probabilities(
 def check_scores_in_unit_interval(matrix: Tensor, name: str) -> None:
     """Raise `InputError` unless every entry of `matrix` is finite and in [0, 1] up to rounding."""
     check_finite(matrix, name)
+    _check_unit_interval(matrix, name)
+
+
+def _check_unit_interval(matrix: Tensor, name: str) -> None:
     low, high = -ROUNDING, 1 + ROUNDING
     if float(matrix.min()) < low or float(matrix.max()) > high:
         bad = ((matrix < low) | (matrix > high)).any(dim=1)

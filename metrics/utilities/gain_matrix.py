@@ -226,7 +226,7 @@ class GainMatrix(UtilityClass):
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
         """As in `blocks`, so that expected gains are tied here where they are tied there."""
-        first = Outcomes(outcomes.labels[:1], outcomes.ranks[:1])
+        first = Outcomes(outcomes.labels[:1], forecast=outcomes.forecast)
         predicted, realized, _ = self.only(index).choose(forecast, first)
         return predicted[:, 0], realized[0, :, 0]
 

@@ -29,10 +29,15 @@ class PayoffClass(UtilityClass):
     def payoffs(self, classes: int, part: slice) -> Tensor:
         """Return the payoff vectors of the utilities in `part`: float64 [b, C]."""
 
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
-        """Return v of the utilities in `part`: [b, n]."""
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Return v of the utilities in `part`: [b, n], in the memory of `spare` [>= b, n] if given.
+
+        Fresh memory costs as much as a third of the product: the system hands it out page by page.
+        """
         q = forecast.probabilities if self.coordinate == "class" else forecast.ranked
-        return self.payoffs(forecast.classes, part).to(q.device) @ q.T
+        payoffs = self.payoffs(forecast.classes, part).to(q.device)
+        out = None if spare is None else spare[: len(payoffs)]
+        return torch.matmul(payoffs, q.T, out=out)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
         """Return the coordinate of each outcome: [R, n]."""
@@ -60,13 +65,15 @@ class PayoffClass(UtilityClass):
         return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield blocks of utilities whose predictions fill `BLOCK_BYTES`."""
+        """Yield blocks whose predictions fill `BLOCK_BYTES`, each in the memory of the last."""
         codes = self.codes(outcomes)
         total, size = self.count(forecast.classes), rows_per_block(forecast.n)
+        predicted: Tensor | None = None
         for start in range(0, total, size):
             part = slice(start, min(total, start + size))
             payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
-            yield Block(self.predicted(forecast, part), payoffs, codes)
+            predicted = self.predicted(forecast, part, predicted)
+            yield Block(predicted, payoffs, codes)
 
 
 class ClassWise(PayoffClass):
@@ -82,9 +89,9 @@ class ClassWise(PayoffClass):
         """Unit vectors."""
         return torch.eye(classes, dtype=torch.float64)[part]
 
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
         """Columns of the probabilities: exactly those, so ties stay ties."""
-        return forecast.probabilities[:, part].T.contiguous()
+        return forecast.probabilities[:, part].T
 
 
 class TopK(PayoffClass):
@@ -116,10 +123,10 @@ class TopK(PayoffClass):
         ranks = torch.arange(classes)
         return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
 
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
         """Sums of the K largest probabilities."""
         columns = self._chosen(forecast.classes)[part].to(forecast.probabilities.device) - 1
-        return forecast.top_sums[:, columns].T.contiguous()
+        return forecast.top_sums[:, columns].T
 
 
 class TopClass(TopK):

@@ -48,6 +48,9 @@ def _prepare(inputs: Arrays, device: str) -> Data:
     )
 
 
+MASKS = "plain (masks)"
+
+
 def _matrix(utilities: Any) -> Any:
     return utilities.matrix.numpy()
 
@@ -133,7 +136,12 @@ def class_wise_binned(size: Size, target: Target | None = None) -> Case:
         lambda data: references.class_wise_binned_error(*data.plain),
         lambda data: metrics.binned_class_wise_error(data.p, data.labels),
     )
-    note = "15 bins of equal weight; plain: a loop over classes and bins"
+    masks = contender(MASKS, lambda data: references.class_wise_binned_error_by_masks(*data.plain))
+    contenders = (contenders[0], masks, *contenders[1:])
+    note = (
+        "15 bins of equal weight; plain: a loop over classes and bins of the sorted points; masks: "
+        "a mask over all points for every class and bin"
+    )
     return Case("cwe_bin", "CWE, binned", size, contenders, ROUNDING, target=target, note=note)
 
 
@@ -255,6 +263,6 @@ def metric_cases(quick: bool) -> list[Case]:
         linear_curve(Size(*imagenet, utilities=1500), Target(1 / 10, PLAIN), gpu_target=0.060),
         class_wise(Size(*imagenet), Target(1 / 4, PLAIN)),
         top_k(Size(*imagenet)),
-        class_wise_binned(Size(*imagenet), Target(1 / 15, PLAIN)),
+        class_wise_binned(Size(*imagenet), Target(1 / 15, MASKS)),
         scorecard(Size(*imagenet, utilities=1500), with_plain=False),
     ]

@@ -83,6 +83,21 @@ def class_wise_binned_error(p: Floats, labels: Labels, bins: int = 15) -> float:
     return float(np.mean(errors))
 
 
+def class_wise_binned_error_by_masks(p: Floats, labels: Labels, bins: int = 15) -> float:
+    """The same by a mask over all points for every class and bin."""
+    n, errors = len(labels), []
+    for c in range(p.shape[1]):
+        confidence, hit = p[:, c], 1.0 * (labels == c)
+        ordered, error = np.sort(confidence), 0.0
+        for k in range(bins):
+            low, high = ordered[k * n // bins], ordered[(k + 1) * n // bins - 1]
+            members = (confidence >= low) & (confidence <= high)
+            gap = np.mean(confidence[members]) - np.mean(hit[members])
+            error += abs(gap) * np.mean(members)
+        errors.append(error)
+    return float(np.mean(errors))
+
+
 def class_wise_equal_width_error(p: Floats, labels: Labels, bins: int = 15) -> float:
     """The same with bins of equal width, which is what other packages offer."""
     errors = [_equal_width_error(p[:, c], 1.0 * (labels == c), bins) for c in range(p.shape[1])]
