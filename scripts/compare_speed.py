@@ -45,10 +45,14 @@ class Run:
     machine: str
 
     def contenders(self, case: Case) -> list[Contender]:
-        """Those that can run here and were asked for."""
+        """Those that can run here and were asked for; whom a target names before ours."""
+        against = case.target.against if case.target else None
+        first = case.contenders[0].name
         return [
             contender
-            for contender in case.contenders
+            for contender in sorted(
+                case.contenders, key=lambda one: (one.name != first, one.name != against)
+            )
             if (self.gpu or contender.device == "cpu")
             and (self.peers or contender.name not in machine.PEERS)
             and is_installed(contender)
