@@ -30,7 +30,7 @@ from metrics.validation import InputError, is_whole
 FAR_FROM_ZERO = 10
 """A mean of the logits larger than so many times their spread is taken off before the fit."""
 TOLERANCE = 1e-10
-"""On the Newton decrement, about twice the gap to the minimal NLL: 60 passes more gain 2e-10 nats."""
+"""On the Newton decrement, about twice the gap to the minimum; 60 more passes gain 2e-10 nats."""
 
 
 @compiled_sums
