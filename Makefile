@@ -28,7 +28,7 @@ $(INSTALLED): requirements.lock
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
 	@echo "Setting up $(VENV) from requirements.lock (about two minutes)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(VENV)/bin/python -m pip check
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
