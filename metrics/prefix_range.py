@@ -11,8 +11,9 @@ labels (the noise floor) cost one gather each and no sort. Realized utilities ar
 `payoffs[utility, code]` with a small integer code per point (its class, or the rank of its class),
 which spares the matrix utilities × points.
 
-Two implementations, chosen by the device: numba with the exact radix sort of `row_sort` on the CPU,
-`torch.sort` and `torch.cumsum` elsewhere. Both sum in float64.
+Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, the
+exact radix sort of `row_sort` for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in
+float64.
 """
 
 from __future__ import annotations

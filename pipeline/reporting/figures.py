@@ -32,6 +32,8 @@ PANEL_TITLES = {
 DRAWN_POINTS = 201
 CONFIDENCE = 0.95
 BAND = 0.14  # opacity
+LONG_NAME = 16
+"""A method's name with more letters than this, a variant's, takes a third row in the legend."""
 
 
 def write_ecdf_figure(panels: Sequence[Curves], title: str, folder: Path, stem: str) -> list[Path]:
@@ -53,7 +55,8 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
         axes[0].set_ylabel("Share of utilities with error ≤ $e$")
         figure.suptitle(title, fontsize=11.5, fontweight="bold")
         handles = _legend_handles(panels[0])
-        columns = (len(handles) + 1) // 2
+        long_names = any(len(method_name(method)) > LONG_NAME for method in panels[0].errors)
+        columns = -(-len(handles) // (3 if long_names else 2))
         legend = figure.legend(
             handles=handles,
             loc="outside lower center",
