@@ -16,17 +16,13 @@ from torch import Tensor
 from calibrators.patched_forecast import Kind, PatchedForecast, Witness
 from metrics.columns import errors_of_columns
 from metrics.prefix_range import prefix_range
-from metrics.screening import (
-    calibration_error_bounds,
-    class_wise_bounds,
-    largest_margin,
-    top_k_bounds,
-)
+from metrics.screening import calibration_error_bounds, indicator_bounds, largest_margin
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 
 EXACT_AT_ONCE = 16
-"""Utilities computed exactly before the second look at the bounds; twice as many before each next
-one, as a product with few columns costs as much as one with many."""
+"""Utilities computed exactly before the second look at the bounds."""
+MORE_AT_ONCE = 4
+"""How many times as many before each next one: a few columns cost as much as many."""
 EXACT_AT_ONCE_ON_GPU = 256
 ROWS_AT_ONCE = 4096
 """Rows of a product in float32 at a time: their copy stays in the cache."""
@@ -44,16 +40,29 @@ class Family:
     codes: Tensor
 
     def bounds(self) -> Tensor:
-        """Upper bounds on UC: [b]. Sampled utilities lie in [-1, 1], the others in [0, 1]."""
-        if self.kind == "class":
-            return class_wise_bounds(self.predicted, self.codes)
-        if self.kind == "top_k":
-            return top_k_bounds(self.predicted, self.codes)
+        """Upper bounds on UC: [b]."""
         return calibration_error_bounds(self.predicted, self.payoffs, self.codes, *SCALE)
 
     def errors(self, columns: Tensor, worth: float = -1.0) -> Tensor:
         """Exact UC of some of the utilities; if at most `worth`, any smaller number will do."""
-        return _exact(self.predicted, columns, self.payoffs.T[columns], self.codes, worth)
+        payoffs = self.payoffs.T[columns]
+        if self.predicted.device.type == "cpu":
+            return errors_of_columns(self.predicted, columns, payoffs, self.codes, worth)
+        return _errors(self.predicted.T[columns], payoffs, self.codes)
+
+
+@dataclass(frozen=True)
+class Indicators(Family):
+    """Utilities that pay 1 or 0, with the sums [2, b] of their predictions (`indicator_bounds`)."""
+
+    sums: Tensor
+
+    def bounds(self) -> Tensor:
+        """Upper bounds on UC: [b]."""
+        hits = torch.bincount(self.codes, minlength=len(self.payoffs))
+        if self.kind == "top_k":
+            hits = hits.cumsum(dim=0)
+        return indicator_bounds(self.sums, hits, len(self.codes))
 
 
 @dataclass(frozen=True)
@@ -70,9 +79,18 @@ class Product(Family):
 
     @classmethod
     def of(
-        cls, kind: Kind, source: Tensor, weights: Tensor, payoffs: Tensor, codes: Tensor
+        cls,
+        kind: Kind,
+        source: Tensor,
+        weights: Tensor,
+        payoffs: Tensor,
+        codes: Tensor,
+        spare: Tensor,
     ) -> Family:
-        """Choose float32 where it is faster and its margin is narrow enough for the buckets."""
+        """Choose float32 where it is faster and its margin is narrow enough for the buckets.
+
+        It is written to `spare` [b, n]: fresh memory would cost a tenth of the product.
+        """
         # Rounding of both operands and of C sums, in any order: (C + 2) u Σ |source| |weights|,
         # where each entry of `source` and the sum of each row of probabilities are at most 1.
         scale = float(weights.abs().amax() if kind == "linear" else weights.abs().sum(dim=1).max())
@@ -80,12 +98,11 @@ class Product(Family):
         exactly = torch.get_float32_matmul_precision() != "highest"
         if source.device.type != "cpu" or exactly or margin > largest_margin(*SCALE):
             return Family(kind, (weights @ source.T).T, payoffs, codes)
-        predicted = torch.empty(len(weights), len(source), dtype=torch.float32)
         single = weights.float()
         for start in range(0, len(source), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            predicted[:, rows] = single @ source[rows].float().T
-        return cls(kind, predicted.T, payoffs, codes, source, weights, margin)
+            torch.matmul(single, source[rows].float().T, out=spare[:, rows])
+        return cls(kind, spare.T, payoffs, codes, source, weights, margin)
 
     def bounds(self) -> Tensor:
         """Upper bounds on UC: [b]."""
@@ -94,19 +111,14 @@ class Product(Family):
 
     def errors(self, columns: Tensor, worth: float = -1.0) -> Tensor:
         """As above."""
-        v = self.source @ self.weights[columns].T
-        return _exact(v, torch.arange(len(columns)), self.payoffs.T[columns], self.codes, worth)
+        v = self.weights[columns] @ self.source.T
+        return _errors(v, self.payoffs.T[columns], self.codes)
 
 
-def _exact(
-    predicted: Tensor, columns: Tensor, payoffs: Tensor, codes: Tensor, worth: float
-) -> Tensor:
-    """UC of some columns of `predicted` [n, m], with their payoffs [k, L]."""
-    if predicted.device.type == "cpu":
-        return errors_of_columns(predicted, columns, payoffs, codes, worth)
-    v = predicted.T[columns]
-    sums = prefix_range(v, payoffs.to(v.dtype), codes[None])
-    return (sums.high[0] - sums.low[0]) / v.shape[1]
+def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
+    """UC of k utilities: predicted [k, n], payoffs [k, L]."""
+    sums = prefix_range(predicted, payoffs.to(predicted.dtype), codes[None])
+    return (sums.high[0] - sums.low[0]) / predicted.shape[1]
 
 
 class Auditor:
@@ -125,12 +137,14 @@ class Auditor:
         # Realized utilities by outcome, one byte each: 1{y = c}, and 1{rank <= K}.
         self.hits = torch.eye(classes, dtype=torch.int8, device=device)
         self.within = torch.ones(classes, classes, dtype=torch.int8, device=device).triu()
+        self._spare: Tensor | None = None
 
     def fixed_families(self, state: PatchedForecast) -> list[Family]:
         """U_CWE and U_topK."""
+        by_class, by_rank = state.indicator_sums()
         return [
-            Family("class", state.probabilities, self.hits, state.labels),
-            Family("top_k", state.top_sums, self.within, state.ranks),
+            Indicators("class", state.probabilities, self.hits, state.labels, by_class),
+            Indicators("top_k", state.top_sums, self.within, state.ranks, by_rank),
         ]
 
     def sampled_families(self, state: PatchedForecast, step: int) -> list[Family]:
@@ -144,9 +158,13 @@ class Auditor:
         rank = rank.sort(dim=1, descending=True).values
         # Σ_k θ_k p_(k) by parts: the sorted probabilities are held as running sums only.
         drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
+        shape = 2, self.sampled_count, len(state.labels)
+        if self._spare is None or self._spare.shape != shape:
+            self._spare = torch.empty(shape, dtype=torch.float32)
+        p, labels, spare = state.probabilities, state.labels, self._spare
         return [
-            Product.of("linear", state.probabilities, linear, linear.T, state.labels),
-            Product.of("rank", state.top_sums, drops, rank.T, state.ranks),
+            Product.of("linear", p, linear, linear.T, labels, spare[0]),
+            Product.of("rank", state.top_sums, drops, rank.T, state.ranks, spare[1]),
         ]
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:
@@ -177,7 +195,7 @@ def find_worst(families: list[Family]) -> tuple[int, int, float]:
         part = order[start : start + max(size, unbounded)]
         part = part[every[part] > best[2]]
         start += len(part)
-        size *= 2
+        size *= MORE_AT_ONCE
         for k in torch.unique(owner[part]).tolist():
             columns = column[part[owner[part] == k]].sort().values  # neighbours are read together
             errors = families[k].errors(columns.to(families[k].codes.device), best[2])

@@ -22,8 +22,8 @@ from calibrators.projection import project_row, project_rows_torch
 from metrics import GainMatrix
 from metrics.compiled import compiled
 from metrics.forecast import Forecast, Outcomes
-from metrics.prefix_range import over_row_blocks
 from metrics.scores import brier_scores
+from metrics.threads import over_row_blocks
 from metrics.utility_calibration import worst_interval
 
 DRAWS_TOGETHER = 5

@@ -21,13 +21,17 @@ from torch import Tensor
 from calibrators.projection import project_row, project_rows_torch
 from metrics.compiled import compiled, compiled_sums
 from metrics.forecast import Forecast
-from metrics.prefix_range import over_row_blocks
 from metrics.row_sort import fill_keys, sort_keys
+from metrics.screening import class_wise_sums, top_k_sums
+from metrics.threads import over_row_blocks
 
 Kind = Literal["class", "top_k", "linear", "rank"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank")
 INSERTIONS_PER_CLASS = 2
 """A row that needs more insertions than this times C is sorted anew."""
+ROWS_PER_CHUNK = 512
+"""Rows whose changes are summed before they are added to the others': the same on any number of
+threads."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,16 @@ def _sort_positive(p: Any, order: Any, values: Any, keys: Any, keys_spare: Any, 
 
 
 @compiled
+def _count_row(p: Any, x: Any, label: int, changes: Any) -> None:
+    """Add what moving p to x changes: sums over all points, and over points of other labels."""
+    for j in range(p.size):
+        changes[0, j] += x[j] - p[j]
+        changes[1, j] += x[j] - p[j]
+    if label >= 0:
+        changes[1, label] -= x[label] - p[label]
+
+
+@compiled
 def _move_rows(
     p: Any,
     order: Any,
@@ -166,7 +180,9 @@ def _move_rows(
     payoff: Any,
     by_rank: bool,
     step: float,
+    changes: Any,
 ) -> None:
+    """Move `rows`; add to `changes` [2, 2, C] what that changes in `indicator_sums`."""
     classes = p.shape[1]
     x = np.empty(classes)
     values = np.empty(classes)
@@ -175,6 +191,9 @@ def _move_rows(
     order_spare = np.empty((3, classes), np.int32)
     for i in rows:
         _moved_row(p[i], order[i], payoff, by_rank, step, x)
+        _count_row(p[i], x, labels[i], changes[0])
+        for k in range(ranks[i]):
+            changes[1, 1, k] -= top_sums[i, k]
         p[i] = x
         positive = _zeros_last(x, order[i], order_spare[0])
         if not _insertion_order(x, order[i], positive):
@@ -183,9 +202,12 @@ def _move_rows(
         for k in range(classes):
             j = order[i, k]
             total += x[j]
+            changes[1, 0, k] += total - top_sums[i, k]
             top_sums[i, k] = total
             if labels[i] == j:
                 ranks[i] = k
+        for k in range(ranks[i]):
+            changes[1, 1, k] += top_sums[i, k]
 
 
 @compiled_sums
@@ -236,13 +258,31 @@ class PatchedForecast:
             self.labels = labels
             self.ranks = forecast.outcomes(labels).ranks[0]
         self.on_cpu = device.type == "cpu"
+        self._sums: Tensor | None = None
+        self._asked: tuple[Witness, Tensor] | None = None
+
+    def indicator_sums(self) -> Tensor:
+        """Return the sums that bound UC of U_CWE and U_topK (`metrics.screening`): [2, 2, C].
+
+        On the CPU moves keep them up to date once they have been asked for, off by rounding: two
+        passes over all points would cost more than half of what moving half of them does.
+        """
+        if self._sums is None:
+            by_class = class_wise_sums(self.probabilities, self.labels)
+            self._sums = torch.stack([by_class, top_k_sums(self.top_sums, self.ranks)])
+        return self._sums
 
     def predicted(self, witness: Witness) -> Tensor:
-        """Return v = <p, u⃗> of every point: float64 [n]."""
+        """Return v = <p, u⃗> of every point: float64 [n]; kept for the next call until a move."""
+        if self._asked is None or self._asked[0] is not witness:
+            self._asked = witness, self._predicted(witness)
+        return self._asked[1]
+
+    def _predicted(self, witness: Witness) -> Tensor:
         if witness.kind == "class":
-            return self.probabilities[:, witness.index]
+            return self.probabilities[:, witness.index].contiguous()
         if witness.kind == "top_k":
-            return self.top_sums[:, witness.index]
+            return self.top_sums[:, witness.index].contiguous()
         payoff = witness.payoff.to(self.probabilities.device)
         if not self.on_cpu:
             q = self.probabilities
@@ -283,6 +323,7 @@ class PatchedForecast:
 
     def move(self, rows: Tensor, witness: Witness, step: float) -> None:
         """Replace the probabilities of `rows` by the projection of p + step · u⃗."""
+        self._asked = None
         if not self.on_cpu:
             moved = Forecast(self._displaced(rows, witness, step))
             self.probabilities[rows] = moved.probabilities
@@ -290,16 +331,23 @@ class PatchedForecast:
             self.top_sums[rows] = moved.top_sums
             here = moved.order == self.labels[rows][:, None]
             self.ranks[rows] = here.to(torch.uint8).argmax(dim=1)
+            self._sums = None
             return
         p, order, sums = self.probabilities.numpy(), self.order.numpy(), self.top_sums.numpy()
         labels, ranks = self.labels.numpy(), self.ranks.numpy()
         chosen, payoff = rows.numpy(), _payoff(witness)
+        chunks = -(-len(chosen) // ROWS_PER_CHUNK)
+        changes = np.zeros((chunks, 2, 2, p.shape[1]))
 
         def work(start: int, stop: int) -> None:
-            part = chosen[start:stop]
-            _move_rows(p, order, sums, labels, ranks, part, payoff, witness.by_rank, step)
+            for chunk in range(start, stop):
+                part = chosen[chunk * ROWS_PER_CHUNK : (chunk + 1) * ROWS_PER_CHUNK]
+                given = p, order, sums, labels, ranks, part, payoff, witness.by_rank, step
+                _move_rows(*given, changes[chunk])
 
-        over_row_blocks(work, len(chosen), len(chosen) * p.shape[1])
+        over_row_blocks(work, chunks, len(chosen) * p.shape[1])
+        if self._sums is not None:
+            self._sums += torch.from_numpy(changes.sum(axis=0))
 
     def _displaced(self, rows: Tensor, witness: Witness, step: float) -> Tensor:
         p = self.probabilities[rows]

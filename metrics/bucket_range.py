@@ -8,8 +8,9 @@ occur, by the positive or the negative part at most. Only buckets that can still
 that hold a wanted position are sorted, usually less than a percent of the points. Equal predictions
 share a bucket, so borders cut no tie. The result is exact up to the rounding of sums.
 
-Buckets are spaced by the logarithm of the distance to the smallest or the largest prediction,
-whichever the mean is closer to: probabilities of a class crowd near 0, top-K sums near 1.
+Buckets are as wide as each other where predictions spread, and spaced by the logarithm of the
+distance to the smallest or the largest prediction where they crowd: probabilities of a class crowd
+near 0, top-K sums near 1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.compiled import compiled
+from metrics.compiled import compiled, compiled_sums
 from metrics.row_sort import fill_keys, sort_keys
 
 BITS = 5
@@ -26,18 +27,51 @@ BITS = 5
 OCTAVES = 64
 BUCKETS = OCTAVES << BITS
 SHIFT = 52 - BITS
+CROWDED = 0.1
+"""Predictions crowd if their mean is in this share of their range at either end."""
+ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@compiled_sums
+def _extremes_and_sum(v: Any) -> Any:
+    """Return the smallest, the largest and the sum of v, the sum in any order of adding up.
+
+    Integers that grow with the doubles are compared: their extremes are found in vector lanes, four
+    times as fast, as no NaN has to be thought of.
+    """
+    bits = v.view(np.int64)
+    smallest, largest = ALL_BUT_SIGN, ~ALL_BUT_SIGN
+    total = 0.0
+    for i in range(v.size):
+        grown = bits[i] ^ ((bits[i] >> 63) & ALL_BUT_SIGN)
+        smallest = min(smallest, grown)
+        largest = max(largest, grown)
+        total += v[i]
+    ends = np.empty(2, np.int64)
+    ends[0] = smallest ^ ((smallest >> 63) & ALL_BUT_SIGN)
+    ends[1] = largest ^ ((largest >> 63) & ALL_BUT_SIGN)
+    values = ends.view(np.float64)
+    return values[0], values[1], total
 
 
 @compiled
 def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
     """Write the bucket of every point; a larger v never gets a smaller bucket."""
-    smallest = largest = v[0]
-    total = 0.0
-    for i in range(v.size):
-        smallest = min(smallest, v[i])
-        largest = max(largest, v[i])
-        total += v[i]
-    from_top = total > 0.5 * (smallest + largest) * v.size
+    smallest, largest, total = _extremes_and_sum(v)
+    span = largest - smallest
+    height = (total / v.size - smallest) / span if span > 0 else 0.0
+    scale = (BUCKETS - 1) / span if span > 0 else 0.0
+    if CROWDED < height < 1 - CROWDED and np.isfinite(scale):
+        for i in range(v.size):
+            bucket[i] = np.int32((v[i] - smallest) * scale)
+    else:
+        _fill_by_logarithm(v, smallest, largest, height > 0.5, distance, bucket)
+
+
+@compiled
+def _fill_by_logarithm(
+    v: Any, smallest: float, largest: float, from_top: bool, distance: Any, bucket: Any
+) -> None:
     for i in range(v.size):
         # -0.0 - 0.0 is negative zero, whose bits would send it to a bucket of its own.
         distance[i] = (largest - v[i] if from_top else v[i] - smallest) + 0.0
@@ -52,50 +86,55 @@ def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
 
 
 @compiled
-def _cumulate(parts: Any, counts: Any, before: Any, starts: Any) -> Any:
-    """Write number and sum of all points before each bucket.
+def _cumulate(parts: Any, starts: Any) -> Any:
+    """Write the sum of all points before each bucket, and after the last.
 
     Return the extremes of the running sum at borders, and bounds on them anywhere.
     """
     total = low = high = least = most = 0.0
-    position = np.int64(0)
-    before[0] = 0
     starts[0] = 0.0
     for b in range(BUCKETS):
-        position += counts[b]
         least = min(least, total - parts[b, 1])
         most = max(most, total + parts[b, 0])
         total += parts[b, 0] - parts[b, 1]
         low = min(low, total)
         high = max(high, total)
-        before[b + 1] = position
         starts[b + 1] = total
     return low, high, least, most
 
 
 @compiled
-def _mark_open(
-    parts: Any, before: Any, starts: Any, extremes: Any, edges: Any, at_edges: Any, is_open: Any
-) -> int:
-    """Mark the buckets to be sorted, return their number; take `at_edges` from the borders.
-
-    `before` and `starts` have one entry more than there are buckets.
-    """
-    low, high = extremes
-    open_buckets = edge = 0
+def _mark_extremes(parts: Any, starts: Any, low: float, high: float, is_open: Any) -> None:
+    """Mark the buckets inside which the running sum may leave [low, high]."""
     for b in range(BUCKETS):
         mixed = parts[b, 0] > 0 and parts[b, 1] > 0
         beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
         is_open[b] = mixed and beyond
-        while edge < edges.size and edges[edge] <= before[b]:
-            at_edges[edge] = starts[b]
-            edge += 1
-        while edge < edges.size and edges[edge] < before[b + 1]:
-            is_open[b] = True
-            edge += 1
-        open_buckets += is_open[b]
-    at_edges[edge:] = starts[BUCKETS]
-    return open_buckets
+
+
+@compiled
+def _mark_edges(
+    bucket: Any, starts: Any, edges: Any, before: Any, at_edges: Any, is_open: Any
+) -> None:
+    """Write the sums at edges that are borders of buckets; mark the buckets of all others.
+
+    Also writes the number of points before each bucket, unless no edge asks for it.
+    """
+    n = bucket.size
+    inside = False
+    for k in range(edges.size):
+        at_edges[k] = starts[BUCKETS] if edges[k] == n else 0.0
+        inside = inside or 0 < edges[k] < n
+    if not inside:
+        return
+    for i in range(n):
+        before[bucket[i] + 1] += 1
+    for b in range(BUCKETS):
+        before[b + 1] += before[b]
+    for k in range(edges.size):
+        b = np.searchsorted(before, edges[k], side="right") - 1
+        at_edges[k] = starts[b]
+        is_open[b] = is_open[b] or before[b] != edges[k]
 
 
 @compiled
@@ -163,22 +202,22 @@ def range_by_buckets(
     bucket = places[0]
     _fill_buckets(v, scratch[0], bucket)
     parts = np.zeros((BUCKETS, 2))
-    counts = np.zeros(BUCKETS, np.int64)
     for i in range(n):
         residual = payoffs[codes[i]] - v[i]
         parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
-        counts[bucket[i]] += 1
-    before = np.empty(BUCKETS + 1, np.int64)
     starts = np.empty(BUCKETS + 1)
-    low, high, least, most = _cumulate(parts, counts, before, starts)
+    low, high, least, most = _cumulate(parts, starts)
     if most - least <= worth:
         return low, high
-    is_open = np.empty(BUCKETS, np.bool_)
-    if _mark_open(parts, before, starts, (low, high), edges, at_edges, is_open) == 0:
-        return low, high
+    is_open = np.empty(BUCKETS + 1, np.bool_)  # the last one stands for the position n
+    _mark_extremes(parts, starts, low, high, is_open)
+    before = np.zeros(BUCKETS + 1, np.int64)
+    _mark_edges(bucket, starts, edges, before, at_edges, is_open)
     m = 0
     for i in range(n):
         places[1, m] = i
         m += is_open[bucket[i]]
+    if m == 0:
+        return low, high
     inside = _walk_open(v, payoffs, codes, edges, starts, before, scratch, places, m, at_edges)
     return min(low, inside[0]), max(high, inside[1])

@@ -1,6 +1,7 @@
-"""UC of utilities whose predictions are columns of a matrix: classes, top-K sums, products.
+"""Ranges of running sums of utilities whose predictions are columns of a matrix.
 
-The columns are read a few at a time into memory of their own, so no transposed matrix is needed.
+Classes, top-K sums and products stand side by side in the rows of a matrix. The columns are read a
+few at a time into memory of their own, so no transposed matrix is needed.
 """
 
 from __future__ import annotations
@@ -13,33 +14,43 @@ from torch import Tensor
 
 from metrics.bucket_range import range_by_buckets
 from metrics.compiled import compiled
-from metrics.prefix_range import over_row_blocks
+from metrics.threads import over_row_blocks
 
 TILE = 8
 """Columns read together: neighbours share the cache lines of 64 bytes."""
+ROWS = 64
+"""Rows of a tile that are read column by column: their cache lines are fetched all at once."""
 
 
 @compiled
-def _errors_of_columns(
-    matrix: Any, columns: Any, payoffs: Any, codes: Any, worth: float, errors: Any
+def ranges_of_columns(
+    matrix: Any,
+    columns: Any,
+    payoffs: Any,
+    codes: Any,
+    edges: Any,
+    worth: float,
+    low: Any,
+    high: Any,
+    at_edges: Any,
 ) -> None:
+    """`range_by_buckets` of k columns of `matrix` [n, m]: low, high [k] and at_edges [k, edges]."""
     n = matrix.shape[0]
     v = np.empty((TILE, n))
     scratch = np.empty((3, n))
     places = np.empty((4, n), np.int32)
-    none = np.empty(0, np.int64)
-    nothing = np.empty(0)
     for first in range(0, columns.size, TILE):
         width = min(TILE, columns.size - first)
-        for i in range(n):
+        for start in range(0, n, ROWS):
+            stop = min(n, start + ROWS)
             for k in range(width):
-                v[k, i] = matrix[i, columns[first + k]]
-        for k in range(width):
-            table = payoffs[first + k]
-            low, high = range_by_buckets(
-                v[k], table, codes, none, worth * n, scratch, places, nothing
+                column = columns[first + k]
+                for i in range(start, stop):
+                    v[k, i] = matrix[i, column]
+        for k in range(first, first + width):
+            low[k], high[k] = range_by_buckets(
+                v[k - first], payoffs[k], codes, edges, worth, scratch, places, at_edges[k]
             )
-            errors[first + k] = (high - low) / n
 
 
 def errors_of_columns(
@@ -55,12 +66,14 @@ def errors_of_columns(
         worth: of utilities whose UC is at most this, any smaller number may be returned.
     """
     v, table, outcome = matrix.numpy(), payoffs.contiguous().numpy(), codes.numpy()
-    chosen = columns.numpy()
-    errors = np.empty(len(chosen))
+    n, chosen = len(v), columns.numpy()
+    low, high, none = np.empty(len(chosen)), np.empty(len(chosen)), np.empty(0, np.int64)
+    at_none = np.empty((len(chosen), 0))
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _errors_of_columns(v, chosen[part], table[part], outcome, worth, errors[part])
+        found = low[part], high[part], at_none[part]
+        ranges_of_columns(v, chosen[part], table[part], outcome, none, worth * n, *found)
 
-    over_row_blocks(work, len(chosen), v.shape[0] * len(chosen))
-    return torch.from_numpy(errors)
+    over_row_blocks(work, len(chosen), n * len(chosen), TILE)
+    return torch.from_numpy((high - low) / n)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.prefix_range import over_row_blocks
+from metrics.compiled import compiled
 from metrics.row_sort import argsort_rows
+from metrics.threads import over_row_blocks
 
 
 def rank_rows(probabilities: Tensor) -> Tensor:
@@ -29,6 +31,29 @@ def rank_rows(probabilities: Tensor) -> Tensor:
 
     over_row_blocks(work, values.shape[0], values.size)
     return torch.from_numpy(order)
+
+
+@compiled
+def _count_ahead(p: Any, labels: Any, ranks: Any) -> None:
+    """Write the number of classes ahead of each of `labels` [R, n]."""
+    for i in range(p.shape[0]):
+        for draw in range(labels.shape[0]):
+            label = labels[draw, i]
+            own = p[i, label]
+            ahead = 0
+            for j in range(label):
+                ahead += p[i, j] >= own
+            for j in range(label + 1, p.shape[1]):
+                ahead += p[i, j] > own
+            ranks[draw, i] = ahead
+
+
+def _ranks_of_draw(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """As `_count_ahead` for labels [n], in plain torch."""
+    of_label = probabilities.gather(1, labels[:, None])
+    columns = torch.arange(probabilities.shape[1], device=labels.device)
+    tied_before = (probabilities == of_label) & (columns < labels[:, None])
+    return ((probabilities > of_label) | tied_before).sum(dim=1)
 
 
 def first_alike(rows: Tensor) -> Tensor | None:
@@ -100,15 +125,15 @@ class Forecast:
 
         Comparisons instead of the ranking: n C of them for each draw.
         """
-        of_label = self.probabilities.gather(1, labels.T)  # [n, R]
-        ranks = torch.empty_like(labels)
-        columns = torch.arange(self.classes, device=labels.device)
-        for draw in range(labels.shape[0]):
-            p = of_label[:, draw, None]
-            ahead = (self.probabilities > p) | (
-                (self.probabilities == p) & (columns < labels[draw][:, None])
-            )
-            ranks[draw] = ahead.sum(dim=1)
+        if labels.device.type != "cpu":
+            return torch.stack([_ranks_of_draw(self.probabilities, draw) for draw in labels])
+        ranks = torch.empty(labels.shape, dtype=torch.int64)
+        p, y, out = self.probabilities.numpy(), labels.numpy(), ranks.numpy()
+
+        def work(start: int, stop: int) -> None:
+            _count_ahead(p[start:stop], y[:, start:stop], out[:, start:stop])
+
+        over_row_blocks(work, self.n, p.size * len(y))
         return ranks
 
     def redraw(self, uniforms: Tensor) -> Outcomes:

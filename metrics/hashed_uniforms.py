@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from metrics.compiled import compiled
-from metrics.prefix_range import over_row_blocks
+from metrics.threads import over_row_blocks
 
 GAMMA = 0x9E3779B97F4A7C15
 FIRST = 0xBF58476D1CE4E5B9

@@ -18,8 +18,6 @@ float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +25,10 @@ import torch
 from torch import Tensor
 
 from metrics.bucket_range import range_by_buckets
+from metrics.columns import TILE, ranges_of_columns
 from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, sort_keys
-
-TILE = 8
-"""Columns of a row-major matrix that are read together: they share cache lines of 64 bytes."""
-INLINE_ELEMENTS = 40_000
-"""Fewer elements than this are not worth handing to threads."""
+from metrics.threads import over_row_blocks
 
 
 class PrefixRange(NamedTuple):
@@ -130,43 +125,6 @@ def _ranges_once(
         )
 
 
-@compiled
-def _ranges_of_columns_once(
-    matrix: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
-) -> None:
-    """The same for predictions [n, b], read in place: no transposed matrix is needed."""
-    n, columns = matrix.shape
-    scratch = np.empty((3, n))
-    places = np.empty((4, n), np.int32)
-    tile = np.empty((TILE, n))
-    for first in range(0, columns, TILE):
-        last = min(columns, first + TILE)
-        for i in range(n):
-            for column in range(first, last):
-                tile[column - first, i] = matrix[i, column]
-        for column in range(first, last):
-            v, table, found = tile[column - first], payoffs[column], at_edges[0, column]
-            low[0, column], high[0, column] = range_by_buckets(
-                v, table, codes[0], edges, -1.0, scratch, places, found
-            )
-
-
-def over_row_blocks(work: Callable[[int, int], None], rows: int, elements: int) -> None:
-    """Call `work(start, stop)` over blocks of rows, on threads if `elements` is worth it.
-
-    Four blocks per thread even out rows of unequal cost. The thread count is torch's, so one
-    setting governs the products and the kernels.
-    """
-    threads = torch.get_num_threads()
-    if threads == 1 or rows == 1 or elements < INLINE_ELEMENTS:
-        work(0, rows)
-        return
-    size = max(1, -(-rows // (4 * threads)))
-    starts = range(0, rows, size)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda start: work(start, min(rows, start + size)), starts))
-
-
 def _prefix_range_cpu(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
@@ -179,16 +137,18 @@ def _prefix_range_cpu(
     at_edges = np.empty((draws, rows, positions.size))
     by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
+    columns = np.arange(rows)
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        given = table[part], outcome, positions, low[:, part], high[:, part], at_edges[:, part]
+        found = low[:, part], high[:, part], at_edges[:, part]
         if by_column:
-            _ranges_of_columns_once(v[:, part], *given)
+            one = (array[0] for array in found)
+            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, -1.0, *one)
         elif draws == 1:
-            _ranges_once(v[part], *given)
+            _ranges_once(v[part], table[part], outcome, positions, *found)
         else:
-            _ranges_of_rows(v[part], *given)
+            _ranges_of_rows(v[part], table[part], outcome, positions, *found)
 
-    over_row_blocks(work, rows, v.size * draws)
+    over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))

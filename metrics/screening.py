@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from metrics.compiled import compiled
-from metrics.prefix_range import over_row_blocks
+from metrics.threads import over_row_blocks
 
 BUCKETS = 128
 BUCKETS_BY_ROWS = 2048
@@ -156,38 +156,49 @@ def _bound_columns(v: Any, table: Any, codes: Any, low: float, high: float, boun
     over_row_blocks(work, -(-columns // TILE), v.size)
 
 
-def class_wise_bounds(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Return an upper bound on UC of every class: float64 [C], on any device.
+def indicator_bounds(sums: Tensor, hits: Tensor, n: int) -> Tensor:
+    """Return an upper bound on UC of utilities that are 1 for some outcomes and 0 else: [C].
 
     A sum over an interval is at most that of all positive residuals, and at least that of all
-    negative ones. Here those are 1 - p_c where y = c and -p_c elsewhere: sums of columns.
+    negative ones. Here those are 1 - v at the hits and -v at the misses.
+
+    Args:
+        sums: float64 [2, C], of the predictions of all n points, and of those that miss.
+        hits: int64 [C], the number of points that hit.
     """
-    n, classes = probabilities.shape
+    predicted, missed = sums
+    return torch.maximum(hits - (predicted - missed), missed) / n + ROUNDING
+
+
+def class_wise_sums(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Return the `sums` of U_CWE, on any device: labels int64 [n] miss all classes but their own.
+
+    Args:
+        probabilities: float64 [n, C].
+        labels: int64 [n].
+    """
     of_label = probabilities.gather(1, labels[:, None])[:, 0]
     own = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
-    rise = torch.bincount(labels, minlength=classes) - own
-    fall = probabilities.sum(dim=0) - own
-    return torch.maximum(rise, fall) / n + ROUNDING
+    predicted = probabilities.sum(dim=0)
+    return torch.stack([predicted, predicted - own])
 
 
-def top_k_bounds(top_sums: Tensor, ranks: Tensor) -> Tensor:
-    """Return an upper bound on UC of 1{rank <= K} for every K: float64 [C]; as above.
+def top_k_sums(top_sums: Tensor, ranks: Tensor) -> Tensor:
+    """Return the `sums` of U_topK, on any device: a rank misses all smaller K.
 
     Args:
         top_sums: float64 [n, C], sums of the K largest probabilities.
         ranks: int64 [n], the rank of each label, from 0.
     """
-    n, classes = top_sums.shape
+    classes = top_sums.shape[1]
     if top_sums.device.type == "cpu":
-        missed = np.zeros(classes)
-        _sum_of_misses(top_sums.numpy(), ranks.numpy(), missed)
-        fall = torch.from_numpy(missed)
+        sums = np.zeros(classes)
+        _sum_of_misses(top_sums.numpy(), ranks.numpy(), sums)
+        missed = torch.from_numpy(sums)
     else:
         outside = ranks[:, None] > torch.arange(classes, device=ranks.device)
-        fall = (top_sums * outside).sum(dim=0)
-    hits = torch.bincount(ranks, minlength=classes).cumsum(dim=0)
-    rise = hits - (top_sums.sum(dim=0) - fall)
-    return torch.maximum(rise, fall) / n + ROUNDING
+        missed = (top_sums * outside).sum(dim=0)
+    return torch.stack([top_sums.sum(dim=0), missed])
 
 
 @compiled

@@ -131,6 +131,14 @@ def rows_per_block(n: int) -> int:
     return max(1, BLOCK_BYTES // (8 * n))
 
 
+def equal_blocks(total: int, n: int) -> Iterator[slice]:
+    """Yield the blocks of `total` utilities for n points: of equal size, as a small one is slow."""
+    count = -(-total // rows_per_block(n))
+    size = -(-total // count)
+    for start in range(0, total, size):
+        yield slice(start, min(total, start + size))
+
+
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
     """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
     tensor = check_numbers(values, name).to(torch.float64)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
+from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 from metrics.validation import InputError, is_whole
 
@@ -67,10 +67,8 @@ class PayoffClass(UtilityClass):
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield blocks whose predictions fill `BLOCK_BYTES`, each in the memory of the last."""
         codes = self.codes(outcomes)
-        total, size = self.count(forecast.classes), rows_per_block(forecast.n)
         predicted: Tensor | None = None
-        for start in range(0, total, size):
-            part = slice(start, min(total, start + size))
+        for part in equal_blocks(self.count(forecast.classes), forecast.n):
             payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
             predicted = self.predicted(forecast, part, predicted)
             yield Block(predicted, payoffs, codes)
@@ -124,7 +122,9 @@ class TopK(PayoffClass):
         return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
 
     def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
-        """Sums of the K largest probabilities."""
+        """Sums of the K largest probabilities; of all K without a copy."""
+        if self.ks is None:
+            return forecast.top_sums[:, part].T
         columns = self._chosen(forecast.classes)[part].to(forecast.probabilities.device) - 1
         return forecast.top_sums[:, columns].T
 

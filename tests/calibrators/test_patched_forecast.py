@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators.patched_forecast import PatchedForecast, Witness
+from calibrators.patched_forecast import ROWS_PER_CHUNK, PatchedForecast, Witness
 from calibrators.projection import project_rows_torch
 from metrics.forecast import Forecast
 
@@ -101,6 +101,25 @@ def test_order_sums_and_ranks_are_those_of_a_fresh_forecast(path, kind, classes)
         assert torch.equal(state.ranks, fresh.outcomes(y).ranks[0])
 
 
+@pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_of_indicators_and_predictions_follow_the_moves(path, kind):
+    """Each is kept from the time it was first asked for: here before, and never, respectively."""
+    n, classes = 2 * ROWS_PER_CHUNK + 7, 6
+    p, y = forecast_of(kind, n, classes, 4)
+    state = path(p, y)
+    state.indicator_sums()
+    for rows, witness, step in random_moves(8, n, classes, 5):
+        state.move(rows, witness, step)
+        fresh = PatchedForecast(state.probabilities, y)
+        expected = fresh.indicator_sums()
+        torch.testing.assert_close(state.indicator_sums(), expected, rtol=0, atol=1e-10)
+        for asked in (witness, Witness.of_class(0, classes), Witness.of_top_k(1, classes)):
+            for _ in range(2):
+                v = state.predicted(asked)
+                torch.testing.assert_close(v, fresh.predicted(asked), rtol=0, atol=1e-13)
+
+
 def test_a_row_that_is_turned_around_is_sorted_anew():
     """More insertions than are worth it: the order comes from a sort instead."""
     classes = 500
@@ -183,8 +202,10 @@ def test_threads_change_no_bit():
                 trials.append(
                     (state.predicted(witness).sum(), *state.try_step(rows, witness, step))
                 )
+                state.indicator_sums()
                 state.move(rows, witness, step)
-            states.append((state.probabilities, state.top_sums, torch.tensor(trials)))
+            sums = state.indicator_sums()
+            states.append((state.probabilities, state.top_sums, torch.tensor(trials), sums))
     finally:
         torch.set_num_threads(before)
     for alone, together in zip(*states):

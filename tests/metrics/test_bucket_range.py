@@ -66,6 +66,17 @@ def test_what_is_not_worth_it_may_end_early_but_never_too_high(problem, share):
         assert narrow[1] - narrow[0] <= high - low
 
 
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e300])
+@pytest.mark.parametrize("values", [(0, 1, 2), (-1, 0, 1), (0, 0, 5), (0, 5, 5), (3, 3, 3)])
+def test_spans_near_the_limits_of_doubles_have_buckets(scale, values):
+    v = np.repeat(np.array(values, dtype=float) * scale, 3)
+    problem = v, np.array([-1.0, 1.0]), np.arange(9, dtype=np.int32) % 2, np.arange(10)
+    low, high, at_edges = by_buckets(*problem)
+    expected = by_sort(*problem)
+    assert (low, high) == pytest.approx(expected[:2], rel=1e-12)
+    np.testing.assert_allclose(at_edges, expected[2], rtol=1e-12)
+
+
 def test_both_zeros_are_one_prediction():
     v = np.array([0.0, -0.0, 0.0, -0.0, -0.0])
     codes = np.array([1, 0, 1, 0, 0], dtype=np.int32)

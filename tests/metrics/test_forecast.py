@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.forecast import Forecast, rank_rows
+from metrics.forecast import Forecast, _ranks_of_draw, rank_rows
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
@@ -79,6 +79,20 @@ def test_drawn_ranks_are_the_ranks_of_the_drawn_labels(forecast_of):
         drawn = forecast.redraw(torch.rand(20, 50, generator=torch.Generator().manual_seed(1)))
         assert torch.equal(forecast.outcomes(drawn.labels).ranks, drawn.ranks)
         assert drawn.labels.shape == (20, 50)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_ranks_of_labels_are_their_places_in_the_order(forecast_of, draws):
+    """Without the order, by comparisons, in both implementations."""
+    for kind in KINDS:
+        p, _ = forecast_of(kind, 50, 6, 4)
+        forecast = Forecast(torch.from_numpy(p))
+        labels = torch.randint(6, (draws, 50), generator=torch.Generator().manual_seed(2))
+        ranks = forecast.ranks_of(labels)
+        assert torch.equal(forecast.order.long().gather(1, ranks.T), labels.T)
+        for draw in range(draws):
+            elsewhere = _ranks_of_draw(forecast.probabilities, labels[draw])
+            assert torch.equal(elsewhere, ranks[draw])
 
 
 @given(low=st.booleans(), seed=st.integers(0, 99))

@@ -9,10 +9,21 @@ from metrics.forecast import Forecast
 from metrics.prefix_range import prefix_range
 from metrics.screening import (
     calibration_error_bounds,
-    class_wise_bounds,
+    class_wise_sums,
+    indicator_bounds,
     largest_margin,
-    top_k_bounds,
+    top_k_sums,
 )
+
+
+def class_wise_bounds(p, labels):
+    hits = torch.bincount(labels, minlength=p.shape[1])
+    return indicator_bounds(class_wise_sums(p, labels), hits, len(p))
+
+
+def top_k_bounds(top_sums, ranks):
+    hits = torch.bincount(ranks, minlength=top_sums.shape[1]).cumsum(dim=0)
+    return indicator_bounds(top_k_sums(top_sums, ranks), hits, len(ranks))
 
 
 def forecast(n, classes, seed):

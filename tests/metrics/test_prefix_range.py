@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.prefix_range import INLINE_ELEMENTS, over_row_blocks, prefix_range, prefix_range_torch
+from metrics.prefix_range import prefix_range, prefix_range_torch
+from metrics.threads import INLINE_ELEMENTS, over_row_blocks
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
