@@ -21,14 +21,12 @@ from torch import Tensor
 from calibrators.projection import project_row, project_rows_torch
 from metrics.compiled import compiled, compiled_sums
 from metrics.forecast import Forecast
-from metrics.row_sort import fill_keys, sort_keys
+from metrics.row_sort import fill_keys, insertion_order, sort_keys
 from metrics.screening import class_wise_sums, top_k_sums
 from metrics.threads import over_row_blocks
 
 Kind = Literal["class", "top_k", "linear", "rank"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank")
-INSERTIONS_PER_CLASS = 2
-"""A row that needs more insertions than this times C is sorted anew."""
 ROWS_PER_CHUNK = 512
 """Rows whose changes are summed before they are added to the others': the same on any number of
 threads."""
@@ -125,25 +123,6 @@ def _zeros_last(p: Any, order: Any, spare: Any) -> int:
 
 
 @compiled
-def _insertion_order(p: Any, order: Any, count: int) -> bool:
-    """Sort `order[:count]` by (p descending, class); False if it took too many moves."""
-    budget = INSERTIONS_PER_CLASS * p.size
-    for k in range(1, count):
-        j = order[k]
-        place = k
-        while place > 0 and (
-            p[order[place - 1]] < p[j] or (p[order[place - 1]] == p[j] and order[place - 1] > j)
-        ):
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = j
-        budget -= k - place
-        if budget < 0:
-            return False
-    return True
-
-
-@compiled
 def _sort_positive(p: Any, order: Any, values: Any, keys: Any, keys_spare: Any, spare: Any) -> None:
     """Write the classes with p > 0 to the start of `order`, sorted by (p descending, class)."""
     place, place_spare, classes = spare[0], spare[1], spare[2]
@@ -196,7 +175,7 @@ def _move_rows(
             changes[1, 1, k] -= top_sums[i, k]
         p[i] = x
         positive = _zeros_last(x, order[i], order_spare[0])
-        if not _insertion_order(x, order[i], positive):
+        if not insertion_order(x, order[i], positive):
             _sort_positive(x, order[i], values, keys, keys_spare, order_spare)
         total = 0.0
         for k in range(classes):

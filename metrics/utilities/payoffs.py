@@ -135,6 +135,14 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """The largest probability, which needs no ranking."""
+        return forecast.probabilities.amax(dim=1)[None]
+
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Equal probabilities: those that are equal but for their order have the same largest."""
+        return forecast.alike
+
 
 class _GivenPayoffs(PayoffClass):
     """Payoff vectors given as a matrix [m, C]."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.row_sort import SMALL, argsort_rows, stable_argsort
+from metrics.row_sort import SMALL, argsort_rows, argsort_short_rows, stable_argsort
 
 SIZES = [1, 2, 3, 10, 57, 58, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 1000, 5000]
 KINDS = ["distinct", "tied", "saturated", "near_equal", "constant", "sorted", "reversed", "wide"]
@@ -53,6 +53,15 @@ def test_the_descending_order_keeps_equal_values_in_the_order_of_their_indices(k
     )
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", SIZES)
+def test_short_rows_are_sorted_like_long_ones(kind, n):
+    values = np.stack([values_of(kind, n), values_of("distinct", n), values_of(kind, n)[::-1]])
+    order = np.empty(values.shape, np.int32)
+    argsort_short_rows(values, order)
+    np.testing.assert_array_equal(order, np.argsort(-values, kind="stable"))
+
+
 @given(
     values=st.lists(
         st.one_of(
@@ -69,6 +78,10 @@ def test_any_doubles_are_sorted_stably(values, repeats, descending):
     matrix = np.tile(np.array(values), repeats)[None]
     expected = np.argsort(-matrix if descending else matrix, kind="stable")
     np.testing.assert_array_equal(stable_argsort(matrix, descending), expected)
+    if descending:
+        order = np.empty(matrix.shape, np.int32)
+        argsort_short_rows(matrix, order)
+        np.testing.assert_array_equal(order, expected)
 
 
 def test_rows_do_not_disturb_each_other():
