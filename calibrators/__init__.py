@@ -1,5 +1,6 @@
 """Calibrators: logits and labels in, probabilities out. One file per method."""
 
+import metrics  # noqa: F401  (before torch: it says how torch's threads are to wait)
 from calibrators.dirichlet import DirichletCalibration
 from calibrators.isotonic import IsotonicCalibration
 from calibrators.patching import UtilityPatching

@@ -2,12 +2,13 @@
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Cheap upper bounds (`metrics.screening`) order the
-utilities: sums of columns for these, buckets of float32 products for sampled ones. The exact error
-is computed from the largest bound down until none left can win.
+utilities: sums of columns for these, buckets of float32 products for sampled ones. The exact
+error is computed from the largest bound down until none left can win.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -31,88 +32,100 @@ SCALE = (-1.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Family:
-    """Utilities audited together: predictions [n, b], payoffs [L, b], outcome codes [n]."""
+class Family(ABC):
+    """Utilities audited together: predictions, payoffs [b, L], outcome codes [n]."""
 
     kind: Kind
     predicted: Tensor
     payoffs: Tensor
     codes: Tensor
 
+    @abstractmethod
     def bounds(self) -> Tensor:
-        """Upper bounds on UC: [b]."""
-        return calibration_error_bounds(self.predicted, self.payoffs, self.codes, *SCALE)
+        """Upper bounds on UC: [b]; infinite where looking for one does not pay."""
 
-    def errors(self, columns: Tensor, worth: float = -1.0) -> Tensor:
+    @abstractmethod
+    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
         """Exact UC of some of the utilities; if at most `worth`, any smaller number will do."""
-        payoffs = self.payoffs.T[columns]
-        if self.predicted.device.type == "cpu":
-            return errors_of_columns(self.predicted, columns, payoffs, self.codes, worth)
-        return _errors(self.predicted.T[columns], payoffs, self.codes)
 
 
 @dataclass(frozen=True)
 class Indicators(Family):
-    """Utilities that pay 1 or 0, with the sums [2, b] of their predictions (`indicator_bounds`)."""
+    """Utilities that pay 1 or 0: predictions [n, b], with the sums [2, b] of `indicator_bounds`."""
 
     sums: Tensor
 
     def bounds(self) -> Tensor:
-        """Upper bounds on UC: [b]."""
+        """From the sums."""
         hits = torch.bincount(self.codes, minlength=len(self.payoffs))
         if self.kind == "top_k":
             hits = hits.cumsum(dim=0)
         return indicator_bounds(self.sums, hits, len(self.codes))
 
+    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
+        """Columns are read in place, on the CPU."""
+        payoffs = self.payoffs[chosen]
+        if self.codes.device.type == "cpu":
+            return errors_of_columns(self.predicted, chosen, payoffs, self.codes, worth)
+        return _errors(self.predicted.T[chosen], payoffs, self.codes)
+
 
 @dataclass(frozen=True)
-class Product(Family):
-    """Utilities with predictions `source` [n, C] @ `weights` [b, C]ᵀ, held in float32.
+class Sampled(Family):
+    """Utilities with predictions `weights` [b, C] @ `source` [n, C]ᵀ: [b, n]."""
 
-    `predicted` is off by at most `margin`: enough to tell which utilities can be the worst. Those
-    are computed again in float64.
+    def bounds(self) -> Tensor:
+        """None."""
+        return torch.full_like(self.payoffs[:, 0], torch.inf)
+
+    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
+        """By rows, all without a copy."""
+        if len(chosen) == len(self.payoffs):
+            return _errors(self.predicted, self.payoffs, self.codes)
+        return _errors(self.predicted[chosen], self.payoffs[chosen], self.codes)
+
+
+@dataclass(frozen=True)
+class Screened(Family):
+    """The same with predictions held in float32, off by at most `margin`.
+
+    Enough to tell which utilities can be the worst. Those are computed again in float64.
     """
 
     source: Tensor
     weights: Tensor
     margin: float
 
-    @classmethod
-    def of(
-        cls,
-        kind: Kind,
-        source: Tensor,
-        weights: Tensor,
-        payoffs: Tensor,
-        codes: Tensor,
-        spare: Tensor,
-    ) -> Family:
-        """Choose float32 where it is faster and its margin is narrow enough for the buckets.
-
-        It is written to `spare` [b, n]: fresh memory would cost a tenth of the product.
-        """
-        # Rounding of both operands and of C sums, in any order: (C + 2) u Σ |source| |weights|,
-        # where each entry of `source` and the sum of each row of probabilities are at most 1.
-        scale = float(weights.abs().amax() if kind == "linear" else weights.abs().sum(dim=1).max())
-        margin = 1.01 * (source.shape[1] + 2) * 2.0**-24 * scale
-        exactly = torch.get_float32_matmul_precision() != "highest"
-        if source.device.type != "cpu" or exactly or margin > largest_margin(*SCALE):
-            return Family(kind, (weights @ source.T).T, payoffs, codes)
-        single = weights.float()
-        for start in range(0, len(source), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            torch.matmul(single, source[rows].float().T, out=spare[:, rows])
-        return cls(kind, spare.T, payoffs, codes, source, weights, margin)
-
     def bounds(self) -> Tensor:
-        """Upper bounds on UC: [b]."""
-        v, u = self.predicted, self.payoffs
-        return calibration_error_bounds(v, u, self.codes, *SCALE, self.margin)
+        """From buckets."""
+        return calibration_error_bounds(
+            self.predicted, self.payoffs, self.codes, *SCALE, self.margin
+        )
 
-    def errors(self, columns: Tensor, worth: float = -1.0) -> Tensor:
-        """As above."""
-        v = self.weights[columns] @ self.source.T
-        return _errors(v, self.payoffs.T[columns], self.codes)
+    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
+        """In float64."""
+        return _errors(self.weights[chosen] @ self.source.T, self.payoffs[chosen], self.codes)
+
+
+def sampled_family(
+    kind: Kind, source: Tensor, weights: Tensor, payoffs: Tensor, codes: Tensor, spare: Tensor
+) -> Family:
+    """Choose float32 where it is faster and its margin is narrow enough for the buckets.
+
+    It is written to `spare` [b, n]: fresh memory would cost a tenth of the product.
+    """
+    # Rounding of both operands and of C sums, in any order: (C + 2) u Σ |source| |weights|, where
+    # each entry of `source` and the sum of each row of probabilities are at most 1.
+    scale = float(weights.abs().amax() if kind == "linear" else weights.abs().sum(dim=1).max())
+    margin = 1.01 * (source.shape[1] + 2) * 2.0**-24 * scale
+    other = torch.get_float32_matmul_precision() != "highest" or source.device.type != "cpu"
+    if other or margin > largest_margin(*SCALE):
+        return Sampled(kind, weights @ source.T, payoffs, codes)
+    single = weights.float()
+    for start in range(0, len(source), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        torch.matmul(single, source[rows].float().T, out=spare[:, rows])
+    return Screened(kind, spare, payoffs, codes, source, weights, margin)
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
@@ -134,9 +147,9 @@ class Auditor:
         self.classes = classes
         self.sampled_count = sampled_count
         self.seed = seed
-        # Realized utilities by outcome, one byte each: 1{y = c}, and 1{rank <= K}.
+        # Realized utilities by outcome, one byte each: 1{y = c}, and 1{rank < K}.
         self.hits = torch.eye(classes, dtype=torch.int8, device=device)
-        self.within = torch.ones(classes, classes, dtype=torch.int8, device=device).triu()
+        self.within = torch.ones(classes, classes, dtype=torch.int8, device=device).tril()
         self._spare: Tensor | None = None
 
     def fixed_families(self, state: PatchedForecast) -> list[Family]:
@@ -163,8 +176,8 @@ class Auditor:
             self._spare = torch.empty(shape, dtype=torch.float32)
         p, labels, spare = state.probabilities, state.labels, self._spare
         return [
-            Product.of("linear", p, linear, linear.T, labels, spare[0]),
-            Product.of("rank", state.top_sums, drops, rank.T, state.ranks, spare[1]),
+            sampled_family("linear", p, linear, linear, labels, spare[0]),
+            sampled_family("rank", state.top_sums, drops, rank, state.ranks, spare[1]),
         ]
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:
@@ -176,7 +189,7 @@ class Auditor:
             return Witness.of_class(column, self.classes)
         if chosen.kind == "top_k":
             return Witness.of_top_k(column, self.classes)
-        return Witness(chosen.kind, column, chosen.payoffs[:, column].contiguous().cpu())
+        return Witness(chosen.kind, column, chosen.payoffs[column].cpu())
 
 
 def find_worst(families: list[Family]) -> tuple[int, int, float]:

@@ -24,6 +24,19 @@ def over_row_blocks(
         work(0, rows)
         return
     size = max(1, -(-rows // (4 * threads * unit))) * unit
-    starts = range(0, rows, size)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda start: work(start, min(rows, start + size)), starts))
+    pending = list(range(0, rows, size))[::-1]
+
+    def work_on() -> None:
+        while pending:
+            try:
+                start = pending.pop()
+            except IndexError:  # another thread took the last one
+                return
+            work(start, min(rows, start + size))
+
+    # The caller works too: waking a thread takes longer than many a block.
+    with ThreadPoolExecutor(threads - 1) as pool:
+        helpers = [pool.submit(work_on) for _ in range(threads - 1)]
+        work_on()
+        for helper in helpers:
+            helper.result()

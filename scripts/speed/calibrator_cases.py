@@ -220,7 +220,7 @@ class Patching:
         """The same by sorting every utility."""
         state = self.state
         families = self.auditor.sampled_families(state, number)
-        payoffs = [family.payoffs.T for family in families]  # linear, rank
+        payoffs = [family.payoffs for family in families]  # linear, rank
         tensors = [state.probabilities, state.top_sums, state.labels, state.ranks, *payoffs]
         arrays = [np.ascontiguousarray(tensor.cpu().numpy()) for tensor in tensors]
         return references.full_audit(*arrays)

@@ -5,7 +5,14 @@ import pytest
 import torch
 
 from calibrators import audit
-from calibrators.audit import Auditor, Family, combined_error, find_worst
+from calibrators.audit import (
+    Auditor,
+    Indicators,
+    Sampled,
+    Screened,
+    combined_error,
+    find_worst,
+)
 from calibrators.patched_forecast import PatchedForecast, Witness
 from metrics import ClassWise, Linear, Rank, TopK, utility_calibration
 
@@ -56,14 +63,23 @@ def test_the_worst_utility_is_the_largest_of_all(n, classes, seed):
     assert float(own) == pytest.approx(error, abs=1e-12)
 
 
+@pytest.fixture(params=["exact", "screened"])
+def sampling(request, monkeypatch):
+    """Sampled utilities computed at once, or by bounds of float32 products."""
+    if request.param == "exact":
+        monkeypatch.setattr(audit, "largest_margin", lambda low, high: 0.0)
+    return {"exact": Sampled, "screened": Screened}[request.param]
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_sampled_utilities_take_part(seed):
+def test_sampled_utilities_take_part(seed, sampling):
     state = patched(300, 6, seed)
     auditor = Auditor(6, 40, seed, CPU)
     families = auditor.sampled_families(state, 7)
     assert [family.kind for family in families] == ["linear", "rank"]
+    assert all(isinstance(family, sampling) for family in families)
     linear, rank = (Linear if f.kind == "linear" else Rank for f in families)
-    sampled = [linear(families[0].payoffs.T), rank(families[1].payoffs.T)]
+    sampled = [linear(families[0].payoffs), rank(families[1].payoffs)]
     for family, utilities in zip(families, sampled):
         assert utilities.matrix.shape == (40, 6)
         torch.testing.assert_close(utilities.matrix.abs().amax(dim=1), torch.ones(40).double())
@@ -73,7 +89,7 @@ def test_sampled_utilities_take_part(seed):
             rtol=0,
             atol=1e-12,
         )
-    assert bool((families[1].payoffs.diff(dim=0) <= 0).all())  # valuations fall with the rank
+    assert bool((families[1].payoffs.diff(dim=1) <= 0).all())  # valuations fall with the rank
     witness = auditor.worst(state, 7)
     codes = state.ranks if witness.by_rank else state.labels
     own = utility_calibration(state.predicted(witness), witness.payoff[codes])
@@ -91,28 +107,50 @@ def test_each_audit_draws_its_own_utilities_the_same_in_every_run():
     assert Auditor(4, 0, 3, CPU).sampled_families(state, 0) == []
 
 
-def test_bounds_are_never_below_the_errors():
+def test_bounds_are_never_below_the_errors(sampling):
     state = patched(400, 30, 1)
     auditor = Auditor(30, 50, 0, CPU)
     for family in auditor.fixed_families(state) + auditor.sampled_families(state, 0):
-        errors = family.errors(torch.arange(family.predicted.shape[1]))
+        errors = family.errors(torch.arange(len(family.payoffs)))
         assert bool((family.bounds() >= errors).all()), family.kind
+
+
+def test_some_of_a_family_have_the_errors_they_have_among_all(sampling):
+    state = patched(300, 20, 4)
+    auditor = Auditor(20, 30, 0, CPU)
+    for family in auditor.fixed_families(state) + auditor.sampled_families(state, 0):
+        every = family.errors(torch.arange(len(family.payoffs)))
+        some = torch.tensor([0, 3, 4, 11])
+        torch.testing.assert_close(family.errors(some), every[some], rtol=0, atol=1e-13)
+
+
+def test_screening_finds_the_same_worst_utility(monkeypatch):
+    for seed in range(6):
+        state = patched(500, 12, seed)
+        found = []
+        for margin in (0.0, 1.0):
+            monkeypatch.setattr(audit, "largest_margin", lambda low, high, m=margin: m)
+            auditor = Auditor(12, 80, seed, CPU)
+            families = auditor.fixed_families(state) + auditor.sampled_families(state, seed)
+            found.append(find_worst(families))
+        assert found[0][:2] == found[1][:2]
+        assert found[0][2] == pytest.approx(found[1][2], abs=1e-13)
 
 
 def test_most_utilities_are_never_sorted(monkeypatch):
     state = patched(3000, 100, 2)
     auditor = Auditor(100, 0, 0, CPU)
     sorted_columns = []
-    errors = Family.errors
+    errors = Indicators.errors
 
     def counted(self, columns, worth):
         sorted_columns.append(len(columns))
         return errors(self, columns, worth)
 
-    monkeypatch.setattr(Family, "errors", counted)
+    monkeypatch.setattr(Indicators, "errors", counted)
     found = find_worst(auditor.fixed_families(state))
     assert sum(sorted_columns) < 100  # of 200
-    monkeypatch.setattr(Family, "bounds", lambda self: torch.full((100,), torch.inf))
+    monkeypatch.setattr(Indicators, "bounds", lambda self: torch.full((100,), torch.inf))
     assert find_worst(auditor.fixed_families(state)) == found  # as on devices without bounds
 
 
@@ -122,11 +160,13 @@ def test_loose_bounds_do_not_hide_the_worst_utility():
     labels = torch.arange(n) % 2
     tight = 0.5 + 1e-6 * torch.arange(n, dtype=torch.float64)  # all in one bucket, taking turns
     honest = torch.full((n,), 0.8, dtype=torch.float64)
-    predicted = torch.stack([*[tight] * decoys, honest], dim=1)
-    payoffs = torch.tensor([[0.0] * decoys + [0.4], [1.0] * decoys + [0.4]], dtype=torch.float64)
-    for order in (slice(None), torch.arange(decoys, -1, -1)):
-        family = Family("linear", predicted[:, order], payoffs[:, order], labels)
-        bounds, honest_at = family.bounds(), int(predicted[0, order].argmax())
+    predicted = torch.stack([*[tight] * decoys, honest])
+    payoffs = torch.tensor([[0.0, 1.0]] * decoys + [[0.4, 0.4]], dtype=torch.float64)
+    for order in (torch.arange(decoys + 1), torch.arange(decoys, -1, -1)):
+        v = predicted[order]  # as a product with the identity
+        unit = torch.eye(decoys + 1, dtype=torch.float64)
+        family = Screened("linear", v.float(), payoffs[order], labels, v.T, unit, 1e-7)
+        bounds, honest_at = family.bounds(), int(v[:, 0].argmax())
         assert int((bounds > bounds[honest_at]).sum()) == decoys
         column, error = find_worst([family])[1:]
         assert column == honest_at

@@ -405,7 +405,7 @@ def test_tensors_give_the_same_patches_as_arrays():
 
 
 def test_the_path_of_other_devices_finds_the_same_patches(monkeypatch):
-    """What differs on a GPU, run on the CPU: torch's projection, sorts, and no bounds."""
+    """What differs on a GPU, run on the CPU: torch's projection and sorts."""
     logits, labels = over_confident(300, 5, 17)
     here = UtilityPatching(**SAMPLED).fit(logits, labels)
     patched = here.predict_proba(logits)
@@ -416,10 +416,6 @@ def test_the_path_of_other_devices_finds_the_same_patches(monkeypatch):
         self.on_cpu = False
 
     monkeypatch.setattr(PatchedForecast, "__init__", elsewhere)
-    monkeypatch.setattr(
-        "calibrators.audit.calibration_error_bounds",
-        lambda predicted, *_: torch.full((predicted.shape[1],), torch.inf),
-    )
     there = UtilityPatching(**SAMPLED).fit(logits, labels)
     np.testing.assert_array_equal(there.kinds_, here.kinds_)
     np.testing.assert_array_equal(there.indices_, here.indices_)

@@ -60,8 +60,8 @@ def test_bounds_hold_for_predictions_that_are_off_by_the_margin(seed, share):
     v = torch.from_numpy(random.choice(random.uniform(-1, 1, 90), size=(4, 400)))
     off = (v + margin * torch.from_numpy(random.choice([-1, 0, 1], size=(4, 400)))).float()
     margin += 1e-7  # and the rounding to float32
-    payoffs = torch.from_numpy(random.uniform(-1, 1, (6, 4)))
+    payoffs = torch.from_numpy(random.uniform(-1, 1, (4, 6)))
     codes = torch.from_numpy(random.integers(6, size=400))
-    sums = prefix_range(v, payoffs.T.contiguous(), codes[None])
+    sums = prefix_range(v, payoffs, codes[None])
     exact = (sums.high[0] - sums.low[0]) / 400
-    assert bool((calibration_error_bounds(off.T, payoffs, codes, -1, 1, margin) >= exact).all())
+    assert bool((calibration_error_bounds(off, payoffs, codes, -1, 1, margin) >= exact).all())
