@@ -83,32 +83,36 @@ def prefix_range_torch(
 def _ranges_of_rows(
     predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
 ) -> None:
+    """For codes [n, R]: the draws of a point side by side, so sums advance in vector lanes."""
     rows, n = predicted.shape
+    draws = codes.shape[1]
     keys = np.empty(n, np.float64)
     keys_spare = np.empty(n, np.uint64)
     order = np.empty(n, np.int32)
     order_spare = np.empty(n, np.int32)
     unsigned = keys.view(np.uint64)
-    ordered = np.empty(n, np.float64)
-    ends = np.empty(n, np.bool_)
+    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
     for row in range(rows):
         fill_keys(predicted[row], False, keys, order)
         sort_keys(unsigned, order, keys_spare, order_spare)
-        for j in range(n):
-            ordered[j] = predicted[row, order[j]]
-            ends[j] = j == n - 1 or unsigned[j] != unsigned[j + 1]
-        for draw in range(codes.shape[0]):
-            total = smallest = largest = 0.0
-            at_edges[draw, row, 0] = 0.0
-            for edge in range(edges.size - 1):
-                for j in range(edges[edge], edges[edge + 1]):
-                    total += payoffs[row, codes[draw, order[j]]] - ordered[j]
-                    if ends[j]:
-                        smallest = min(smallest, total)
-                        largest = max(largest, total)
-                at_edges[draw, row, edge + 1] = total
-            low[draw, row] = smallest
-            high[draw, row] = largest
+        table = payoffs[row]
+        total[:] = 0.0
+        smallest[:] = 0.0
+        largest[:] = 0.0
+        at_edges[:, row, 0] = 0.0
+        for edge in range(edges.size - 1):
+            for j in range(edges[edge], edges[edge + 1]):
+                i = order[j]
+                v = predicted[row, i]
+                for draw in range(draws):
+                    total[draw] += table[codes[i, draw]] - v
+                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
+                    for draw in range(draws):
+                        smallest[draw] = min(smallest[draw], total[draw])
+                        largest[draw] = max(largest[draw], total[draw])
+            at_edges[:, row, edge + 1] = total
+        low[:, row] = smallest
+        high[:, row] = largest
 
 
 @compiled
@@ -129,12 +133,15 @@ def _prefix_range_cpu(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
     table = payoffs.contiguous().numpy()
-    outcome = codes.to(torch.int32).contiguous().numpy()
+    # Unsigned and short: no index to wrap around, and less memory to read.
+    short = torch.uint16 if table.shape[1] <= 1 << 16 else torch.uint32
+    outcome = codes.to(short).numpy()
     positions = edges.to(torch.int64).contiguous().numpy()
     draws, rows = outcome.shape[0], predicted.shape[0]
     low = np.empty((draws, rows))
     high = np.empty((draws, rows))
     at_edges = np.empty((draws, rows, positions.size))
+    by_point = np.ascontiguousarray(outcome.T)
     by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
     columns = np.arange(rows)
@@ -148,7 +155,7 @@ def _prefix_range_cpu(
         elif draws == 1:
             _ranges_once(v[part], table[part], outcome, positions, *found)
         else:
-            _ranges_of_rows(v[part], table[part], outcome, positions, *found)
+            _ranges_of_rows(v[part], table[part], by_point, positions, *found)
 
     over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
