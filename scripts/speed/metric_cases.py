@@ -264,5 +264,6 @@ def metric_cases(quick: bool) -> list[Case]:
         class_wise(Size(*imagenet), Target(1 / 4, PLAIN)),
         top_k(Size(*imagenet)),
         class_wise_binned(Size(*imagenet), Target(1 / 15, MASKS)),
+        noise_floor(Size(*imagenet, draws=5)),
         scorecard(Size(*imagenet, utilities=1500), with_plain=False),
     ]
