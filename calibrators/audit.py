@@ -42,7 +42,7 @@ class Family(ABC):
 
     @abstractmethod
     def bounds(self) -> Tensor:
-        """Upper bounds on UC: [b]; infinite where looking for one does not pay."""
+        """Upper bounds on UC: [b]."""
 
     @abstractmethod
     def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
@@ -75,8 +75,8 @@ class Sampled(Family):
     """Utilities with predictions `weights` [b, C] @ `source` [n, C]ᵀ: [b, n]."""
 
     def bounds(self) -> Tensor:
-        """None."""
-        return torch.full_like(self.payoffs[:, 0], torch.inf)
+        """From buckets."""
+        return calibration_error_bounds(self.predicted, self.payoffs, self.codes, *SCALE)
 
     def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
         """By rows, all without a copy."""
@@ -203,9 +203,7 @@ def find_worst(families: list[Family]) -> tuple[int, int, float]:
     best = (0, 0, -1.0)
     start = 0
     while start < len(order) and float(every[order[start]]) > best[2]:
-        # Utilities without a bound have to be computed anyway.
-        unbounded = int(torch.isinf(every[order[start:]]).sum())
-        part = order[start : start + max(size, unbounded)]
+        part = order[start : start + size]
         part = part[every[part] > best[2]]
         start += len(part)
         size *= MORE_AT_ONCE

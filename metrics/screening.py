@@ -72,7 +72,7 @@ def calibration_error_bounds(
     high: float,
     margin: float = 0.0,
 ) -> Tensor:
-    """Return an upper bound on UC of each of b utilities, on the CPU: float64 [b].
+    """Return an upper bound on UC of each of b utilities: float64 [b].
 
     Args:
         predicted: [b, n], predicted utilities.
@@ -80,8 +80,11 @@ def calibration_error_bounds(
         codes: int64 [n] in [0, L).
         low, high: where most predictions lie; sets the buckets, not the validity of the bounds.
         margin: how far `predicted` may be off, as from a product in float32; the bounds hold for
-            the true predictions. At most `largest_margin(low, high)`.
+            the true predictions. At most `largest_margin(low, high)`, and 0 on other devices than
+            the CPU.
     """
+    if predicted.device.type != "cpu":
+        return bounds_torch(predicted, payoffs, codes, low, high)
     bounds = np.empty(len(predicted))
     v, table, outcome = predicted.numpy(), payoffs.contiguous().numpy(), codes.numpy()
     scale = BUCKETS / (high - low)
@@ -93,6 +96,21 @@ def calibration_error_bounds(
     over_row_blocks(work, len(v), v.size)
     # Residuals are off by the margin too, each in either of the two extremes.
     return torch.from_numpy(bounds) + ROUNDING + 2 * margin
+
+
+def bounds_torch(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, low: float, high: float
+) -> Tensor:
+    """`calibration_error_bounds` in plain torch: any device; no margin."""
+    place = ((predicted - low) * (BUCKETS / (high - low))).clamp(0, BUCKETS - 1).to(torch.int64)
+    residual = payoffs.to(predicted.dtype)[:, codes] - predicted
+    empty = torch.zeros(len(predicted), BUCKETS, dtype=predicted.dtype, device=predicted.device)
+    rise = empty.scatter_add(1, place, residual.clamp(min=0))
+    fall = empty.scatter_add(1, place, (-residual).clamp(min=0))
+    before = torch.nn.functional.pad((rise - fall).cumsum(dim=1)[:, :-1], (1, 0))
+    highest = (before + rise).amax(dim=1).clamp(min=0)
+    lowest = (before - fall).amin(dim=1).clamp(max=0)
+    return (highest - lowest) / predicted.shape[1] + ROUNDING
 
 
 def largest_margin(low: float, high: float) -> float:

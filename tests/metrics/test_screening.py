@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.prefix_range import prefix_range
-from metrics.screening import BUCKETS, calibration_error_bounds
+from metrics.screening import BUCKETS, bounds_torch, calibration_error_bounds
 
 
 def exact_errors(predicted, payoffs, codes):
@@ -33,6 +33,8 @@ def test_no_bound_lies_below_the_exact_error(n, rows, outcomes, levels, low, wid
     bounds = calibration_error_bounds(predicted, payoffs, codes, low, low + width)
     assert bounds.shape == (rows,)
     assert bool((bounds >= exact_errors(predicted, payoffs, codes)).all())
+    elsewhere = bounds_torch(predicted, payoffs, codes, low, low + width)
+    torch.testing.assert_close(elsewhere, bounds, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("buckets", [BUCKETS // 2, BUCKETS])
