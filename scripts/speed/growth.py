@@ -135,9 +135,9 @@ def _draw_panel(ax: Axes, axis: Axis, points: Sequence[Point]) -> None:
         ax.plot(x, y, color=NOTE_COLOR, lw=0.8, zorder=0)
         ax.annotate(
             axis.guide,
-            (x[0], y[0]),
+            (x[1], y[1]),
             color=NOTE_COLOR,
-            xytext=(2, -10),
+            xytext=(5, -11),
             textcoords="offset points",
             fontsize=8,
         )
