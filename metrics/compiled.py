@@ -2,12 +2,13 @@
 
 numba keeps compiled code per file and looks only at that file's age. A kernel that calls one from
 another file would go on running the old version of it after an edit. So the code is kept in a
-folder named after the content of all kernels: any edit starts an empty one.
+folder named after the content of all kernels: any edit starts an empty one, and the oldest go.
 """
 
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ import numba
 
 HERE = Path(__file__).resolve().parent
 MARK = "compiled import compiled"
+KEPT = 4
+"""Folders of earlier kernels, 5 MB each, that stay: going back to one costs no compilation."""
 
 
 @cache
@@ -28,7 +31,19 @@ def _folder() -> str:
         if MARK in (text := path.read_text(encoding="utf-8"))
     ]
     digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
-    return str(HERE / "__pycache__" / f"kernels-{digest}")
+    folder = HERE / "__pycache__" / f"kernels-{digest}"
+    if not folder.exists():
+        earlier = sorted(folder.parent.glob("kernels-*"), key=_last_change)
+        for path in earlier[:-KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
+    return str(folder)
+
+
+def _last_change(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # another process that starts now removed it
+        return 0.0
 
 
 def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Callable[..., Any]:

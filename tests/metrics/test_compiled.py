@@ -1,5 +1,6 @@
 """Compiled kernels never outlive the sources they were compiled from."""
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -46,6 +47,20 @@ def test_an_edit_of_any_kernel_starts_an_empty_folder(source, copy_of_the_packag
     path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     assert folder() != before
     assert Path(folder()).parent == Path(before).parent
+
+
+def test_the_oldest_folders_are_removed_when_a_new_one_starts(copy_of_the_packages):
+    parent = Path(folder()).parent
+    for age in range(module.KEPT + 3):
+        path = parent / f"kernels-{age}"
+        path.mkdir(parents=True)
+        os.utime(path, (1000 - age, 1000 - age))
+    other = parent / "something.pyc"
+    other.write_text("")
+    assert not Path(folder()).exists()
+    left = {path.name for path in parent.glob("kernels-*")}
+    assert left == {f"kernels-{age}" for age in range(module.KEPT)}
+    assert other.exists()
 
 
 def test_files_without_kernels_do_not_matter(copy_of_the_packages):
