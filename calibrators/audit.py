@@ -72,7 +72,7 @@ class Indicators(Family):
 
 @dataclass(frozen=True)
 class Sampled(Family):
-    """Utilities with predictions `weights` [b, C] @ `source` [n, C]ᵀ: [b, n]."""
+    """Utilities with predictions [b, n] in float64."""
 
     def bounds(self) -> Tensor:
         """From buckets."""
@@ -87,9 +87,10 @@ class Sampled(Family):
 
 @dataclass(frozen=True)
 class Screened(Family):
-    """The same with predictions held in float32, off by at most `margin`.
+    """The same with predictions `weights` [b, C] @ `source` [n, C]ᵀ held in float32.
 
-    Enough to tell which utilities can be the worst. Those are computed again in float64.
+    They are off by at most `margin`: enough to tell which utilities can be the worst. Those are
+    computed again in float64.
     """
 
     source: Tensor
@@ -108,11 +109,17 @@ class Screened(Family):
 
 
 def sampled_family(
-    kind: Kind, source: Tensor, weights: Tensor, payoffs: Tensor, codes: Tensor, spare: Tensor
+    kind: Kind,
+    source: Tensor,
+    weights: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    spare: Tensor | None = None,
 ) -> Family:
-    """Choose float32 where it is faster and its margin is narrow enough for the buckets.
+    """Return utilities with predictions `weights` [b, C] @ `source` [n, C]ᵀ.
 
-    It is written to `spare` [b, n]: fresh memory would cost a tenth of the product.
+    In float32 where that is faster and its margin is narrow enough for the buckets; then written to
+    `spare` [b, n] if it fits, as fresh memory would cost a tenth of the product.
     """
     # Rounding of both operands and of C sums, in any order: (C + 2) u Σ |source| |weights|, where
     # each entry of `source` and the sum of each row of probabilities are at most 1.
@@ -121,6 +128,9 @@ def sampled_family(
     other = torch.get_float32_matmul_precision() != "highest" or source.device.type != "cpu"
     if other or margin > largest_margin(*SCALE):
         return Sampled(kind, weights @ source.T, payoffs, codes)
+    shape = len(weights), len(source)
+    if spare is None or spare.shape != shape:
+        spare = torch.empty(shape, dtype=torch.float32)
     single = weights.float()
     for start in range(0, len(source), ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
@@ -150,7 +160,7 @@ class Auditor:
         # Realized utilities by outcome, one byte each: 1{y = c}, and 1{rank < K}.
         self.hits = torch.eye(classes, dtype=torch.int8, device=device)
         self.within = torch.ones(classes, classes, dtype=torch.int8, device=device).tril()
-        self._spare: Tensor | None = None
+        self._spare: dict[Kind, Tensor] = {}
 
     def fixed_families(self, state: PatchedForecast) -> list[Family]:
         """U_CWE and U_topK."""
@@ -160,28 +170,33 @@ class Auditor:
             Indicators("top_k", state.top_sums, self.within, state.ranks, by_rank),
         ]
 
+    def draw(self, step: int) -> tuple[Tensor, Tensor]:
+        """Return payoffs by class and by rank for audit number `step`: float64 [count, C] each."""
+        seed = (self.seed * 100_003 + step) * 2
+        linear = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed)
+        rank = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed + 1)
+        return linear, rank.sort(dim=1, descending=True).values
+
     def sampled_families(self, state: PatchedForecast, step: int) -> list[Family]:
-        """U_lin and U_rank, drawn for audit number `step`."""
+        """U_lin and U_rank, drawn for audit number `step`; valid until the next call.
+
+        That one takes over the memory of their predictions.
+        """
         if not self.sampled_count:
             return []
-        device = state.probabilities.device
-        seed = (self.seed * 100_003 + step) * 2
-        linear = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed).to(device)
-        rank = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed + 1).to(device)
-        rank = rank.sort(dim=1, descending=True).values
+        linear, rank = (payoffs.to(state.probabilities.device) for payoffs in self.draw(step))
         # Σ_k θ_k p_(k) by parts: the sorted probabilities are held as running sums only.
         drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
-        shape = 2, self.sampled_count, len(state.labels)
-        if self._spare is None or self._spare.shape != shape:
-            self._spare = torch.empty(shape, dtype=torch.float32)
-        p, labels, spare = state.probabilities, state.labels, self._spare
-        return [
-            sampled_family("linear", p, linear, linear, labels, spare[0]),
-            sampled_family("rank", state.top_sums, drops, rank, state.ranks, spare[1]),
+        spare, p, sums = self._spare, state.probabilities, state.top_sums
+        families = [
+            sampled_family("linear", p, linear, linear, state.labels, spare.get("linear")),
+            sampled_family("rank", sums, drops, rank, state.ranks, spare.get("rank")),
         ]
+        self._spare = {f.kind: f.predicted for f in families if isinstance(f, Screened)}
+        return families
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:
-        """Return the utility of largest empirical UC (first of equals) at audit number `step`."""
+        """Return the utility of largest empirical UC at audit number `step`."""
         families = self.fixed_families(state) + self.sampled_families(state, step)
         family, column, _ = find_worst(families)
         chosen = families[family]
@@ -189,7 +204,7 @@ class Auditor:
             return Witness.of_class(column, self.classes)
         if chosen.kind == "top_k":
             return Witness.of_top_k(column, self.classes)
-        return Witness(chosen.kind, column, chosen.payoffs[column].cpu())
+        return Witness(chosen.kind, column, chosen.payoffs[column].cpu().clone())
 
 
 def find_worst(families: list[Family]) -> tuple[int, int, float]:

@@ -27,7 +27,7 @@ from metrics.threads import over_row_blocks
 
 Kind = Literal["class", "top_k", "linear", "rank"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank")
-ROWS_PER_CHUNK = 512
+ROWS_PER_CHUNK = 128
 """Rows whose changes are summed before they are added to the others': the same on any number of
 threads."""
 
@@ -218,7 +218,7 @@ class PatchedForecast:
 
     Args:
         probabilities: the forecast before patching; copied.
-        labels: int64 [n], needed by `ranks` and `try_step` only.
+        labels: int64 [n], needed by `ranks`, `try_step` and `indicator_sums` only.
 
     Attributes:
         ranks: int64 [n], the rank of each point's label.

@@ -285,7 +285,8 @@ class UtilityPatching(Calibrator):
         auditor = Auditor(probabilities.shape[1], 0, self.seed, labels.device)
         trajectories: dict[tuple[float, bool], Trajectory] = {}
 
-        needed = 20 * probabilities.numel()  # of a trajectory: two float64, one int32 a number
+        # Of a trajectory: two float64 and one int32 a number, and the products of its audits.
+        needed = 20 * probabilities.numel() + 8 * self.sampled_count * len(probabilities)
 
         def begin() -> tuple[PatchedForecast, PatchedForecast]:
             return (

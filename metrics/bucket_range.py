@@ -27,8 +27,9 @@ BITS = 5
 OCTAVES = 64
 BUCKETS = OCTAVES << BITS
 SHIFT = 52 - BITS
-CROWDED = 0.1
-"""Predictions crowd if their mean is in this share of their range at either end."""
+CROWDED = 0.2
+"""Predictions crowd if their mean is in this share of their range at either end. Ten classes have
+means near 0.1 and crowd; payoffs by class are near 0.5 and spread."""
 ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
@@ -194,7 +195,7 @@ def range_by_buckets(
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
     If their difference is found to be at most `worth`, the search may end there and return narrower
-    ones; a negative `worth` asks for the extremes in any case.
+    ones and leave `at_edges` as it is; a negative `worth` asks for the extremes in any case.
     Writes to `at_edges` the sum after `edges` (increasing, 0 … n) points, ties in the given order.
     `scratch` float64 [3, n] and `places` int32 [4, n] are working memory.
     """

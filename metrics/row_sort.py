@@ -203,10 +203,3 @@ def argsort_short_rows(values: NDArray[Any], order: NDArray[np.int32]) -> None:
         _pack(part, mask, keys)
         keys.sort(axis=1)
         _unpack(keys, mask, part, order[start : start + rows])
-
-
-def stable_argsort(values: NDArray[Any], descending: bool = False) -> NDArray[np.int32]:
-    """Stable argsort of the rows of `values` [rows, n] on one thread: int32 [rows, n]."""
-    order = np.empty(values.shape, np.int32)
-    argsort_rows(np.ascontiguousarray(values), descending, order)
-    return order

@@ -30,7 +30,10 @@ class Row:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One benchmark's table; `floor_source` is the method whose probabilities made `floor`."""
+    """One benchmark's table; `floor_source` is the method whose probabilities made `floor`.
+
+    `within_floor` names the columns in which no method exceeds the floor's 95 % quantile.
+    """
 
     name: str
     title: str
@@ -40,6 +43,7 @@ class ResultTable:
     floor_source: str
     splits: int
     remarks: tuple[str, ...] = ()
+    within_floor: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -48,8 +52,8 @@ class ResultTable:
 
     def notes_with(self, best: str) -> tuple[str, ...]:
         """The notes, with a sentence on how the best cells are marked."""
-        notes = (f"{self.spread_note} {best}", self.floor_note, self.likelihood_note)
-        found = (*notes, *self.remarks)
+        first = f"{self.spread_note} {best}"
+        found = (first, self.floor_note, self.within_note, self.likelihood_note, *self.remarks)
         return tuple(note for note in found if note)
 
     @property
@@ -78,4 +82,15 @@ class ResultTable:
             "Noise floor: the same metric with labels redrawn from the probabilities of "
             f"{self.floor_source}, mean [95 % quantile]; what a perfectly calibrated classifier "
             "would show on as many points."
+        )
+
+    @property
+    def within_note(self) -> str:
+        """Where a best cell may be best by chance."""
+        if not self.within_floor:
+            return ""
+        columns = ", ".join(self.within_floor)
+        return (
+            f"No method exceeds the noise floor's 95 % quantile in {columns}: nothing there speaks "
+            "against the calibration of any of them."
         )

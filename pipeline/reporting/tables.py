@@ -20,6 +20,8 @@ from pipeline.reporting import table_formats
 from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, Metric, method_name, metric
 from pipeline.reporting.table_model import Cell, ResultTable, Row
 
+SCORES = ("accuracy", "brier", "nll")
+"""Not of calibration alone, so their noise floor says nothing about the order of methods."""
 Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """The rows of a tidy summary by (method, metric)."""
 
@@ -80,6 +82,7 @@ def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
         floor_source=method_name(_floor_method(numbers, spec.methods)),
         splits=min(int(row["splits"]) for row in rows),
         remarks=spec.remarks,
+        within_floor=tuple(m.text for m in map(metric, keys) if _within_floor(numbers, m, spec)),
     )
 
 
@@ -118,6 +121,13 @@ def _column(numbers: Numbers, column: Metric, methods: Sequence[str]) -> _Column
         return _Column(cells, Cell("", "", best=False))
     mean, q95 = (table_formats.number(row[k] * scale, digits) for k in ("floor_mean", "floor_q95"))
     return _Column(cells, Cell(mean, q95, best=False))
+
+
+def _within_floor(numbers: Numbers, column: Metric, spec: TableSpec) -> bool:
+    """Whether a metric of calibration finds no method beyond the 95 % quantile of the noise."""
+    limit = numbers[_floor_method(numbers, spec.methods), column.key]["floor_q95"]
+    means = [numbers[method, column.key]["mean"] for method in spec.methods]
+    return column.key not in SCORES and all(mean <= limit for mean in means)
 
 
 def _floor_method(numbers: Numbers, methods: Sequence[str]) -> str:

@@ -219,8 +219,7 @@ class Patching:
     def sorted_audit(self, number: int) -> float:
         """The same by sorting every utility."""
         state = self.state
-        families = self.auditor.sampled_families(state, number)
-        payoffs = [family.payoffs for family in families]  # linear, rank
+        payoffs = self.auditor.draw(number)  # linear, rank
         tensors = [state.probabilities, state.top_sums, state.labels, state.ranks, *payoffs]
         arrays = [np.ascontiguousarray(tensor.cpu().numpy()) for tensor in tensors]
         return references.full_audit(*arrays)

@@ -151,7 +151,7 @@ def test_most_utilities_are_never_sorted(monkeypatch):
     found = find_worst(auditor.fixed_families(state))
     assert sum(sorted_columns) < 100  # of 200
     monkeypatch.setattr(Indicators, "bounds", lambda self: torch.full((100,), torch.inf))
-    assert find_worst(auditor.fixed_families(state)) == found  # as on devices without bounds
+    assert find_worst(auditor.fixed_families(state)) == found
 
 
 def test_loose_bounds_do_not_hide_the_worst_utility():
@@ -179,6 +179,12 @@ def test_one_utility_at_a_time_finds_the_same(monkeypatch):
     found = find_worst(families)
     monkeypatch.setattr(audit, "EXACT_AT_ONCE", 1)
     assert find_worst(families) == found
+
+
+def test_a_witness_holds_no_more_than_its_own_payoffs():
+    for seed in range(6):
+        witness = Auditor(6, 40, seed, CPU).worst(patched(300, 6, seed), 0)
+        assert witness.payoff.untyped_storage().nbytes() == 6 * 8
 
 
 def test_a_perfect_forecast_has_no_error():

@@ -104,20 +104,23 @@ def test_order_sums_and_ranks_are_those_of_a_fresh_forecast(path, kind, classes)
 @pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_of_indicators_and_predictions_follow_the_moves(path, kind):
-    """Each is kept from the time it was first asked for: here before, and never, respectively."""
+    """Both are kept between calls: what was asked for before a move is right after it."""
     n, classes = 2 * ROWS_PER_CHUNK + 7, 6
     p, y = forecast_of(kind, n, classes, 4)
     state = path(p, y)
-    state.indicator_sums()
-    for rows, witness, step in random_moves(8, n, classes, 5):
+    asked = [Witness.of_class(0, classes), Witness.of_top_k(1, classes)]
+    asked += [random_witness(classes, np.random.default_rng(seed)) for seed in range(4)]
+    for number, (rows, witness, step) in enumerate(random_moves(12, n, classes, 5)):
+        again = asked[number % len(asked)]
+        state.indicator_sums()
+        state.predicted(again)
         state.move(rows, witness, step)
-        fresh = PatchedForecast(state.probabilities, y)
+        fresh = path(state.probabilities, y)
         expected = fresh.indicator_sums()
         torch.testing.assert_close(state.indicator_sums(), expected, rtol=0, atol=1e-10)
-        for asked in (witness, Witness.of_class(0, classes), Witness.of_top_k(1, classes)):
-            for _ in range(2):
-                v = state.predicted(asked)
-                torch.testing.assert_close(v, fresh.predicted(asked), rtol=0, atol=1e-13)
+        for _ in range(2):
+            v = state.predicted(again)
+            torch.testing.assert_close(v, fresh.predicted(again), rtol=0, atol=1e-13)
 
 
 def test_a_row_that_is_turned_around_is_sorted_anew():

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.prefix_range import prefix_range, prefix_range_torch
-from metrics.threads import INLINE_ELEMENTS, over_row_blocks
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
@@ -105,29 +104,18 @@ def test_views_give_the_same_as_copies():
     assert torch.equal(result.high, copied.high)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("rows", [1, 2, 5, 8, 9, 37])
-def test_every_row_is_worked_on_exactly_once(threads, rows):
-    seen = np.zeros(rows, int)
-
-    def work(start, stop):
-        seen[start:stop] += 1
-
-    torch.set_num_threads(threads)
-    try:
-        over_row_blocks(work, rows, 10 * INLINE_ELEMENTS)
-    finally:
-        torch.set_num_threads(1)
-    assert (seen == 1).all()
-
-
-def test_an_error_in_a_thread_is_raised():
-    def work(start, stop):
-        raise ValueError("inside")
-
-    torch.set_num_threads(2)
-    try:
-        with pytest.raises(ValueError, match="inside"):
-            over_row_blocks(work, 9, 10 * INLINE_ELEMENTS)
-    finally:
-        torch.set_num_threads(1)
+def test_outcome_codes_may_be_many():
+    """More than 16 bits hold, as where every point has payoffs of its own."""
+    n = 70_000
+    random = np.random.default_rng(0)
+    v = torch.from_numpy(random.random((2, n)).round(4))
+    payoffs = torch.from_numpy(random.normal(size=(2, n)))
+    for draws in (1, 3):
+        codes = torch.from_numpy(np.stack([random.permutation(n) for _ in range(draws)]))
+        edges = torch.tensor([0, n // 2, n])
+        ours, plain = (
+            prefix_range(v, payoffs, codes, edges),
+            prefix_range_torch(v, payoffs, codes, edges),
+        )
+        for a, b in zip(ours[:2], plain[:2]):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)

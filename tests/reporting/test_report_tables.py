@@ -72,6 +72,17 @@ def test_the_noise_floor_is_temperature_scalings_and_never_best(small) -> None:
     ]
 
 
+@pytest.mark.parametrize(("worst", "expected"), [(0.0213, ("TCE_bin",)), (0.0364, ())])
+def test_columns_in_which_no_method_exceeds_the_noise_are_named(worst, expected) -> None:
+    """The quantile of `summary_of` is temperature scaling's mean; accuracies do not count."""
+    values = {(m, "accuracy"): (0.9, 0.002) for m in SMALL.methods}
+    values |= {(m, "tce_bin"): (0.0213, 0.001) for m in SMALL.methods}
+    values["uncalibrated", "tce_bin"] = (worst, 0.004)
+    table = build_table(summary_of(values), SMALL)
+    assert table.within_floor == expected
+    assert any("No method exceeds" in note for note in table.notes) == bool(expected)
+
+
 def test_decimals() -> None:
     assert decimals([30.0], [4.1]) == 1
     assert decimals([30.0], [41.0]) == 0
