@@ -140,7 +140,7 @@ def sampled_family(
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
     """UC of k utilities: predicted [k, n], payoffs [k, L]."""
-    sums = prefix_range(predicted, payoffs.to(predicted.dtype), codes[None])
+    sums = prefix_range(predicted, payoffs, codes[None])
     return (sums.high[0] - sums.low[0]) / predicted.shape[1]
 
 
@@ -157,9 +157,9 @@ class Auditor:
         self.classes = classes
         self.sampled_count = sampled_count
         self.seed = seed
-        # Realized utilities by outcome, one byte each: 1{y = c}, and 1{rank < K}.
-        self.hits = torch.eye(classes, dtype=torch.int8, device=device)
-        self.within = torch.ones(classes, classes, dtype=torch.int8, device=device).tril()
+        # Realized utilities by outcome: 1{y = c}, and 1{rank < K}.
+        self.hits = torch.eye(classes, dtype=torch.float64, device=device)
+        self.within = torch.ones_like(self.hits).tril()
         self._spare: dict[Kind, Tensor] = {}
 
     def fixed_families(self, state: PatchedForecast) -> list[Family]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.bucket_range import range_by_buckets
@@ -53,6 +54,14 @@ def ranges_of_columns(
             )
 
 
+def short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
+    """Return `codes` as unsigned integers of 16 bits, of 32 where they do not suffice.
+
+    Unsigned: no index to wrap around. Short: less to read. And kernels are compiled for one type.
+    """
+    return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
+
+
 def errors_of_columns(
     matrix: Tensor, columns: Tensor, payoffs: Tensor, codes: Tensor, worth: float = -1.0
 ) -> Tensor:
@@ -61,11 +70,12 @@ def errors_of_columns(
     Args:
         matrix: float64 [n, m], row-major: predicted utilities, a column per utility.
         columns: int64 [k].
-        payoffs: [k, L], the realized utility of each outcome code.
+        payoffs: float64 [k, L], the realized utility of each outcome code.
         codes: int64 [n] in [0, L).
         worth: of utilities whose UC is at most this, any smaller number may be returned.
     """
-    v, table, outcome = matrix.numpy(), payoffs.contiguous().numpy(), codes.numpy()
+    v, table = matrix.numpy(), payoffs.contiguous().numpy()
+    outcome = short_codes(codes, table.shape[1])
     n, chosen = len(v), columns.numpy()
     low, high, none = np.empty(len(chosen)), np.empty(len(chosen)), np.empty(0, np.int64)
     at_none = np.empty((len(chosen), 0))

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from metrics.bucket_range import range_by_buckets
-from metrics.columns import TILE, ranges_of_columns
+from metrics.columns import TILE, ranges_of_columns, short_codes
 from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, sort_keys
 from metrics.threads import over_row_blocks
@@ -133,9 +133,7 @@ def _prefix_range_cpu(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
     table = payoffs.contiguous().numpy()
-    # Unsigned and short: no index to wrap around, and less memory to read.
-    short = torch.uint16 if table.shape[1] <= 1 << 16 else torch.uint32
-    outcome = codes.to(short).numpy()
+    outcome = short_codes(codes, table.shape[1])
     positions = edges.to(torch.int64).contiguous().numpy()
     draws, rows = outcome.shape[0], predicted.shape[0]
     low = np.empty((draws, rows))
