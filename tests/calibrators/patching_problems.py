@@ -1,0 +1,26 @@
+"""What the tests of patching share: forecasts with something to patch, and what a fit stores."""
+
+import numpy as np
+import torch
+
+from metrics import ClassWise, TopK
+
+FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "brier_")
+
+
+def over_confident(n, classes, seed, sharpness=2.0):
+    """Logits twice as sharp as the truth and off by a little for each class, with labels."""
+    random = np.random.default_rng(seed)
+    z = random.normal(scale=1.5, size=(n, classes))
+    truth = np.exp(z)
+    truth /= truth.sum(axis=1, keepdims=True)
+    labels = (random.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    return (sharpness * z + 0.3 * np.arange(classes)).astype(np.float32), labels
+
+
+def softmax(logits):
+    return torch.softmax(torch.as_tensor(logits).double(), dim=1).numpy()
+
+
+def u_comb(p, y):
+    return max(ClassWise().calibration_errors(p, y).max(), TopK().calibration_errors(p, y).max())
