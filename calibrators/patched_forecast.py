@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.projection import project_row, project_rows_torch
+from calibrators.row_order import repair_order
 from metrics.compiled import compiled, compiled_sums
 from metrics.forecast import Forecast
-from metrics.row_sort import fill_keys, insertion_order, sort_keys
 from metrics.screening import class_wise_sums, top_k_sums
 from metrics.threads import over_row_blocks
 
@@ -100,52 +100,38 @@ def _try_rows(
 
 
 @compiled
-def _zeros_last(p: Any, order: Any, spare: Any) -> int:
-    """Move the zeros of `p` to the end of `order`, by class; return the number of other entries.
-
-    A projection makes hundreds of entries zero at once, which then stand in the order of their
-    former sizes: sorting them one by one would cost as much as sorting the row anew.
-    """
-    positive = 0
-    for k in range(p.size):
-        j = order[k]
-        spare[positive] = j
-        positive += 1 if p[j] > 0 else 0
-    if positive == p.size:
-        return positive
-    order[:positive] = spare[:positive]
-    place = positive
+def _replace_row(p: Any, x: Any, change: Any) -> None:
+    """p = x; add what that changes to `change` [C]."""
     for j in range(p.size):
-        if place < p.size:
-            order[place] = j
-        place += 1 if p[j] == 0 else 0
-    return positive
+        change[j] += x[j] - p[j]
+        p[j] = x[j]
 
 
 @compiled
-def _sort_positive(p: Any, order: Any, values: Any, keys: Any, keys_spare: Any, spare: Any) -> None:
-    """Write the classes with p > 0 to the start of `order`, sorted by (p descending, class)."""
-    place, place_spare, classes = spare[0], spare[1], spare[2]
-    m = 0
-    for j in range(p.size):
-        if p[j] > 0:
-            values[m] = p[j]
-            classes[m] = j
-            m += 1
-    fill_keys(values[:m], True, keys, place)
-    sort_keys(keys[:m].view(np.uint64), place[:m], keys_spare, place_spare)
-    for k in range(m):
-        order[k] = classes[place[k]]
+def _running_sums(ranked: Any, sums: Any) -> None:
+    """Write the sums of the K first entries: four at a time, as additions wait for the last one."""
+    total = 0.0
+    fours = ranked.size - ranked.size % 4
+    for k in range(0, fours, 4):
+        two = ranked[k] + ranked[k + 1]
+        four = two + (ranked[k + 2] + ranked[k + 3])
+        sums[k] = total + ranked[k]
+        sums[k + 1] = total + two
+        sums[k + 2] = total + (two + ranked[k + 2])
+        total += four
+        sums[k + 3] = total
+    for k in range(fours, ranked.size):
+        total += ranked[k]
+        sums[k] = total
 
 
 @compiled
-def _count_row(p: Any, x: Any, label: int, changes: Any) -> None:
-    """Add what moving p to x changes: sums over all points, and over points of other labels."""
-    for j in range(p.size):
-        changes[0, j] += x[j] - p[j]
-        changes[1, j] += x[j] - p[j]
-    if label >= 0:
-        changes[1, label] -= x[label] - p[label]
+def _rank_of(label: int, order: Any) -> int:
+    """Return where `label` stands in `order`; -1 if nowhere."""
+    rank = -1
+    for k in range(order.size):
+        rank = k if order[k] == label else rank
+    return rank
 
 
 @compiled
@@ -161,32 +147,31 @@ def _move_rows(
     step: float,
     changes: Any,
 ) -> None:
-    """Move `rows`; add to `changes` [2, 2, C] what that changes in `indicator_sums`."""
+    """Move `rows`; add to `changes` [2, 2, C] what that changes in `indicator_sums`.
+
+    Of classes: the sums over all points, and over the points of that class.
+    """
     classes = p.shape[1]
-    x = np.empty(classes)
-    values = np.empty(classes)
-    keys = np.empty(classes)
+    x, ranked, sums = np.empty(classes), np.empty(classes), np.empty(classes)
+    values, keys = np.empty(classes), np.empty(classes)
     keys_spare = np.empty(classes, np.uint64)
-    order_spare = np.empty((3, classes), np.int32)
+    spare = np.empty((3, classes), np.int32)
+    by_class, own = changes[0, 0], changes[0, 1]
+    by_top, missed = changes[1, 0], changes[1, 1]
     for i in rows:
+        label = labels[i]
         _moved_row(p[i], order[i], payoff, by_rank, step, x)
-        _count_row(p[i], x, labels[i], changes[0])
+        if label >= 0:
+            own[label] += x[label] - p[i, label]
+        _replace_row(p[i], x, by_class)
+        repair_order(x, order[i], ranked, values, keys, keys_spare, spare)
+        _running_sums(ranked, sums)
         for k in range(ranks[i]):
-            changes[1, 1, k] -= top_sums[i, k]
-        p[i] = x
-        positive = _zeros_last(x, order[i], order_spare[0])
-        if not insertion_order(x, order[i], positive):
-            _sort_positive(x, order[i], values, keys, keys_spare, order_spare)
-        total = 0.0
-        for k in range(classes):
-            j = order[i, k]
-            total += x[j]
-            changes[1, 0, k] += total - top_sums[i, k]
-            top_sums[i, k] = total
-            if labels[i] == j:
-                ranks[i] = k
+            missed[k] -= top_sums[i, k]
+        _replace_row(top_sums[i], sums, by_top)
+        ranks[i] = _rank_of(label, order[i])
         for k in range(ranks[i]):
-            changes[1, 1, k] += top_sums[i, k]
+            missed[k] += sums[k]
 
 
 @compiled_sums
@@ -326,7 +311,9 @@ class PatchedForecast:
 
         over_row_blocks(work, chunks, len(chosen) * p.shape[1])
         if self._sums is not None:
-            self._sums += torch.from_numpy(changes.sum(axis=0))
+            change = changes.sum(axis=0)
+            change[0, 1] = change[0, 0] - change[0, 1]
+            self._sums += torch.from_numpy(change)
 
     def _displaced(self, rows: Tensor, witness: Witness, step: float) -> Tensor:
         p = self.probabilities[rows]

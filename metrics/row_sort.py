@@ -150,18 +150,31 @@ def argsort_rows(values: Any, descending: bool, order: Any) -> None:
 
 
 @compiled
-def insertion_order(values: Any, order: Any, count: int) -> bool:
-    """Sort `order[:count]` by (value descending, index); False if it took too many moves."""
-    budget = INSERTIONS * values.size
+def rank_by(values: Any, order: Any, ranked: Any) -> bool:
+    """Write ranked = values[order]; return whether `order` is by (value descending, index)."""
+    for k in range(order.size):
+        ranked[k] = values[order[k]]
+    wrong = 0
+    for k in range(1, order.size):  # counted to the end: without a branch, in vector lanes
+        equal = ranked[k - 1] == ranked[k]
+        wrong += (ranked[k - 1] < ranked[k]) | (equal & (order[k - 1] > order[k]))
+    return wrong == 0
+
+
+@compiled
+def insertion_order(ranked: Any, order: Any, count: int) -> bool:
+    """Sort the first `count` of both by (value descending, index); False if it took too long."""
+    budget = INSERTIONS * ranked.size
     for k in range(1, count):
-        j = order[k]
+        value, j = ranked[k], order[k]
         place = k
         while place > 0 and (
-            values[order[place - 1]] < values[j]
-            or (values[order[place - 1]] == values[j] and order[place - 1] > j)
+            ranked[place - 1] < value or (ranked[place - 1] == value and order[place - 1] > j)
         ):
+            ranked[place] = ranked[place - 1]
             order[place] = order[place - 1]
             place -= 1
+        ranked[place] = value
         order[place] = j
         budget -= k - place
         if budget < 0:
@@ -184,10 +197,12 @@ def _pack(values: Any, mask: Any, packed: Any) -> None:
 @compiled
 def _unpack(packed: Any, mask: Any, values: Any, order: Any) -> None:
     columns = values.shape[1]
+    ranked = np.empty(columns)
     for row in range(values.shape[0]):
         for k in range(columns):
             order[row, k] = np.int32(packed[row, k] & mask)
-        if not insertion_order(values[row], order[row], columns):
+        in_order = rank_by(values[row], order[row], ranked)
+        if not in_order and not insertion_order(ranked, order[row], columns):
             argsort_rows(values[row : row + 1], True, order[row : row + 1])
 
 

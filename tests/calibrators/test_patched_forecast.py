@@ -97,7 +97,7 @@ def test_order_sums_and_ranks_are_those_of_a_fresh_forecast(path, kind, classes)
             state.move(rows, witness, step)
         fresh = Forecast(state.probabilities.clone())
         assert torch.equal(state.order.long(), fresh.order.long())
-        torch.testing.assert_close(state.top_sums, fresh.top_sums, rtol=0, atol=1e-14)
+        torch.testing.assert_close(state.top_sums, fresh.top_sums, rtol=0, atol=4e-14)
         assert torch.equal(state.ranks, fresh.outcomes(y).ranks[0])
 
 
