@@ -9,15 +9,22 @@ error is computed from the largest bound down until none left can win.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from calibrators.patched_forecast import Kind, PatchedForecast, Witness
+from calibrators.screened_products import Products, Rows, drops
 from metrics.columns import errors_of_columns
 from metrics.prefix_range import prefix_range
-from metrics.screening import calibration_error_bounds, indicator_bounds, largest_margin
+from metrics.screening import (
+    BUCKETS,
+    calibration_error_bounds,
+    indicator_bounds,
+    largest_margin,
+)
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 
 EXACT_AT_ONCE = 16
@@ -25,8 +32,8 @@ EXACT_AT_ONCE = 16
 MORE_AT_ONCE = 4
 """How many times as many before each next one: a few columns cost as much as many."""
 EXACT_AT_ONCE_ON_GPU = 256
-ROWS_AT_ONCE = 4096
-"""Rows of a product in float32 at a time: their copy stays in the cache."""
+FINE_BUCKETS = 8192
+"""At most so many for a second look: their sums still fit into the cache of a core."""
 SCALE = (-1.0, 1.0)
 """Where the predictions of sampled utilities lie."""
 
@@ -87,55 +94,36 @@ class Sampled(Family):
 
 @dataclass(frozen=True)
 class Screened(Family):
-    """The same with predictions `weights` [b, C] @ `source` [n, C]ᵀ held in float32.
+    """The same, by predictions in float32 that are off by at most `margin`.
 
-    They are off by at most `margin`: enough to tell which utilities can be the worst. Those are
-    computed again in float64.
+    That is enough to tell which utilities can be the worst. Those are computed in float64.
     """
 
-    source: Tensor
-    weights: Tensor
     margin: float
+    exact: Callable[[Tensor], Tensor]
+    """Returns the predictions [k, n] of some utilities in float64."""
 
     def bounds(self) -> Tensor:
         """From buckets."""
-        return calibration_error_bounds(
-            self.predicted, self.payoffs, self.codes, *SCALE, self.margin
-        )
+        return self._bounds(self.predicted, self.payoffs, BUCKETS)
 
     def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
-        """In float64."""
-        return _errors(self.weights[chosen] @ self.source.T, self.payoffs[chosen], self.codes)
+        """In float64, but where finer buckets show that they are not worth it."""
+        errors = torch.zeros(len(chosen), dtype=torch.float64)
+        kept = torch.arange(len(chosen))
+        if worth > 0 and len(chosen) > EXACT_AT_ONCE:
+            finest = int(largest_margin(*SCALE, buckets=1) / self.margin)
+            v, payoffs = self.predicted[chosen], self.payoffs[chosen]
+            kept = kept[self._bounds(v, payoffs, min(finest, FINE_BUCKETS)) > worth]
+        if len(kept):
+            some = chosen[kept]
+            errors[kept] = _errors(self.exact(some), self.payoffs[some], self.codes)
+        return errors
 
-
-def sampled_family(
-    kind: Kind,
-    source: Tensor,
-    weights: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    spare: Tensor | None = None,
-) -> Family:
-    """Return utilities with predictions `weights` [b, C] @ `source` [n, C]ᵀ.
-
-    In float32 where that is faster and its margin is narrow enough for the buckets; then written to
-    `spare` [b, n] if it fits, as fresh memory would cost a tenth of the product.
-    """
-    # Rounding of both operands and of C sums, in any order: (C + 2) u Σ |source| |weights|, where
-    # each entry of `source` and the sum of each row of probabilities are at most 1.
-    scale = float(weights.abs().amax() if kind == "linear" else weights.abs().sum(dim=1).max())
-    margin = 1.01 * (source.shape[1] + 2) * 2.0**-24 * scale
-    other = torch.get_float32_matmul_precision() != "highest" or source.device.type != "cpu"
-    if other or margin > largest_margin(*SCALE):
-        return Sampled(kind, weights @ source.T, payoffs, codes)
-    shape = len(weights), len(source)
-    if spare is None or spare.shape != shape:
-        spare = torch.empty(shape, dtype=torch.float32)
-    single = weights.float()
-    for start in range(0, len(source), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        torch.matmul(single, source[rows].float().T, out=spare[:, rows])
-    return Screened(kind, spare, payoffs, codes, source, weights, margin)
+    def _bounds(self, predicted: Tensor, payoffs: Tensor, buckets: int) -> Tensor:
+        return calibration_error_bounds(
+            predicted, payoffs, self.codes, *SCALE, self.margin, buckets
+        )
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
@@ -185,15 +173,27 @@ class Auditor:
         if not self.sampled_count:
             return []
         linear, rank = (payoffs.to(state.probabilities.device) for payoffs in self.draw(step))
-        # Σ_k θ_k p_(k) by parts: the sorted probabilities are held as running sums only.
-        drops = rank - torch.nn.functional.pad(rank[:, 1:], (0, 1))
-        spare, p, sums = self._spare, state.probabilities, state.top_sums
-        families = [
-            sampled_family("linear", p, linear, linear, state.labels, spare.get("linear")),
-            sampled_family("rank", sums, drops, rank, state.ranks, spare.get("rank")),
+        if state.on_cpu and torch.get_float32_matmul_precision() == "highest":
+            rows = Rows(state)
+            products = Products(rows, linear, False), Products(rows, rank, True)
+            if max(each.margin for each in products) <= largest_margin(*SCALE):
+                return [self._screened(each) for each in products]
+        p, sums = state.probabilities, state.top_sums
+        return [
+            Sampled("linear", linear @ p.T, linear, state.labels),
+            Sampled("rank", drops(rank) @ sums.T, rank, state.ranks),
         ]
-        self._spare = {f.kind: f.predicted for f in families if isinstance(f, Screened)}
-        return families
+
+    def _screened(self, products: Products) -> Family:
+        state, points = products.rows.state, products.rows.points
+        kind: Kind = "rank" if products.by_rank else "linear"
+        # Fresh memory would cost a tenth of the products.
+        shape, spare = (len(products.payoffs), len(points)), self._spare.get(kind)
+        if spare is None or spare.shape != shape:
+            spare = self._spare[kind] = torch.empty(shape)
+        products.write_single(spare)
+        codes = (state.ranks if products.by_rank else state.labels)[points]
+        return Screened(kind, spare, products.payoffs, codes, products.margin, products.exact)
 
     def worst(self, state: PatchedForecast, step: int) -> Witness:
         """Return the utility of largest empirical UC at audit number `step`."""
@@ -209,25 +209,24 @@ class Auditor:
 
 def find_worst(families: list[Family]) -> tuple[int, int, float]:
     """Return (family, column, UC) of the utility with the largest exact UC."""
-    bounds = [family.bounds() for family in families]
-    owner = torch.cat([torch.full((len(b),), k) for k, b in enumerate(bounds)])
-    column = torch.cat([torch.arange(len(b)) for b in bounds])
-    every = torch.cat(bounds).cpu()
-    order = every.argsort(descending=True, stable=True)
+    bounds = [family.bounds().cpu() for family in families]
+    orders = [each.argsort(descending=True, stable=True) for each in bounds]
+    waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
     size = EXACT_AT_ONCE if families[0].codes.device.type == "cpu" else EXACT_AT_ONCE_ON_GPU
     best = (0, 0, -1.0)
-    start = 0
-    while start < len(order) and float(every[order[start]]) > best[2]:
-        part = order[start : start + size]
-        part = part[every[part] > best[2]]
-        start += len(part)
-        size *= MORE_AT_ONCE
-        for k in torch.unique(owner[part]).tolist():
-            columns = column[part[owner[part] == k]].sort().values  # neighbours are read together
+    while waiting:
+        for k in waiting.copy():
+            part, orders[k] = orders[k][:size], orders[k][size:]
+            part = part[bounds[k][part] > best[2]]
+            if not len(part):  # nor can any after these be worse than the best so far
+                waiting.remove(k)
+                continue
+            columns = part.sort().values  # neighbours are read together
             errors = families[k].errors(columns.to(families[k].codes.device), best[2])
             top = int(errors.argmax())
             if float(errors[top]) > best[2]:
                 best = (k, int(columns[top]), float(errors[top]))
+        size *= MORE_AT_ONCE
     return best
 
 

@@ -47,17 +47,24 @@ def _range_bound(rise: Any, fall: Any, blurred: bool) -> float:
 
 @compiled
 def _bounds_of_rows(
-    predicted: Any, payoffs: Any, codes: Any, low: float, scale: float, blurred: bool, bounds: Any
+    predicted: Any,
+    payoffs: Any,
+    codes: Any,
+    low: float,
+    scale: float,
+    blurred: bool,
+    buckets: int,
+    bounds: Any,
 ) -> None:
     n = predicted.shape[1]
-    rise = np.empty(BUCKETS)
-    fall = np.empty(BUCKETS)
+    rise = np.empty(buckets)
+    fall = np.empty(buckets)
     for row in range(predicted.shape[0]):
         rise[:] = 0.0
         fall[:] = 0.0
         for i in range(n):
             v = predicted[row, i]
-            bucket = min(max(int((v - low) * scale), 0), BUCKETS - 1)
+            bucket = min(max(int((v - low) * scale), 0), buckets - 1)
             residual = payoffs[row, codes[i]] - v
             rise[bucket] += max(residual, 0.0)
             fall[bucket] += max(-residual, 0.0)
@@ -71,6 +78,7 @@ def calibration_error_bounds(
     low: float,
     high: float,
     margin: float = 0.0,
+    buckets: int = BUCKETS,
 ) -> Tensor:
     """Return an upper bound on UC of each of b utilities: float64 [b].
 
@@ -80,18 +88,19 @@ def calibration_error_bounds(
         codes: int64 [n] in [0, L).
         low, high: where most predictions lie; sets the buckets, not the validity of the bounds.
         margin: how far `predicted` may be off, as from a product in float32; the bounds hold for
-            the true predictions. At most `largest_margin(low, high)`, and 0 on other devices than
-            the CPU.
+            the true predictions. At most `largest_margin(low, high, buckets)`, and 0 on other
+            devices than the CPU.
+        buckets: more make tighter bounds, and take longer where they outgrow the cache.
     """
     if predicted.device.type != "cpu":
         return bounds_torch(predicted, payoffs, codes, low, high)
     bounds = np.empty(len(predicted))
     v, table, outcome = predicted.numpy(), payoffs.contiguous().numpy(), codes.numpy()
-    scale = BUCKETS / (high - low)
+    given = low, buckets / (high - low), margin > 0, buckets
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _bounds_of_rows(v[part], table[part], outcome, low, scale, margin > 0, bounds[part])
+        _bounds_of_rows(v[part], table[part], outcome, *given, bounds[part])
 
     over_row_blocks(work, len(v), v.size)
     # Residuals are off by the margin too, each in either of the two extremes.
@@ -113,12 +122,12 @@ def bounds_torch(
     return (highest - lowest) / predicted.shape[1] + ROUNDING
 
 
-def largest_margin(low: float, high: float) -> float:
+def largest_margin(low: float, high: float, buckets: int = BUCKETS) -> float:
     """Return the margin up to which a point is at most one bucket away from its own.
 
     At most half a bucket, less a tenth for the rounding of the buckets' borders.
     """
-    return 0.45 * (high - low) / BUCKETS
+    return 0.45 * (high - low) / buckets
 
 
 def indicator_bounds(sums: Tensor, hits: Tensor, n: int) -> Tensor:

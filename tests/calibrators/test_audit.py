@@ -67,7 +67,7 @@ def test_the_worst_utility_is_the_largest_of_all(n, classes, seed):
 def sampling(request, monkeypatch):
     """Sampled utilities computed at once, or by bounds of float32 products."""
     if request.param == "exact":
-        monkeypatch.setattr(audit, "largest_margin", lambda low, high: 0.0)
+        monkeypatch.setattr(audit, "largest_margin", lambda low, high, buckets=1: 0.0)
     return {"exact": Sampled, "screened": Screened}[request.param]
 
 
@@ -129,12 +129,33 @@ def test_screening_finds_the_same_worst_utility(monkeypatch):
         state = patched(500, 12, seed)
         found = []
         for margin in (0.0, 1.0):
-            monkeypatch.setattr(audit, "largest_margin", lambda low, high, m=margin: m)
+            monkeypatch.setattr(audit, "largest_margin", lambda low, high, buckets=1, m=margin: m)
             auditor = Auditor(12, 80, seed, CPU)
             families = auditor.fixed_families(state) + auditor.sampled_families(state, seed)
             found.append(find_worst(families))
         assert found[0][:2] == found[1][:2]
         assert found[0][2] == pytest.approx(found[1][2], abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_classes_are_screened_by_flat_rows_and_groups_of_ranks(seed, monkeypatch):
+    """Near-equal utilities, so that the second look at the bounds decides, too."""
+    state = patched(600, 300, seed)
+    auditor = Auditor(300, 100, seed, CPU)
+    monkeypatch.setattr(audit, "EXACT_AT_ONCE", 3)
+    families = auditor.sampled_families(state, seed)
+    assert all(isinstance(family, Screened) for family in families)
+    linear, rank = Linear(families[0].payoffs), Rank(families[1].payoffs)
+    for family, utilities in zip(families, (linear, rank)):
+        errors = utilities.calibration_errors(state.probabilities, state.labels)
+        _, column, error = find_worst([family])
+        assert column == int(errors.argmax())
+        assert error == pytest.approx(float(errors.max()), abs=1e-13)
+        worth = float(errors.median())
+        found = family.errors(torch.arange(100), worth)
+        above = errors > worth
+        torch.testing.assert_close(found[above], errors[above], rtol=0, atol=1e-13)
+        assert bool((found[~above] <= worth).all())
 
 
 def test_most_utilities_are_never_sorted(monkeypatch):
@@ -163,9 +184,8 @@ def test_loose_bounds_do_not_hide_the_worst_utility():
     predicted = torch.stack([*[tight] * decoys, honest])
     payoffs = torch.tensor([[0.0, 1.0]] * decoys + [[0.4, 0.4]], dtype=torch.float64)
     for order in (torch.arange(decoys + 1), torch.arange(decoys, -1, -1)):
-        v = predicted[order]  # as a product with the identity
-        unit = torch.eye(decoys + 1, dtype=torch.float64)
-        family = Screened("linear", v.float(), payoffs[order], labels, v.T, unit, 1e-7)
+        v = predicted[order]
+        family = Screened("linear", v.float(), payoffs[order], labels, 1e-7, v.__getitem__)
         bounds, honest_at = family.bounds(), int(v[:, 0].argmax())
         assert int((bounds > bounds[honest_at]).sum()) == decoys
         column, error = find_worst([family])[1:]

@@ -1,0 +1,76 @@
+"""Predictions in float32 are within their margin of those in float64, which are the definition."""
+
+import numpy as np
+import pytest
+import torch
+
+from calibrators import screened_products
+from calibrators.patched_forecast import PatchedForecast, Witness
+from calibrators.screened_products import MANY_CLASSES, Products, Rows, drops
+
+N = 700
+CLASSES = {"few": 20, "many": MANY_CLASSES + 44}
+STATES = ["dense", "flat", "mixed", "lifted"]
+
+
+def forecast(kind, classes, seed=0):
+    """Fresh, all rows with zeros, half of them, or half with a plateau above zero."""
+    random = np.random.default_rng(seed)
+    p = random.dirichlet(np.full(classes, 0.3), size=N)
+    state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(random.integers(classes, size=N)))
+    rows = torch.arange(N) if kind == "flat" else torch.from_numpy(random.permutation(N)[: N // 2])
+    if kind != "dense":
+        state.move(rows, Witness.of_top_k(0, classes), 0.7)  # leaves a few positive
+    if kind == "lifted":
+        state.move(rows[::2], Witness.of_top_k(0, classes), -0.1)
+    return state
+
+
+def payoffs(classes, by_rank, seed=1):
+    random = np.random.default_rng(seed)
+    table = random.uniform(-1, 1, size=(30, classes))
+    table[0] = 1.0  # predicts one everywhere
+    table[1] = np.where(np.arange(classes) == 0, 1.0, -1.0)
+    table = -np.sort(-table, axis=1) if by_rank else table
+    return torch.from_numpy(table)
+
+
+@pytest.mark.parametrize("by_rank", [False, True])
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize("kind", STATES)
+def test_single_precision_is_within_its_margin(kind, classes, by_rank, monkeypatch):
+    monkeypatch.setattr(screened_products, "ROWS_AT_ONCE", 128)
+    state, table = forecast(kind, classes), payoffs(classes, by_rank)
+    rows = Rows(state)
+    p = state.probabilities
+    p = p.gather(1, state.order.long()) if by_rank else p
+    expected = table @ p[rows.points].T
+    products = Products(rows, table, by_rank)
+    single = torch.full((30, N), torch.nan)
+    products.write_single(single)
+    assert float((single.double() - expected).abs().max()) <= products.margin
+    some = torch.tensor([0, 1, 17])
+    torch.testing.assert_close(products.exact(some), expected[some], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_every_point_has_one_row(kind):
+    rows = Rows(forecast(kind, CLASSES["many"]))
+    assert torch.equal(rows.points.sort().values, torch.arange(N))
+    counts = {"dense": 0, "flat": N, "mixed": N // 2, "lifted": N // 2}
+    assert len(rows.flat) == counts[kind]
+
+
+def test_margins_are_narrow_enough_for_the_buckets_of_an_audit():
+    classes = 1000
+    p = torch.full((4, classes), 1 / classes, dtype=torch.float64)
+    rows = Rows(PatchedForecast(p, torch.arange(4)))
+    for by_rank in (False, True):
+        assert Products(rows, payoffs(classes, by_rank), by_rank).margin < 1e-4
+
+
+def test_drops_turn_sums_of_ranked_probabilities_into_predictions():
+    p, table = forecast("dense", 20), payoffs(20, True)
+    ranked = p.probabilities.gather(1, p.order.long())
+    found = drops(table) @ ranked.cumsum(dim=1).T
+    torch.testing.assert_close(found, table @ ranked.T, rtol=0, atol=1e-14)
