@@ -65,13 +65,14 @@ class Witness:
 @compiled
 def _moved_row(p: Any, order: Any, payoff: Any, by_rank: bool, step: float, x: Any) -> None:
     """x = projection of p + step · u⃗ onto the simplex; payoffs beyond `payoff`'s end are zero."""
-    x[:] = p
     if by_rank:
+        for j in range(p.size):
+            x[j] = p[j]
         for k in range(payoff.size):
             x[order[k]] += step * payoff[k]
     else:
         for j in range(p.size):
-            x[j] += step * payoff[j]
+            x[j] = p[j] + step * payoff[j]
     project_row(x)
 
 
@@ -153,9 +154,9 @@ def _move_rows(
     """
     classes = p.shape[1]
     x, ranked, sums = np.empty(classes), np.empty(classes), np.empty(classes)
-    values, keys = np.empty(classes), np.empty(classes)
-    keys_spare = np.empty(classes, np.uint64)
-    spare = np.empty((3, classes), np.int32)
+    values, keys = np.empty(classes + 1), np.empty(classes + 1)
+    unsigned, ints = np.empty(classes + 1, np.uint64), np.empty((3, classes + 1), np.int32)
+    shuffled = not by_rank and np.count_nonzero(payoff) > 1
     by_class, own = changes[0, 0], changes[0, 1]
     by_top, missed = changes[1, 0], changes[1, 1]
     for i in rows:
@@ -164,7 +165,7 @@ def _move_rows(
         if label >= 0:
             own[label] += x[label] - p[i, label]
         _replace_row(p[i], x, by_class)
-        repair_order(x, order[i], ranked, values, keys, keys_spare, spare)
+        repair_order(x, order[i], ranked, shuffled, values, keys, unsigned, ints)
         _running_sums(ranked, sums)
         for k in range(ranks[i]):
             missed[k] -= top_sums[i, k]

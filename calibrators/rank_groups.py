@@ -67,21 +67,22 @@ def _group_ends(payoffs: Any, error: float) -> Any:
 
 
 @compiled
-def _pick(matrix: Any, rows: Any, columns: Any, picked: Any) -> None:
+def _pick(matrix: Any, columns: Any, picked: Any) -> None:
     row = np.empty(matrix.shape[1], np.float32)
-    for i in range(rows.size):
-        row[:] = matrix[rows[i]]  # read from end to end it comes faster than column by column
+    for i in range(matrix.shape[0]):
+        for j in range(row.size):  # read from end to end it comes faster than column by column
+            row[j] = matrix[i, j]
         for k in range(columns.size):
             picked[i, k] = row[columns[k]]
 
 
-def sums_at(top_sums: Tensor, rows: Tensor, ends: Tensor) -> Tensor:
-    """Return the sums of the `ends` [G] largest probabilities of k rows: float32 [k, G]."""
-    sums, chosen, columns = top_sums.numpy(), rows.numpy(), ends.numpy() - 1
-    picked = np.empty((len(chosen), len(columns)), np.float32)
+def sums_at(top_sums: Tensor, ends: Tensor) -> Tensor:
+    """Return the sums of the `ends` [G] largest probabilities of each row: float32 [n, G]."""
+    sums, columns = top_sums.numpy(), ends.numpy() - 1
+    picked = np.empty((len(sums), len(columns)), np.float32)
 
     def work(start: int, stop: int) -> None:
-        _pick(sums, chosen[start:stop], columns, picked[start:stop])
+        _pick(sums[start:stop], columns, picked[start:stop])
 
-    over_row_blocks(work, len(chosen), len(chosen) * sums.shape[1])
+    over_row_blocks(work, len(sums), sums.size)
     return torch.from_numpy(picked)

@@ -1,7 +1,8 @@
 """The order of a row of probabilities, repaired after it moved.
 
 A move leaves most of a ranking as it was, so the order from before is the start: nothing to do, or
-a few insertions, or, where a projection turned the row around, a sort.
+a few insertions. Patches along sampled utilities shuffle the small probabilities. Those rows are
+thrown into buckets by the logarithm of the probability, after which a few insertions are enough.
 """
 
 from __future__ import annotations
@@ -13,20 +14,89 @@ import numpy as np
 from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, insertion_order, rank_by, sort_keys
 
+SHUFFLED = 16
+"""A row is shuffled if one in so many neighbours is in the wrong order."""
+INSERTIONS = 4
+"""Insertions per probability that cost as much as a sort."""
+BITS = 6
+"""2^BITS buckets per octave of the probability."""
+BUCKETS = 2048
+SHIFT = 52 - BITS
+
 
 @compiled
 def repair_order(
-    p: Any, order: Any, ranked: Any, values: Any, keys: Any, keys_spare: Any, spare: Any
+    p: Any,
+    order: Any,
+    ranked: Any,
+    shuffled: bool,
+    values: Any,
+    keys: Any,
+    uints: Any,
+    ints: Any,
 ) -> None:
     """Sort the classes in `order` by (p descending, class); write ranked = p[order].
 
-    `values`, `keys` float64 [C], `keys_spare` uint64 [C], `spare` int32 [3, C]: working memory.
+    `shuffled`: do not expect much of the order from before.
+    `values`, `keys` float64, `uints` uint64, `ints` int32 [3], of C + 1: working memory.
     """
-    if rank_by(p, order, ranked):
-        return
-    positive = _zeros_last(p, order, ranked, spare[0])
-    if not insertion_order(ranked, order, positive):
-        _sort_positive(p, order, ranked, values, keys, keys_spare, spare)
+    if not shuffled:
+        rises, swaps = rank_by(p, order, ranked)
+        if rises + swaps == 0:
+            return
+        if rises * SHUFFLED < p.size:
+            positive = _zeros_last(p, order, ranked, ints[0])
+            if insertion_order(ranked, order, positive, p.size):
+                return
+    classes, places, spare = ints[0], ints[1], ints[2]
+    positive = _positive_first(p, order, values, classes, spare)
+    if not _by_buckets(values[:positive], classes, order, ranked, places):
+        fill_keys(values[:positive], True, keys, places)
+        sort_keys(keys[:positive].view(np.uint64), places[:positive], uints, spare)
+        for k in range(positive):
+            order[k] = classes[places[k]]
+            ranked[k] = values[places[k]]
+    ranked[positive:] = 0.0
+
+
+@compiled
+def _positive_first(p: Any, order: Any, values: Any, classes: Any, zeros: Any) -> int:
+    """Write the positive p and their classes; the other classes go to the end of `order`."""
+    positive = zero = 0
+    for j in range(p.size):  # without a branch: what is not wanted is overwritten by the next one
+        values[positive] = p[j]
+        classes[positive] = j
+        zeros[zero] = j
+        above = 1 if p[j] > 0 else 0
+        positive += above
+        zero += 1 - above
+    order[positive:] = zeros[:zero]
+    return positive
+
+
+@compiled
+def _by_buckets(values: Any, classes: Any, order: Any, ranked: Any, bucket: Any) -> bool:
+    """Write both, sorted, to the start of `order` and `ranked`; False if they crowd too much."""
+    bits = values.view(np.int64)
+    greatest = np.int64(0)
+    for k in range(values.size):
+        greatest = max(greatest, bits[k])
+    deepest = np.int64(0)
+    for k in range(values.size):
+        depth = min((greatest >> SHIFT) - (bits[k] >> SHIFT), BUCKETS - 1)
+        deepest = max(deepest, depth)
+        bucket[k] = depth
+    starts = np.zeros(deepest + 2, np.int32)
+    for k in range(values.size):
+        starts[bucket[k] + 1] += 1
+    for b in range(deepest + 1):
+        starts[b + 1] += starts[b]
+    for k in range(values.size):
+        place = starts[bucket[k]]
+        starts[bucket[k]] = place + 1
+        order[place] = classes[k]
+        ranked[place] = values[k]
+    return insertion_order(ranked, order, values.size, INSERTIONS * values.size)
 
 
 @compiled
@@ -51,22 +121,3 @@ def _zeros_last(p: Any, order: Any, ranked: Any, spare: Any) -> int:
             order[place] = j
         place += 1 if p[j] == 0 else 0
     return positive
-
-
-@compiled
-def _sort_positive(
-    p: Any, order: Any, ranked: Any, values: Any, keys: Any, keys_spare: Any, spare: Any
-) -> None:
-    """Write the classes with p > 0 to the start of `order`, sorted by (p descending, class)."""
-    place, place_spare, classes = spare[0], spare[1], spare[2]
-    m = 0
-    for j in range(p.size):
-        if p[j] > 0:
-            values[m] = p[j]
-            classes[m] = j
-            m += 1
-    fill_keys(values[:m], True, keys, place)
-    sort_keys(keys[:m].view(np.uint64), place[:m], keys_spare, place_spare)
-    for k in range(m):
-        order[k] = classes[place[k]]
-        ranked[k] = values[place[k]]

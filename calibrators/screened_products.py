@@ -1,13 +1,13 @@
 """Predictions of sampled utilities: of all in float32, and of some in float64.
 
-In float32 they are good enough to tell which utilities can be the worst. Rows that are almost
-constant are added up off their plateau (`flat_rows`), ranks of the others are grouped
-(`rank_groups`), and what is left is a dense product.
+In float32 they are good enough to tell which utilities can be the worst. For U_lin, rows that are
+almost constant are added up off their plateau (`flat_rows`); for U_rank, ranks are grouped
+(`rank_groups`). What is left are dense products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,93 +25,130 @@ GROUPING = 5e-5
 """How far predictions of U_rank may be off for being computed from groups of ranks."""
 MANY_CLASSES = 256
 """With fewer, a dense product is as fast as anything."""
+FEW_UTILITIES = 16
+"""So few predictions of dense rows take no longer than reading the rows."""
 ROWS_AT_ONCE = 4096
 """Rows of a dense product at a time: their copy stays in the cache."""
 
 
-class Rows:
-    """The rows of a forecast on the CPU, until its next move: first flat ones, then the others.
+@dataclass(frozen=True)
+class Products(ABC):
+    """Predictions of utilities with `payoffs` float64 [b, C] for a forecast on the CPU.
 
-    Attributes:
-        flat, others: int64, their points.
-        points: int64 [n], the point of each row.
+    Valid until the forecast moves.
     """
 
-    def __init__(self, state: PatchedForecast) -> None:
-        self.state = state
-        n, classes = state.probabilities.shape
-        self.flat, self.others = torch.arange(0), torch.arange(n)
-        if classes >= MANY_CLASSES:
-            flat = flat_rows(state.probabilities, state.order)
-            self.flat, self.others = torch.nonzero(flat).flatten(), torch.nonzero(~flat).flatten()
-        self.points = torch.cat([self.flat, self.others])
+    state: PatchedForecast
+    payoffs: Tensor
 
-    def write_flat(self, payoffs: Tensor, by_rank: bool, out: Tensor) -> Tensor:
-        """Write the predictions of the flat rows to `out` [b, n]; return where the others go."""
-        count, p = len(self.flat), self.state.probabilities
-        if count:
-            flat_products(p, self.state.order, self.flat, payoffs, by_rank, out[:, :count])
-        return out[:, count:]
+    @property
+    @abstractmethod
+    def margin(self) -> float:
+        """How far predictions in float32 may be off."""
 
-    def others_of(self, matrix: Tensor, dtype: torch.dtype) -> Iterator[tuple[slice, Tensor]]:
-        """Yield a part of the other rows of `matrix` [n, m] at a time; valid until the next one."""
-        for first in range(0, len(self.others), ROWS_AT_ONCE):
-            part = slice(first, min(first + ROWS_AT_ONCE, len(self.others)))
-            if len(self.flat):
-                yield part, _taken(matrix, self.others[part], dtype)
-            else:
-                yield part, matrix[part].to(dtype)
+    @property
+    @abstractmethod
+    def codes(self) -> Tensor:
+        """The outcome of each point, in the order of predictions: int64 [n]."""
+
+    @abstractmethod
+    def write_single(self, out: Tensor) -> None:
+        """Write all predictions to `out` float32 [b, n]."""
+
+    @abstractmethod
+    def exact(self, chosen: Tensor) -> Tensor:
+        """Return those of some utilities: float64 [k, n]."""
 
 
 @dataclass(frozen=True)
-class Products:
-    """Predictions of `payoffs` float64 [b, C] by class, or by rank (in descending order)."""
+class LinearProducts(Products):
+    """Of U_lin, payoffs by class: points with flat rows come first."""
 
-    rows: Rows
-    payoffs: Tensor
-    by_rank: bool
+    @cached_property
+    def flat(self) -> Tensor:
+        """Points with flat rows: int64."""
+        return torch.nonzero(self._is_flat).flatten()
+
+    @cached_property
+    def others(self) -> Tensor:
+        """All other points: int64."""
+        return torch.nonzero(~self._is_flat).flatten()
+
+    @cached_property
+    def _is_flat(self) -> Tensor:
+        n, classes = self.state.probabilities.shape
+        if classes < MANY_CLASSES:
+            return torch.zeros(n, dtype=torch.bool)
+        return flat_rows(self.state.probabilities, self.state.order)
+
+    @property
+    def margin(self) -> float:
+        """Every row of probabilities adds up to one."""
+        return _rounding(self.payoffs.shape[1], self.payoffs.abs().amax(dim=1))
+
+    @property
+    def codes(self) -> Tensor:
+        """Labels."""
+        return self.state.labels[torch.cat([self.flat, self.others])]
+
+    def write_single(self, out: Tensor) -> None:
+        """Flat rows, then the others."""
+        self._write(self.payoffs, out)
+
+    def exact(self, chosen: Tensor) -> Tensor:
+        """As for all, or by one product where picking rows costs as much as it spares."""
+        payoffs = self.payoffs[chosen]
+        if len(chosen) <= FEW_UTILITIES or len(self.flat) < len(self.others):
+            points = torch.cat([self.flat, self.others])
+            return (payoffs @ self.state.probabilities.T)[:, points]
+        out = torch.empty(len(chosen), len(self.state.labels), dtype=torch.float64)
+        self._write(payoffs, out)
+        return out
+
+    def _write(self, payoffs: Tensor, out: Tensor) -> None:
+        count, p = len(self.flat), self.state.probabilities
+        if not count:
+            _write_product(payoffs, p, None, out)
+            return
+        flat_products(p, self.state.order, self.flat, payoffs, out[:, :count])
+        _write_product(payoffs, p, self.others, out[:, count:])
+
+
+@dataclass(frozen=True)
+class RankProducts(Products):
+    """Of U_rank, payoffs by rank in descending order."""
 
     @cached_property
     def groups(self) -> RankGroups | None:
-        """Of the ranks, for rows that are not flat; None if they save too little."""
-        if not self.by_rank or self.payoffs.shape[1] < MANY_CLASSES:
+        """None for few classes: nothing would be spared."""
+        if self.payoffs.shape[1] < MANY_CLASSES:
             return None
         return group_ranks(self.payoffs, GROUPING)
 
-    @cached_property
+    @property
     def margin(self) -> float:
-        """How far predictions in float32 may be off."""
-        # Probabilities add up to one; ranked sums are at most one each.
-        margin = _rounding(self.payoffs.shape[1], self.payoffs.abs().amax(dim=1))
-        if self.groups is not None:
-            grouped = _rounding(len(self.groups.ends), self.groups.weights.abs().sum(dim=1))
-            return max(margin, grouped + self.groups.error)
-        if self.by_rank:
+        """Sums of ranked probabilities are at most one each."""
+        if self.groups is None:
             return _rounding(self.payoffs.shape[1], drops(self.payoffs).abs().sum(dim=1))
-        return margin
+        weights = self.groups.weights
+        return self.groups.error + _rounding(weights.shape[1], weights.abs().sum(dim=1))
+
+    @property
+    def codes(self) -> Tensor:
+        """Ranks of the labels."""
+        return self.state.ranks
 
     def write_single(self, out: Tensor) -> None:
-        """Write all to `out` float32 [b, n]."""
-        rest = self.rows.write_flat(self.payoffs, self.by_rank, out)
-        if self.groups is not None:
-            sums = sums_at(self.rows.state.top_sums, self.rows.others, self.groups.ends)
-            torch.matmul(self.groups.weights.float(), sums.T, out=rest)
-        else:
-            self._write_others(self.payoffs, rest)
+        """From groups of ranks."""
+        if self.groups is None:
+            _write_product(drops(self.payoffs), self.state.top_sums, None, out)
+            return
+        sums = sums_at(self.state.top_sums, self.groups.ends)
+        torch.matmul(self.groups.weights.float(), sums.T, out=out)
 
     def exact(self, chosen: Tensor) -> Tensor:
-        """Return the predictions of some utilities: float64 [k, n]."""
-        out = torch.empty(len(chosen), len(self.rows.points), dtype=torch.float64)
-        rest = self.rows.write_flat(self.payoffs[chosen], self.by_rank, out)
-        self._write_others(self.payoffs[chosen], rest)
-        return out
-
-    def _write_others(self, payoffs: Tensor, out: Tensor) -> None:
-        state = self.rows.state
-        weights = drops(payoffs) if self.by_rank else payoffs
-        source = state.top_sums if self.by_rank else state.probabilities
-        for part, rows in self.rows.others_of(source, out.dtype):
-            torch.matmul(weights.to(out.dtype), rows.T, out=out[:, part])
+        """By one product."""
+        return drops(self.payoffs[chosen]) @ self.state.top_sums.T
 
 
 def drops(payoffs: Tensor) -> Tensor:
@@ -128,19 +165,33 @@ def _rounding(terms: int, scales: Tensor) -> float:
     return 1.01 * (terms + 8) * 2.0**-24 * float(scales.max())
 
 
+def _write_product(weights: Tensor, matrix: Tensor, rows: Tensor | None, out: Tensor) -> None:
+    """out [b, k] = `weights` [b, m] @ `matrix`[rows] [k, m]ᵀ, in the precision of `out`."""
+    weights, count = weights.to(out.dtype), out.shape[1]
+    copy = torch.empty(min(count, ROWS_AT_ONCE), matrix.shape[1], dtype=out.dtype)
+    for first in range(0, count, ROWS_AT_ONCE):
+        part = slice(first, min(first + ROWS_AT_ONCE, count))
+        taken = copy[: part.stop - first]
+        if rows is None:
+            taken.copy_(matrix[part])
+        else:
+            _take_rows(matrix, rows[part], taken)
+        torch.matmul(weights, taken.T, out=out[:, part])
+
+
 @compiled
 def _take(matrix: Any, rows: Any, taken: Any) -> None:
     for i in range(rows.size):
-        taken[i] = matrix[rows[i]]
+        source, target = matrix[rows[i]], taken[i]
+        for j in range(source.size):
+            target[j] = source[j]
 
 
-def _taken(matrix: Tensor, rows: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return `matrix`[rows] in another precision."""
-    taken = torch.empty(len(rows), matrix.shape[1], dtype=dtype)
+def _take_rows(matrix: Tensor, rows: Tensor, taken: Tensor) -> None:
+    """taken = matrix[rows], in the precision of `taken`."""
     values, chosen, written = matrix.numpy(), rows.numpy(), taken.numpy()
 
     def work(start: int, stop: int) -> None:
         _take(values, chosen[start:stop], written[start:stop])
 
     over_row_blocks(work, len(chosen), written.size)
-    return taken

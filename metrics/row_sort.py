@@ -150,21 +150,26 @@ def argsort_rows(values: Any, descending: bool, order: Any) -> None:
 
 
 @compiled
-def rank_by(values: Any, order: Any, ranked: Any) -> bool:
-    """Write ranked = values[order]; return whether `order` is by (value descending, index)."""
+def rank_by(values: Any, order: Any, ranked: Any) -> Any:
+    """Write ranked = values[order]; count the neighbours in the wrong order.
+
+    Return how many have the larger value second, and how many equal ones the smaller index.
+    """
     for k in range(order.size):
         ranked[k] = values[order[k]]
-    wrong = 0
-    for k in range(1, order.size):  # counted to the end: without a branch, in vector lanes
-        equal = ranked[k - 1] == ranked[k]
-        wrong += (ranked[k - 1] < ranked[k]) | (equal & (order[k - 1] > order[k]))
-    return wrong == 0
+    rises = swaps = 0
+    for k in range(1, order.size):  # all are counted: without a branch, in vector lanes
+        rises += ranked[k - 1] < ranked[k]
+        swaps += (ranked[k - 1] == ranked[k]) & (order[k - 1] > order[k])
+    return rises, swaps
 
 
 @compiled
-def insertion_order(ranked: Any, order: Any, count: int) -> bool:
-    """Sort the first `count` of both by (value descending, index); False if it took too long."""
-    budget = INSERTIONS * ranked.size
+def insertion_order(ranked: Any, order: Any, count: int, budget: int) -> bool:
+    """Sort the first `count` of both by (value descending, index).
+
+    Return False, with all of them still there, if that takes more than `budget` moves.
+    """
     for k in range(1, count):
         value, j = ranked[k], order[k]
         place = k
@@ -201,8 +206,10 @@ def _unpack(packed: Any, mask: Any, values: Any, order: Any) -> None:
     for row in range(values.shape[0]):
         for k in range(columns):
             order[row, k] = np.int32(packed[row, k] & mask)
-        in_order = rank_by(values[row], order[row], ranked)
-        if not in_order and not insertion_order(ranked, order[row], columns):
+        rises, swaps = rank_by(values[row], order[row], ranked)
+        if rises + swaps == 0:
+            continue
+        if not insertion_order(ranked, order[row], columns, INSERTIONS * columns):
             argsort_rows(values[row : row + 1], True, order[row : row + 1])
 
 

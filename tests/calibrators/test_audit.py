@@ -155,7 +155,7 @@ def test_many_classes_are_screened_by_flat_rows_and_groups_of_ranks(seed, monkey
         found = family.errors(torch.arange(100), worth)
         above = errors > worth
         torch.testing.assert_close(found[above], errors[above], rtol=0, atol=1e-13)
-        assert bool((found[~above] <= worth).all())
+        assert bool((found[~above] <= worth + 1e-12).all())
 
 
 def test_most_utilities_are_never_sorted(monkeypatch):

@@ -52,17 +52,15 @@ def test_few_classes_have_a_middle_too(classes):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("by_rank", [False, True])
 @pytest.mark.parametrize("utilities", [1, 33])
-def test_products_are_those_of_the_whole_rows(dtype, by_rank, utilities):
+def test_products_are_those_of_the_whole_rows(dtype, utilities):
     """Of flat rows and of others: these only take longer."""
     forecast = Forecast(shuffled())
     payoffs = torch.from_numpy(np.random.default_rng(2).uniform(-1, 1, (utilities, CLASSES)))
     rows = torch.arange(forecast.n - 1, -1, -1)
     out = torch.full((utilities, forecast.n), torch.nan, dtype=dtype)
-    flat_products(forecast.probabilities, forecast.order, rows, payoffs, by_rank, out)
-    p = forecast.ranked if by_rank else forecast.probabilities
-    error = (out.double() - payoffs @ p[rows].T).abs().max()
+    flat_products(forecast.probabilities, forecast.order, rows, payoffs, out)
+    error = (out.double() - payoffs @ forecast.probabilities[rows].T).abs().max()
     assert float(error) < {torch.float32: 1e-6, torch.float64: 1e-15 * TERMS}[dtype]
 
 
@@ -71,6 +69,6 @@ def test_products_go_to_a_part_of_a_wider_table():
     payoffs = torch.ones(3, CLASSES, dtype=torch.float64)
     table = torch.zeros(3, forecast.n + 2)
     part, rows = table[:, 1:-1], torch.arange(forecast.n)
-    flat_products(forecast.probabilities, forecast.order, rows, payoffs, False, part)
+    flat_products(forecast.probabilities, forecast.order, rows, payoffs, part)
     torch.testing.assert_close(part, torch.ones_like(part))
     assert bool((table[:, [0, -1]] == 0).all())

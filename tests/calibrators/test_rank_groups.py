@@ -59,8 +59,7 @@ def test_equal_payoffs_need_one_group():
 
 
 @pytest.mark.parametrize("n", [1, 3000])
-def test_sums_are_picked_from_their_rows_and_columns(n):
+def test_sums_are_picked_from_their_columns(n):
     top_sums = torch.from_numpy(np.random.default_rng(0).random((n, 40)))
-    rows, ends = torch.arange(n - 1, -1, -2), torch.tensor([1, 2, 7, 40])
-    expected = top_sums[rows][:, ends - 1].float()
-    assert torch.equal(sums_at(top_sums, rows, ends), expected)
+    ends = torch.tensor([1, 2, 7, 40])
+    assert torch.equal(sums_at(top_sums, ends), top_sums[:, ends - 1].float())

@@ -6,7 +6,13 @@ import torch
 
 from calibrators import screened_products
 from calibrators.patched_forecast import PatchedForecast, Witness
-from calibrators.screened_products import MANY_CLASSES, Products, Rows, drops
+from calibrators.screened_products import (
+    FEW_UTILITIES,
+    MANY_CLASSES,
+    LinearProducts,
+    RankProducts,
+    drops,
+)
 
 N = 700
 CLASSES = {"few": 20, "many": MANY_CLASSES + 44}
@@ -41,32 +47,37 @@ def payoffs(classes, by_rank, seed=1):
 def test_single_precision_is_within_its_margin(kind, classes, by_rank, monkeypatch):
     monkeypatch.setattr(screened_products, "ROWS_AT_ONCE", 128)
     state, table = forecast(kind, classes), payoffs(classes, by_rank)
-    rows = Rows(state)
-    p = state.probabilities
-    p = p.gather(1, state.order.long()) if by_rank else p
-    expected = table @ p[rows.points].T
-    products = Products(rows, table, by_rank)
+    products = (RankProducts if by_rank else LinearProducts)(state, table)
+    p, points = state.probabilities, torch.arange(N)
+    if by_rank:
+        p = p.gather(1, state.order.long())
+    else:
+        points = torch.cat([products.flat, products.others])
+    expected = table @ p[points].T
     single = torch.full((30, N), torch.nan)
     products.write_single(single)
     assert float((single.double() - expected).abs().max()) <= products.margin
-    some = torch.tensor([0, 1, 17])
-    torch.testing.assert_close(products.exact(some), expected[some], rtol=0, atol=1e-13)
+    assert torch.equal(products.codes, (state.ranks if by_rank else state.labels)[points])
+    for some in (torch.tensor([0, 1, 17]), torch.arange(3, FEW_UTILITIES + 10)):
+        torch.testing.assert_close(products.exact(some), expected[some], rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("kind", STATES)
 def test_every_point_has_one_row(kind):
-    rows = Rows(forecast(kind, CLASSES["many"]))
-    assert torch.equal(rows.points.sort().values, torch.arange(N))
+    classes = CLASSES["many"]
+    products = LinearProducts(forecast(kind, classes), payoffs(classes, False))
+    points = torch.cat([products.flat, products.others])
+    assert torch.equal(points.sort().values, torch.arange(N))
     counts = {"dense": 0, "flat": N, "mixed": N // 2, "lifted": N // 2}
-    assert len(rows.flat) == counts[kind]
+    assert len(products.flat) == counts[kind]
 
 
 def test_margins_are_narrow_enough_for_the_buckets_of_an_audit():
     classes = 1000
     p = torch.full((4, classes), 1 / classes, dtype=torch.float64)
-    rows = Rows(PatchedForecast(p, torch.arange(4)))
-    for by_rank in (False, True):
-        assert Products(rows, payoffs(classes, by_rank), by_rank).margin < 1e-4
+    state = PatchedForecast(p, torch.arange(4))
+    assert LinearProducts(state, payoffs(classes, False)).margin < 1e-4
+    assert RankProducts(state, payoffs(classes, True)).margin < 1e-4
 
 
 def test_drops_turn_sums_of_ranked_probabilities_into_predictions():
