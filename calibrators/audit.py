@@ -2,8 +2,8 @@
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Cheap upper bounds (`metrics.screening`) order the
-utilities: sums of columns for these, buckets of float32 products for sampled ones. The exact
-error is computed from the largest bound down until none left can win.
+utilities: sums of columns for these, buckets of float32 products for sampled ones. Exact errors
+are computed in rounds, the largest bounds of each family first, until none left can win.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from metrics.screening import (
     calibration_error_bounds,
     indicator_bounds,
     largest_margin,
+    most_buckets,
 )
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 
 EXACT_AT_ONCE = 16
-"""Utilities computed exactly before the second look at the bounds."""
+"""Utilities of a family computed exactly in the first round."""
 MORE_AT_ONCE = 4
-"""How many times as many before each next one: a few columns cost as much as many."""
+"""How many times as many in each next one: a few columns cost as much as many."""
 EXACT_AT_ONCE_ON_GPU = 256
 FINE_BUCKETS = 8192
-"""At most so many for a second look: their sums still fit into the cache of a core."""
+"""At most so many after the first round: their sums still fit into the cache of a core."""
 SCALE = (-1.0, 1.0)
 """Where the predictions of sampled utilities lie."""
 
@@ -109,13 +110,13 @@ class Screened(Family):
         return self._bounds(self.predicted, self.payoffs, BUCKETS)
 
     def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
-        """In float64, but where finer buckets show that they are not worth it."""
+        """In float64; after the first round only where finer buckets cannot rule it out."""
         errors = torch.zeros(len(chosen), dtype=torch.float64)
         kept = torch.arange(len(chosen))
         if worth > 0 and len(chosen) > EXACT_AT_ONCE:
-            finest = int(largest_margin(*SCALE, buckets=1) / self.margin)
-            v, payoffs = self.predicted[chosen], self.payoffs[chosen]
-            kept = kept[self._bounds(v, payoffs, min(finest, FINE_BUCKETS)) > worth]
+            buckets = min(most_buckets(*SCALE, self.margin), FINE_BUCKETS)
+            bounds = self._bounds(self.predicted[chosen], self.payoffs[chosen], buckets)
+            kept = kept[bounds > worth]
         if len(kept):
             some = chosen[kept]
             errors[kept] = _errors(self.exact(some), self.payoffs[some], self.codes)
@@ -168,9 +169,9 @@ class Auditor:
         return linear, torch.from_numpy(-np.sort(-rank.numpy(), axis=1))
 
     def sampled_families(self, state: PatchedForecast, step: int) -> list[Family]:
-        """U_lin and U_rank, drawn for audit number `step`; valid until the next call.
+        """U_lin and U_rank, drawn for audit number `step`.
 
-        That one takes over the memory of their predictions.
+        Valid until the forecast moves or the next call, which takes over their memory.
         """
         if not self.sampled_count:
             return []
@@ -189,7 +190,7 @@ class Auditor:
         # Fresh memory would cost a tenth of the products.
         shape, spare = (len(products.payoffs), len(products.codes)), self._spare.get(kind)
         if spare is None or spare.shape != shape:
-            spare = self._spare[kind] = torch.empty(shape)
+            spare = self._spare[kind] = torch.empty(shape, dtype=torch.float32)
         products.write_single(spare)
         given = products.payoffs, products.codes, products.margin, products.exact
         return Screened(kind, spare, *given)
@@ -207,7 +208,10 @@ class Auditor:
 
 
 def find_worst(families: list[Family]) -> tuple[int, int, float]:
-    """Return (family, column, UC) of the utility with the largest exact UC."""
+    """Return (family, column, UC) of the utility with the largest exact UC.
+
+    In rounds: each family's largest bounds that exceed the largest exact error so far come next.
+    """
     bounds = [family.bounds().cpu() for family in families]
     orders = [each.argsort(descending=True, stable=True) for each in bounds]
     waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
@@ -217,7 +221,7 @@ def find_worst(families: list[Family]) -> tuple[int, int, float]:
         for k in waiting.copy():
             part, orders[k] = orders[k][:size], orders[k][size:]
             part = part[bounds[k][part] > best[2]]
-            if not len(part):  # nor can any after these be worse than the best so far
+            if not len(part):  # nor do the bounds of any after these exceed it
                 waiting.remove(k)
                 continue
             columns = part.sort().values  # neighbours are read together

@@ -7,7 +7,8 @@ all to the same value. With c the value of that plateau,
 
 so such a row costs as much as it has probabilities off the plateau. In the middle of patching most
 rows can be like that: a product with 264 payoffs of 1000 classes then takes a third of the time of
-a dense one. It takes as long if a quarter of each row is off.
+a dense one. It takes as long if a quarter of each row is off. More than that can be only where
+some probabilities are above the plateau and others below, which is rare.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 A patch moves the points whose predicted utility lies in an interval along the witness u⃗ and
 projects them back onto the simplex (Algorithm 1 of the paper). Only those rows are touched: their
-order is repaired by insertion from the order before, which for most patches is already almost
-right, and their sums of the K largest probabilities are renewed. Every number of a row depends on
-that row alone, so replaying patches on the calibration points gives their fitted probabilities bit
-by bit.
+order is repaired (`row_order`) and their sums of the K largest probabilities are renewed. Every
+number of a row depends on that row alone, so replaying patches on the calibration points gives
+their fitted probabilities bit by bit.
 """
 
 from __future__ import annotations
@@ -154,8 +153,8 @@ def _move_rows(
     """
     classes = p.shape[1]
     x, ranked, sums = np.empty(classes), np.empty(classes), np.empty(classes)
-    values, keys = np.empty(classes + 1), np.empty(classes + 1)
-    unsigned, ints = np.empty(classes + 1, np.uint64), np.empty((3, classes + 1), np.int32)
+    values, keys = np.empty(classes), np.empty(classes)
+    uints, ints = np.empty(classes, np.uint64), np.empty((3, classes), np.int32)
     shuffled = not by_rank and np.count_nonzero(payoff) > 1
     by_class, own = changes[0, 0], changes[0, 1]
     by_top, missed = changes[1, 0], changes[1, 1]
@@ -165,7 +164,7 @@ def _move_rows(
         if label >= 0:
             own[label] += x[label] - p[i, label]
         _replace_row(p[i], x, by_class)
-        repair_order(x, order[i], ranked, shuffled, values, keys, unsigned, ints)
+        repair_order(x, order[i], ranked, shuffled, values, keys, uints, ints)
         _running_sums(ranked, sums)
         for k in range(ranks[i]):
             missed[k] -= top_sums[i, k]

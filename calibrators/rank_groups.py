@@ -38,7 +38,7 @@ def group_ranks(payoffs: Tensor, error: float) -> RankGroups:
         payoffs: float64 [b, C] by rank, each row sorted in descending order.
         error: the largest that is allowed.
     """
-    # A prediction too small by 0 … 2 `error` is off by `error` once that is added to it.
+    # Predictions too small by 0 … 2 `error` are off by `error` once that is added to them.
     ends = torch.from_numpy(_group_ends(payoffs.numpy(), 2 * error))
     starts = torch.cat([ends.new_zeros(1), ends[:-1]])
     sums = torch.nn.functional.pad(payoffs.cumsum(dim=1), (1, 0))
@@ -49,8 +49,8 @@ def group_ranks(payoffs: Tensor, error: float) -> RankGroups:
 
 
 @compiled
-def _group_ends(payoffs: Any, error: float) -> Any:
-    """Make each group, from the first on, as long as `error` allows."""
+def _group_ends(payoffs: Any, gap: float) -> Any:
+    """Make each group, from the first on, as long as predictions too small by `gap` allow."""
     classes = payoffs.shape[1]
     ends = np.empty(classes, np.int64)
     groups = start = 0
@@ -59,7 +59,7 @@ def _group_ends(payoffs: Any, error: float) -> Any:
         if k < classes:
             for row in range(payoffs.shape[0]):
                 widest = max(widest, payoffs[row, start] - payoffs[row, k])
-        if k == classes or (k + 1 - start) / 4 * widest / (start + 1) > error:
+        if k == classes or (k + 1 - start) / 4 * widest / (start + 1) > gap:
             ends[groups] = k
             groups += 1
             start = k

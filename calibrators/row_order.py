@@ -14,39 +14,36 @@ import numpy as np
 from metrics.compiled import compiled
 from metrics.row_sort import fill_keys, insertion_order, rank_by, sort_keys
 
-SHUFFLED = 16
-"""A row is shuffled if one in so many neighbours is in the wrong order."""
-INSERTIONS = 4
+FEW = 64
+"""Up to so many classes insertions are as fast as anything."""
+IN_ORDER = 15 / 16
+"""Share of neighbours in the right order from which on a few insertions can be hoped for."""
+MOVES = 4
 """Insertions per probability that cost as much as a sort."""
 BITS = 6
 """2^BITS buckets per octave of the probability."""
 BUCKETS = 2048
+"""They reach 32 octaves below the largest probability; all smaller ones share the last."""
 SHIFT = 52 - BITS
 
 
 @compiled
 def repair_order(
-    p: Any,
-    order: Any,
-    ranked: Any,
-    shuffled: bool,
-    values: Any,
-    keys: Any,
-    uints: Any,
-    ints: Any,
+    p: Any, order: Any, ranked: Any, shuffled: bool, values: Any, keys: Any, uints: Any, ints: Any
 ) -> None:
     """Sort the classes in `order` by (p descending, class); write ranked = p[order].
 
     `shuffled`: do not expect much of the order from before.
-    `values`, `keys` float64, `uints` uint64, `ints` int32 [3], of C + 1: working memory.
+    `values`, `keys` float64 [C], `uints` uint64 [C], `ints` int32 [3, C]: working memory.
     """
-    if not shuffled:
+    few = p.size <= FEW
+    if few or not shuffled:
         rises, swaps = rank_by(p, order, ranked)
         if rises + swaps == 0:
             return
-        if rises * SHUFFLED < p.size:
+        if few or rises < (1 - IN_ORDER) * p.size:
             positive = _zeros_last(p, order, ranked, ints[0])
-            if insertion_order(ranked, order, positive, p.size):
+            if insertion_order(ranked, order, positive, (FEW if few else 1) * p.size):
                 return
     classes, places, spare = ints[0], ints[1], ints[2]
     positive = _positive_first(p, order, values, classes, spare)
@@ -96,7 +93,7 @@ def _by_buckets(values: Any, classes: Any, order: Any, ranked: Any, bucket: Any)
         starts[bucket[k]] = place + 1
         order[place] = classes[k]
         ranked[place] = values[k]
-    return insertion_order(ranked, order, values.size, INSERTIONS * values.size)
+    return insertion_order(ranked, order, values.size, MOVES * values.size)
 
 
 @compiled

@@ -75,6 +75,11 @@ class LinearProducts(Products):
         return torch.nonzero(~self._is_flat).flatten()
 
     @cached_property
+    def points(self) -> Tensor:
+        """Both: int64 [n]."""
+        return torch.cat([self.flat, self.others])
+
+    @cached_property
     def _is_flat(self) -> Tensor:
         n, classes = self.state.probabilities.shape
         if classes < MANY_CLASSES:
@@ -89,7 +94,7 @@ class LinearProducts(Products):
     @property
     def codes(self) -> Tensor:
         """Labels."""
-        return self.state.labels[torch.cat([self.flat, self.others])]
+        return self.state.labels[self.points]
 
     def write_single(self, out: Tensor) -> None:
         """Flat rows, then the others."""
@@ -99,8 +104,8 @@ class LinearProducts(Products):
         """As for all, or by one product where picking rows costs as much as it spares."""
         payoffs = self.payoffs[chosen]
         if len(chosen) <= FEW_UTILITIES or len(self.flat) < len(self.others):
-            points = torch.cat([self.flat, self.others])
-            return (payoffs @ self.state.probabilities.T)[:, points]
+            predicted = payoffs @ self.state.probabilities.T
+            return predicted[:, self.points] if len(self.flat) else predicted
         out = torch.empty(len(chosen), len(self.state.labels), dtype=torch.float64)
         self._write(payoffs, out)
         return out
@@ -159,10 +164,9 @@ def drops(payoffs: Tensor) -> Tensor:
 def _rounding(terms: int, scales: Tensor) -> float:
     """Bound the error of sums of products in float32, in any order: (terms + 2) u `scales`.
 
-    Six more terms pay for flat rows: at most half as many terms, whose sizes add up to at most 5/3
-    of another row's.
+    That pays for flat rows, too: half as many terms and one more, of 5/3 the size of other rows'.
     """
-    return 1.01 * (terms + 8) * 2.0**-24 * float(scales.max())
+    return 1.01 * (terms + 2) * 2.0**-24 * float(scales.max())
 
 
 def _write_product(weights: Tensor, matrix: Tensor, rows: Tensor | None, out: Tensor) -> None:

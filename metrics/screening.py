@@ -23,6 +23,8 @@ from metrics.compiled import compiled
 from metrics.threads import over_row_blocks
 
 BUCKETS = 2048
+NEAR = 0.45
+"""How far, in widths of a bucket, a prediction may be off to stay in its own or one beside it."""
 ROUNDING = 1e-9
 """Added to the bounds: sums in another order differ by less than this."""
 
@@ -88,8 +90,8 @@ def calibration_error_bounds(
         codes: int64 [n] in [0, L).
         low, high: where most predictions lie; sets the buckets, not the validity of the bounds.
         margin: how far `predicted` may be off, as from a product in float32; the bounds hold for
-            the true predictions. At most `largest_margin(low, high, buckets)`, and 0 on other
-            devices than the CPU.
+            the true predictions. 0 on other devices than the CPU.
+            See `largest_margin` and, for other numbers of buckets, `most_buckets`.
         buckets: more make tighter bounds, and take longer where they outgrow the cache.
     """
     if predicted.device.type != "cpu":
@@ -122,12 +124,17 @@ def bounds_torch(
     return (highest - lowest) / predicted.shape[1] + ROUNDING
 
 
-def largest_margin(low: float, high: float, buckets: int = BUCKETS) -> float:
+def largest_margin(low: float, high: float) -> float:
     """Return the margin up to which a point is at most one bucket away from its own.
 
-    At most half a bucket, less a tenth for the rounding of the buckets' borders.
+    Less than half a bucket, as their borders are rounded.
     """
-    return 0.45 * (high - low) / buckets
+    return NEAR * (high - low) / BUCKETS
+
+
+def most_buckets(low: float, high: float, margin: float) -> int:
+    """Return how many buckets there may be for `margin` to be that narrow."""
+    return int(NEAR * (high - low) / margin)
 
 
 def indicator_bounds(sums: Tensor, hits: Tensor, n: int) -> Tensor:

@@ -227,7 +227,7 @@ class Patching:
 
 
 def _enough_classes(size: Size) -> Size:
-    """A small size that takes the same path: for many classes some kernels are others."""
+    """A small size with the same kernels: they must be compiled before the clock starts."""
     return Size(600, min(size.classes, MANY_CLASSES), size.utilities)
 
 

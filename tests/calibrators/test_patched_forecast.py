@@ -124,7 +124,7 @@ def test_sums_of_indicators_and_predictions_follow_the_moves(path, kind):
 
 
 def test_a_row_that_is_turned_around_is_sorted_anew():
-    """More insertions than are worth it: the order comes from a sort instead."""
+    """Most classes change places with all others."""
     classes = 500
     p = torch.linspace(1, 2, classes, dtype=torch.float64).flip(0)
     p = (p / p.sum()).repeat(3, 1)

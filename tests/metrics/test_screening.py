@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.prefix_range import prefix_range
-from metrics.screening import BUCKETS, bounds_torch, calibration_error_bounds, largest_margin
+from metrics.screening import BUCKETS, bounds_torch, calibration_error_bounds, most_buckets
 
 
 def exact_errors(predicted, payoffs, codes):
@@ -52,7 +52,8 @@ def test_predictions_on_the_borders_of_buckets_are_bounded(buckets):
 def test_bounds_hold_for_all_predictions_within_the_margin(buckets):
     """Predictions crowd, so that being off moves them past each other and into other buckets."""
     random = np.random.default_rng(3)
-    margin = largest_margin(-1.0, 1.0, buckets)
+    margin = 0.9 / buckets  # of a range of two
+    assert abs(most_buckets(-1.0, 1.0, margin) - buckets) <= 1
     true = torch.from_numpy(random.choice([-1.0, 0.3, 1.0], size=(30, 400)))
     true += torch.from_numpy(random.normal(scale=2 * margin, size=true.shape))
     payoffs = torch.from_numpy(random.choice([-1.0, 0.3, 1.0], size=(30, 4)))
