@@ -113,6 +113,16 @@ def test_dvc_depends_on_files_that_exist():
                 assert path.startswith("results/") or (ROOT / path).exists(), path
 
 
+def test_fits_depend_on_the_files_that_a_variant_inherits_from():
+    fit = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]["fit"]["do"]
+    for option in options("calibrator"):
+        text = (ROOT / "conf/calibrator" / f"{option}.yaml").read_text()
+        parents = [name for name in yaml.safe_load(text).get("defaults", []) if name != "_self_"]
+        for name in [option, *parents]:
+            path = Path("conf/calibrator") / f"{name}.yaml"
+            assert any(str(p) in fit["deps"] for p in (path, *path.parents)), path
+
+
 @pytest.mark.parametrize("option", options("calibrator"))
 def test_calibrators_take_what_their_files_say(option):
     settings = resolved(composed([f"calibrator={option}", "tuning=quick", "seed=7"]))["calibrator"]
