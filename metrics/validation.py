@@ -106,7 +106,10 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     vector = _class_numbers(labels, classes, name)
     if vector.ndim != 1:
-        raise InputError(f"{name}: expected shape [n], got {list(vector.shape)}")
+        raise InputError(
+            f"{name}: expected shape [n], got {list(vector.shape)}; give the number of each "
+            "point's class (argmax of one-hot rows, ravel of a single column)"
+        )
     if vector.shape[0] != n:
         raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
     if vector.dtype.is_floating_point:

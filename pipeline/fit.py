@@ -16,10 +16,10 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from pipeline.artifacts import read_json_if_whole, sha256_of, sha256_of_json, write_json
-from pipeline.cached_logits import CachedLogits, find_logits, load_logits, logits_path
+from pipeline.cached_logits import CachedLogits, find_logits, load_logits
 from pipeline.command import command
 from pipeline.fingerprint import source_fingerprint
-from pipeline.logits import run_logits, versions
+from pipeline.logits import are_missing, run_logits, versions
 from pipeline.receipts import write_receipt
 from pipeline.runner import TINY, close, job_count, run_tasks
 from pipeline.splits import split_indices
@@ -82,9 +82,9 @@ def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
 
 
 def logits_of(settings: Settings) -> CachedLogits:
-    """A benchmark's cached logits, made first where there are none."""
-    if not logits_path(settings).exists():
-        run_logits([settings])
+    """A benchmark's cached logits, made first where there are none or others than asked for."""
+    if are_missing(settings):
+        run_logits([{**settings, "force": False}])  # `force` asks for the fits
     return find_logits(settings)
 
 

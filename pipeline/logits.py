@@ -193,6 +193,21 @@ def _has_logits(settings: Settings, record: dict[str, Any]) -> bool:
     path = logits_path(settings)
     if not path.is_file() or sha256_of(path) != record.get("sha256"):
         return False
+    return _are_wanted(settings, record)
+
+
+def are_missing(settings: Settings) -> bool:
+    """Whether there are no cached logits, or whole ones of something else than settings say.
+
+    Damaged ones are there: whoever reads them says so.
+    """
+    record = read_json_if_whole(sidecar_path(settings))
+    if record is None:
+        return not logits_path(settings).exists()
+    return not _are_wanted(settings, record)
+
+
+def _are_wanted(settings: Settings, record: dict[str, Any]) -> bool:
     origin = record.get("origin")
     if (
         precomputed_file(settings) is None

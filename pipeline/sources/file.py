@@ -165,6 +165,12 @@ def _read_csv(path: Path) -> dict[str, Any]:
             "the columns: label, then one per class"
         )
     columns = table.drop(columns=label)
+    unnamed = [k for k, name in enumerate(names) if name.startswith("Unnamed:") or not name]
+    if unnamed:
+        raise InputError(
+            f"{path}: column {unnamed[0] + 1} has no name, like the row numbers that pandas "
+            "writes; leave it out (to_csv(index=False)), or name it if it is a class"
+        )
     text = [name for name in columns if not pd.api.types.is_numeric_dtype(columns[name])]
     if text:
         raise InputError(f"{path}: column `{text[0]}` holds text; keep `label` and class columns")

@@ -1,6 +1,7 @@
 """A person's file: what is accepted, and the one line for what is not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from metrics import InputError
@@ -60,6 +61,16 @@ def test_csv_of_logits(tmp_path, label):
     np.testing.assert_array_equal(result.logits, [[1.5, -2], [0, 3]])
     np.testing.assert_array_equal(result.labels, [1, 0])
     assert result.details["origin"]["values"] == "logits"
+
+
+def test_row_numbers_written_by_pandas_are_no_class(tmp_path):
+    """They would be the first class, without a name."""
+    table = pd.DataFrame({"a": [0.5, 1.0], "b": [0.0, 2.0], "label": [0, 1]})
+    table.to_csv(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=r"a\.csv: column 1 has no name.*index=False"):
+        file_logits(path=tmp_path / "a.csv")
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert file_logits(path=tmp_path / "a.csv").logits.shape == (2, 2)
 
 
 def test_csv_of_probabilities_is_recognised_and_can_be_overruled(tmp_path):

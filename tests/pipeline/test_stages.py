@@ -158,6 +158,19 @@ def test_code_and_logits_are_part_of_the_hash(request_tiny, tmp_path, monkeypatc
     assert not fit.is_fitted(fit.fit_tasks(request.units())[0])
 
 
+def test_fits_and_scores_are_of_the_logits_that_the_settings_name(request_tiny, tmp_path):
+    """Also where those of another file are cached: a changed file is read again, and refitted."""
+    request = request_tiny("calibrator=temperature", "split=0")
+    run_all(request)
+    (before,) = fit.fit_tasks(request.units())
+    write_example(tmp_path / "tiny.npz", seed=1)
+    (task,) = fit.fit_tasks(request.units())
+    assert task.logits.sha256 != before.logits.sha256
+    assert not fit.is_fitted(task)
+    with pytest.raises(UnitsFailed, match="not fitted with these settings"):
+        run_evaluate(request.units())
+
+
 def test_truncated_logits_cache_is_one_line_with_the_fix(request_tiny, tmp_path):
     request = request_tiny("calibrator=temperature", "split=0")
     run_all(request)
