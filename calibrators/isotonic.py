@@ -3,8 +3,9 @@
 One-vs-all fits, for each class c, the non-decreasing map of p_c that is closest to 1{y = c} in
 least squares; global fits one map to all n · C pairs (p_c, 1{y = c}). Pool adjacent violators is
 linear once the points are sorted, so the sort is the cost: the exact radix sort of
-`metrics.row_sort`, a column at a time, on threads. Between the ends of its constant pieces the map
-is interpolated linearly, beyond them it is constant, as scikit-learn does (`out_of_bounds="clip"`).
+`metrics.kernels.row_sort`, a column at a time, on threads. Between the ends of its constant pieces
+the map is interpolated linearly, beyond them it is constant, as scikit-learn does
+(`out_of_bounds="clip"`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.blocks import over_blocks
-from calibrators.softmax import softmax
-from metrics.compiled import compiled
-from metrics.row_sort import fill_keys, sort_keys
+from metrics.kernels.compiled import compiled
+from metrics.kernels.row_sort import fill_keys, sort_keys
+from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
 MODES = ("one_vs_all", "global")

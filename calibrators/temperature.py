@@ -21,8 +21,8 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.blocks import over_blocks, row_blocks
-from calibrators.softmax import exponential, has_kernels, softmax
-from metrics.compiled import compiled_sums
+from metrics.kernels.compiled import compiled_sums
+from metrics.kernels.softmax import exponential, has_kernels, softmax
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.softmax import softmax
+from metrics.kernels.softmax import softmax
 
 
 class Uncalibrated(Calibrator):

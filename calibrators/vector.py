@@ -21,10 +21,10 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.blocks import over_blocks, row_blocks
-from calibrators.lbfgs import Minimum, Objective, minimize
-from calibrators.softmax import exponential, has_kernels, softmax
+from calibrators.solvers.lbfgs import Minimum, Objective, minimize
 from calibrators.temperature import TemperatureFit, fit_temperature
-from metrics.compiled import compiled_sums
+from metrics.kernels.compiled import compiled_sums
+from metrics.kernels.softmax import exponential, has_kernels, softmax
 from metrics.validation import InputError, is_whole
 
 FAR_FROM_ZERO = 10

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.prefix_range import prefix_range
+from metrics.kernels.prefix_range import prefix_range
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, TopClass
 from metrics.validation import InputError, check_labels, check_probabilities, is_whole

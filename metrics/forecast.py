@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.compiled import compiled
-from metrics.row_sort import argsort_short_rows
-from metrics.threads import over_row_blocks
+from metrics.kernels.compiled import compiled
+from metrics.kernels.row_sort import argsort_short_rows
+from metrics.kernels.threads import over_row_blocks
 
 
 def rank_rows(probabilities: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from metrics.kernels.prefix_range import prefix_range
 from metrics.kinds import like
-from metrics.prefix_range import prefix_range
 from metrics.validation import InputError, check_numbers
 
 

@@ -15,26 +15,26 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.artifacts import (
+from pipeline.dynamics_study import FAMILIES, check_options, run_study
+from pipeline.fit import device_name, logits_of
+from pipeline.harness.artifacts import (
     read_json_if_whole,
     sha256_of,
     sha256_of_json,
     write_json,
     write_text,
 )
-from pipeline.cached_logits import CachedLogits, load_logits
-from pipeline.command import command
-from pipeline.dynamics_study import FAMILIES, check_options, run_study
-from pipeline.fingerprint import source_fingerprint
-from pipeline.fit import device_name, logits_of
+from pipeline.harness.cached_logits import CachedLogits, load_logits
+from pipeline.harness.command import command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.progress import Bar, say
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.runner import Outcome, attempt, close
+from pipeline.harness.splits import split_indices
+from pipeline.harness.units import Request, Settings, composed, resolved
 from pipeline.logits import versions
-from pipeline.progress import Bar, say
-from pipeline.receipts import write_receipt
 from pipeline.reporting.dynamics_figures import write_dynamics_figures
-from pipeline.runner import Outcome, attempt, close
 from pipeline.sources.result import Progress
-from pipeline.splits import split_indices
-from pipeline.units import Request, Settings, composed, resolved
 
 FILES = ("history.csv", "snapshots.csv")
 LESS_THAN_THE_SUITE = ("dynamics.families=", "suite.dynamics=")
@@ -131,7 +131,7 @@ def _hash(settings: Settings, family: str, split: int, logits: CachedLogits) -> 
             "seed": splits["seed"],
             "calibration_fraction": splits["calibration_fraction"],
             "logits": logits.sha256,
-            "code": source_fingerprint("pipeline.dynamics_study", "pipeline.splits"),
+            "code": source_fingerprint("pipeline.dynamics_study", "pipeline.harness.splits"),
         }
     )
 

@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.gain_patching import GainPatch, GainPatching
+from calibrators.patching.gain_patching import GainPatch, GainPatching
 from metrics import GainMatrix
 from metrics.validation import InputError
-from pipeline.artifacts import CorruptFile, read_npz, write_npz
+from pipeline.harness.artifacts import CorruptFile, read_npz, write_npz
 from pipeline.sources.result import Progress
 
 FAMILIES = ("aligned", "misaligned")

@@ -16,7 +16,8 @@ from hydra.utils import get_class
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from pipeline.artifacts import (
+from pipeline.fit import FitTask, device_name, fit_tasks, is_fitted
+from pipeline.harness.artifacts import (
     read_json_if_whole,
     read_npz,
     sha256_of,
@@ -24,14 +25,13 @@ from pipeline.artifacts import (
     write_json,
     write_npz,
 )
-from pipeline.cached_logits import load_logits
-from pipeline.command import UnitsFailed, command
-from pipeline.fingerprint import source_fingerprint
-from pipeline.fit import FitTask, device_name, fit_tasks, is_fitted
-from pipeline.receipts import mean_and_spread, write_receipt
-from pipeline.runner import TINY, close, job_count, run_tasks
-from pipeline.splits import split_indices
-from pipeline.units import Request, Unit
+from pipeline.harness.cached_logits import load_logits
+from pipeline.harness.command import UnitsFailed, command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.receipts import mean_and_spread, write_receipt
+from pipeline.harness.runner import TINY, close, job_count, run_tasks
+from pipeline.harness.splits import split_indices
+from pipeline.harness.units import Request, Unit
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from pipeline.artifacts import read_json_if_whole, sha256_of, sha256_of_json, write_json
-from pipeline.cached_logits import CachedLogits, find_logits, load_logits
-from pipeline.command import command
-from pipeline.fingerprint import source_fingerprint
+from pipeline.harness.artifacts import read_json_if_whole, sha256_of, sha256_of_json, write_json
+from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
+from pipeline.harness.command import command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.runner import TINY, close, job_count, run_tasks
+from pipeline.harness.splits import split_indices
+from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits, versions
-from pipeline.receipts import write_receipt
-from pipeline.runner import TINY, close, job_count, run_tasks
-from pipeline.splits import split_indices
-from pipeline.units import Request, Settings, Unit
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def fit_hash(unit: Unit, logits_sha256: str) -> str:
             "seed": splits["seed"],
             "calibration_fraction": splits["calibration_fraction"],
             "logits": logits_sha256,
-            "code": source_fingerprint(calibrator["_target_"], "pipeline.splits"),
+            "code": source_fingerprint(calibrator["_target_"], "pipeline.harness.splits"),
         }
     )
 

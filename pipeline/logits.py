@@ -18,15 +18,21 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from pipeline.artifacts import read_json_if_whole, sha256_of, sha256_of_json, write_json, write_npz
-from pipeline.cached_logits import logits_path, sidecar_path, similarity_path
-from pipeline.command import command
-from pipeline.fingerprint import source_fingerprint
-from pipeline.progress import Bar, say
-from pipeline.receipts import write_receipt
-from pipeline.runner import Outcome, attempt, close
+from pipeline.harness.artifacts import (
+    read_json_if_whole,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_npz,
+)
+from pipeline.harness.cached_logits import logits_path, sidecar_path, similarity_path
+from pipeline.harness.command import command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.progress import Bar, say
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.runner import Outcome, attempt, close
+from pipeline.harness.units import Request, Settings
 from pipeline.sources.result import MissingResource, Progress, SourceResult
-from pipeline.units import Request, Settings
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points between our accuracy and the published one that go without a warning."""

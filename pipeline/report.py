@@ -14,10 +14,11 @@ from pathlib import Path
 import pandas as pd
 from omegaconf import DictConfig
 
-from pipeline.artifacts import read_json_if_whole, sha256_of, write_text
-from pipeline.command import CONF, command
-from pipeline.progress import console, say
-from pipeline.receipts import write_receipt
+from pipeline.harness.artifacts import read_json_if_whole, sha256_of, write_text
+from pipeline.harness.command import CONF, command
+from pipeline.harness.progress import console, say
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.units import Request, SelectionError, Settings
 from pipeline.reporting.candidates import (
     candidates,
     known_benchmarks,
@@ -34,7 +35,6 @@ from pipeline.reporting.provenance import facts_of, provenance_of, write_sidecar
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.tables import TableSpec, build_table, write_tables
 from pipeline.reporting.terminal import print_tables
-from pipeline.units import Request, SelectionError, Settings
 
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. A)."""

@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 
-from pipeline.artifacts import write_text
-from pipeline.progress import console, say
+from pipeline.harness.artifacts import write_text
+from pipeline.harness.progress import console, say
 from scripts.speed import growth, machine, report
 from scripts.speed.calibrator_cases import calibrator_cases
 from scripts.speed.case import OURS, Answer, Case, Contender, agreement

@@ -28,7 +28,7 @@ import scipy.io
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs from a bare clone, too
 
 from metrics.validation import InputError
-from pipeline.progress import Bar, say
+from pipeline.harness.progress import Bar, say
 from pipeline.sources.result import MissingResource
 
 IMAGES, SYNSETS = 50_000, 1000

@@ -26,14 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 
 from omegaconf import DictConfig
 
-from pipeline.artifacts import write_json
-from pipeline.command import user_errors_in_one_line
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
+from pipeline.harness.artifacts import write_json
+from pipeline.harness.command import user_errors_in_one_line
+from pipeline.harness.progress import console, say
+from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
-from pipeline.progress import console, say
 from pipeline.reporting.names import METHODS
-from pipeline.units import Settings, Unit, composed, resolved, units_of
 
 
 class _Parser(argparse.ArgumentParser):

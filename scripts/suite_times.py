@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 
 from omegaconf import OmegaConf
 
-from pipeline.artifacts import CorruptFile, read_json, write_text
-from pipeline.progress import say
+from pipeline.harness.artifacts import CorruptFile, read_json, write_text
+from pipeline.harness.progress import say
 
 FIT, EVALUATE, DYNAMICS = "fit", "evaluate", "dynamics"
 STAGES = {FIT: "fit.json", EVALUATE: "metrics.json", DYNAMICS: "dynamics.json"}

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
+from metrics.kernels.prefix_range import prefix_range
 from metrics.kinds import like
-from metrics.prefix_range import prefix_range
 from metrics.utility_calibration import WorstInterval, worst_interval
 from metrics.validation import InputError, check_labels, check_numbers, check_probabilities
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.hashed_uniforms import hashed_uniforms, stream_keys
+from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
 from metrics.validation import InputError
 

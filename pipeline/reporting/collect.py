@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipeline.artifacts import read_json, read_json_if_whole, read_npz
+from pipeline.harness.artifacts import read_json, read_json_if_whole, read_npz
 from pipeline.reporting.names import ordered
 
 SUMMARY_COLUMNS = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.artifacts import write_text
+from pipeline.harness.artifacts import write_text
 from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
 from pipeline.reporting.names import METHODS, method_name, metric
 from pipeline.reporting.page import page, scrolling

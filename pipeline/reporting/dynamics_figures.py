@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from pipeline.artifacts import read_json
+from pipeline.harness.artifacts import read_json
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     NOTE_COLOR,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts import read_json_if_whole, write_json
-from pipeline.cached_logits import sidecar_path
+from pipeline.harness.artifacts import read_json_if_whole, write_json
+from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.units import Request, Settings
 from pipeline.reporting.report_page import Provenance
-from pipeline.units import Request, Settings
 
 
 def facts_of(settings: Settings) -> list[str]:

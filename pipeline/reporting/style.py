@@ -16,7 +16,7 @@ from typing import Any, Literal
 import matplotlib
 from matplotlib.figure import Figure
 
-from pipeline.artifacts import atomic_path
+from pipeline.harness.artifacts import atomic_path
 from pipeline.reporting.names import family
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]

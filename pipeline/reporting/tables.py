@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.artifacts import write_text
+from pipeline.harness.artifacts import write_text
 from pipeline.reporting import table_formats
 from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, Metric, method_name, metric
 from pipeline.reporting.table_model import Cell, ResultTable, Row

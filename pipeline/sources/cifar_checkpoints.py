@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from metrics.validation import InputError
-from pipeline.artifacts import sha256_of
+from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.result import MissingResource
 

@@ -21,7 +21,7 @@ from metrics.validation import (
     check_logits,
     check_probabilities,
 )
-from pipeline.artifacts import CorruptFile, read_npz, sha256_of
+from pipeline.harness.artifacts import CorruptFile, read_npz, sha256_of
 from pipeline.sources.result import MissingResource, Progress, SimilarityResult, SourceResult
 
 VALUES = ("auto", "logits", "probabilities")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from metrics.validation import InputError
-from pipeline.artifacts import sha256_of
+from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits

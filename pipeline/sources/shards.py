@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pipeline.artifacts import CorruptFile, read_npz, sha256_of_json, write_npz
+from pipeline.harness.artifacts import CorruptFile, read_npz, sha256_of_json, write_npz
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 import calibrators
-from calibrators.audit import Auditor, find_worst
-from calibrators.patched_forecast import PatchedForecast
-from calibrators.patching import find_patch
-from calibrators.screened_products import MANY_CLASSES
+from calibrators.patching.audit import Auditor, find_worst
+from calibrators.patching.calibrator import find_patch
+from calibrators.patching.screened_products import MANY_CLASSES
+from calibrators.patching.state import PatchedForecast
 from scripts.speed import peers, references
 from scripts.speed.case import OURS, OURS_GPU, PLAIN, Answer, Case, Contender, Target
 from scripts.speed.inputs import Arrays, Size

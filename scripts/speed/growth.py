@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pipeline.artifacts import write_text
+from pipeline.harness.artifacts import write_text
 from pipeline.reporting.style import NOTE_COLOR, LineLook, house_style, save_figure
 from scripts.speed.case import OURS, OURS_GPU, PLAIN, Case
 from scripts.speed.inputs import Size

@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.artifacts import write_text
+from pipeline.harness.artifacts import write_text
 from scripts.speed.case import OURS, OURS_GPU, Agreement, Case, Target
 from scripts.speed.measure import MIB, RUNS, SLOW_SECONDS, Measurement
 

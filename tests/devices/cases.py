@@ -20,7 +20,7 @@ from calibrators import (
     VectorScaling,
 )
 from calibrators.base import Calibrator
-from calibrators.gain_patching import GainPatching
+from calibrators.patching.gain_patching import GainPatching
 from metrics import (
     ClassWise,
     Decision,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from metrics import scorecard
-from pipeline.splits import split_indices
+from pipeline.harness.splits import split_indices
 
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
 SCALES = (1e2, 1e2, 1e4, 1e3, 1e4, 1e3, 1e3)

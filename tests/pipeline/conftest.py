@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from pipeline.artifacts import write_npz
-from pipeline.command import CONF
-from pipeline.units import Request
+from pipeline.harness.artifacts import write_npz
+from pipeline.harness.command import CONF
+from pipeline.harness.units import Request
 
 MakeRequest = Callable[..., Request]
 

@@ -13,8 +13,8 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_method, instantiate
 
 import metrics
-from pipeline.command import CONF
-from pipeline.units import composed, resolved
+from pipeline.harness.command import CONF
+from pipeline.harness.units import composed, resolved
 
 ROOT = CONF.parent
 SIX = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from pipeline.command import CONF
+from pipeline.harness.command import CONF
 
 
 def test_stages_are_listed():

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from pipeline import dynamics, dynamics_study
-from pipeline.artifacts import read_json, sha256_of
-from pipeline.command import UnitsFailed
 from pipeline.dynamics import run_dynamics
+from pipeline.harness.artifacts import read_json, sha256_of
+from pipeline.harness.command import UnitsFailed
 from pipeline.reporting.report_page import STUDY_CAPTIONS
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",

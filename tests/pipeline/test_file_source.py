@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from metrics import InputError
-from pipeline.artifacts import CorruptFile
+from pipeline.harness.artifacts import CorruptFile
 from pipeline.sources.file import file_logits, file_similarity
 from pipeline.sources.result import MissingResource
 

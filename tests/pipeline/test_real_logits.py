@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.artifacts import read_json
 from pipeline.evaluate import EvaluateTask, mean_metrics, run_evaluate
 from pipeline.fit import fit_tasks, run_fit
+from pipeline.harness.artifacts import read_json
 from pipeline.logits import run_logits
 from tests.pipeline.conftest import request_of
 

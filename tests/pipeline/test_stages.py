@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 
 from pipeline import evaluate, fit
-from pipeline.artifacts import CorruptFile, read_json, read_npz, sha256_of, write_json, write_npz
-from pipeline.cached_logits import command_for
-from pipeline.command import UnitsFailed
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
+from pipeline.harness.artifacts import (
+    CorruptFile,
+    read_json,
+    read_npz,
+    sha256_of,
+    write_json,
+    write_npz,
+)
+from pipeline.harness.cached_logits import command_for
+from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.reporting.collect import Runs
 from tests.pipeline.conftest import request_of, write_example

@@ -1,0 +1,256 @@
+"""Dirichlet calibration: its penalised optimum, its floor at temperature scaling, its tuning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+import calibrators.dirichlet.calibrator as dirichlet_module
+import calibrators.dirichlet.curvature as curvature_module
+import calibrators.dirichlet.linear_map as map_module
+import metrics.kernels.softmax as softmax_module
+from calibrators import DirichletCalibration, TemperatureScaling
+from calibrators.dirichlet.calibrator import _TuningRuns
+from calibrators.dirichlet.curvature import ClassCurvature
+from calibrators.dirichlet.linear_map import map_nll, penalty_weights
+from calibrators.temperature import fit_temperature
+from metrics.validation import InputError
+
+
+def objective_by_definition(inputs, labels, matrix, intercept, odir, l2):
+    """The docstring's formula, ridge left out."""
+    classes = inputs.shape[1]
+    log_p = scipy.special.log_softmax(inputs @ matrix.T + intercept, axis=1)
+    off = matrix[~np.eye(classes, dtype=bool)]
+    nll = -log_p[np.arange(len(labels)), labels].mean()
+    return nll + odir * (off**2).mean() + l2 * (intercept**2).mean()
+
+
+def centred(logits):
+    log_p = scipy.special.log_softmax(logits.astype(np.float64), axis=1)
+    return log_p - log_p.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("on", ["log_probabilities", "logits"])
+def test_it_minimises_the_stated_formula(made_up, on):
+    logits, labels = made_up(n=120, classes=3)
+    fitted = DirichletCalibration(on=on, odir=0.3, l2=0.2).fit(logits, labels)
+    inputs = centred(logits) if on == "log_probabilities" else logits.astype(np.float64)
+
+    def objective(flat):
+        return objective_by_definition(
+            inputs, labels, flat[:9].reshape(3, 3), flat[9:], odir=0.3, l2=0.2
+        )
+
+    start = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
+    reference = scipy.optimize.minimize(objective, start, method="BFGS", options={"gtol": 1e-9})
+    assert objective(start) <= reference.fun + 1e-8
+    expected = scipy.special.softmax(inputs @ fitted.matrix_.T + fitted.intercept_, axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(logits), expected, rtol=1e-10)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    n=st.integers(4, 80),
+    classes=st.integers(2, 6),
+    unit=st.sampled_from([1e-3, 1.0, 30.0, 1e4]),
+    odir=st.floats(0, 1e3),
+    l2=st.floats(0, 1e3),
+    on=st.sampled_from(["log_probabilities", "logits"]),
+    seed=st.integers(0, 10**6),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_never_worse_than_temperature_scaling(n, classes, unit, odir, l2, on, seed):
+    generator = np.random.default_rng(seed)
+    logits = unit * generator.normal(size=(n, classes))
+    labels = generator.integers(0, classes, n)
+    fitted = DirichletCalibration(on=on, odir=odir, l2=l2).fit(logits, labels)
+    temperature = TemperatureScaling().fit(logits, labels)
+    assert fitted.nll_ <= temperature.nll_
+    p = fitted.predict_proba(logits)[np.arange(n), labels]
+    with np.errstate(divide="ignore"):
+        assert fitted.nll_ == pytest.approx(-np.log(p).mean(), rel=1e-6, abs=1e-9)
+
+
+def test_recovers_the_linear_distortion_that_the_labels_were_drawn_with():
+    generator = np.random.default_rng(1)
+    logits = 2 * generator.normal(size=(60_000, 3))
+    matrix = np.array([[1.0, 0.3, 0.0], [0.0, 0.7, -0.2], [0.1, 0.0, 1.2]])
+    intercept = np.array([0.4, -0.1, -0.3])
+    mapped = centred(logits) @ matrix.T + intercept
+    labels = (mapped + generator.gumbel(size=mapped.shape)).argmax(axis=1)
+    fitted = DirichletCalibration(odir=1e-6, l2=1e-6).fit(logits, labels)
+    truth = scipy.special.softmax(mapped, axis=1)
+    assert np.abs(fitted.predict_proba(logits) - truth).max() < 0.02
+    # Of W and b only differences between rows matter, and W acts on rows of sum zero.
+    centre = np.eye(3) - 1 / 3
+    np.testing.assert_allclose(
+        centre @ fitted.matrix_ @ centre, centre @ matrix @ centre, atol=0.03
+    )
+    np.testing.assert_allclose(centre @ fitted.intercept_, centre @ intercept, atol=0.03)
+
+
+def test_a_worse_map_is_replaced_by_temperature_scaling(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up())
+    calibrator = DirichletCalibration()
+    found = fit_temperature(logits, labels)
+    bad = torch.full((5, 6), 3.0, dtype=torch.float64)
+    calibrator._keep(logits, labels, bad, found)
+    assert calibrator.fell_back_
+    assert calibrator.nll_ == found.nll
+    np.testing.assert_array_equal(calibrator.matrix_, found.beta * np.eye(5))
+    np.testing.assert_array_equal(calibrator.intercept_, 0)
+
+
+def test_strong_penalties_leave_a_diagonal_map(made_up):
+    fitted = DirichletCalibration(odir=1e8, l2=1e8).fit(*made_up())
+    np.testing.assert_allclose(fitted.matrix_[~np.eye(5, dtype=bool)], 0, atol=1e-6)
+    np.testing.assert_allclose(fitted.intercept_, 0, atol=1e-6)
+
+
+def test_inputs_with_a_large_common_offset_do_not_collapse(made_up):
+    logits, labels = made_up(n=2000)
+    plain = DirichletCalibration(odir=1.0, l2=1.0).fit(logits.astype(float), labels)
+    moved = DirichletCalibration(odir=1.0, l2=1.0).fit(logits.astype(float) + 1e3, labels)
+    np.testing.assert_allclose(moved.matrix_, plain.matrix_, atol=1e-6)
+    raw = DirichletCalibration(on="logits", odir=1.0, l2=1.0)
+    raw.fit(logits.astype(float) + 50, labels)
+    assert raw.nll_ <= plain.nll_ + 0.01
+
+
+def test_tuning_is_logged_seeded_and_beats_its_corners(made_up):
+    logits, labels = made_up(n=600)
+    one = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
+    two = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
+    assert len(one.tuning_log_) == 14
+    assert all({"parameters", "score", "seconds"} == set(run) for run in one.tuning_log_)
+    assert [run["score"] for run in one.tuning_log_] == [run["score"] for run in two.tuning_log_]
+    np.testing.assert_array_equal(one.matrix_, two.matrix_)
+    best = min(one.tuning_log_, key=lambda run: run["score"])["parameters"]
+    assert (one.odir_, one.l2_) == (best["odir"], best["l2"])
+    assert 1e-4 * 20 <= one.odir_ <= 1e2 * 20
+    other = DirichletCalibration(tuning_runs=14, seed=6).fit(logits, labels)
+    assert other.tuning_log_[0]["score"] != one.tuning_log_[0]["score"]
+
+
+def test_given_penalties_are_not_tuned(made_up):
+    logits, labels = made_up()
+    fixed = DirichletCalibration(odir=0.5, l2=0.25).fit(logits, labels)
+    assert (fixed.odir_, fixed.l2_, fixed.tuning_log_) == (0.5, 0.25, [])
+    half = DirichletCalibration(odir=0.5, tuning_runs=5).fit(logits, labels)
+    assert half.odir_ == 0.5
+    assert all(set(run["parameters"]) == {"l2"} for run in half.tuning_log_)
+
+
+def test_a_run_that_overfits_is_given_up_and_starts_no_other(made_up, monkeypatch):
+    monkeypatch.setattr(dirichlet_module, "CHECK_EVERY", 1)
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=300, classes=8))
+    runs = _TuningRuns(*DirichletCalibration()._hold_out(logits.double(), labels))
+    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
+    assert len(runs.earlier) == 0
+    assert runs.score(odir=50.0, l2=50.0) < runs.limit
+    assert len(runs.earlier) == 1
+
+
+def test_real_logits_beat_temperature_scaling_on_unseen_points(real_split):
+    (logits, labels), (unseen, truth) = real_split("cifar10_resnet56")
+    fitted = DirichletCalibration(tuning_runs=20).fit(logits, labels)
+    temperature = TemperatureScaling().fit(logits, labels)
+    rows = np.arange(len(truth))
+    ours, theirs = (
+        -np.log(method.predict_proba(unseen)[rows, truth]).mean()
+        for method in (fitted, temperature)
+    )
+    assert ours < theirs
+    assert fitted.score(unseen, truth) > 0.93
+
+
+def test_a_hundred_classes_converge_in_few_passes(real_split):
+    (logits, labels), _ = real_split("cifar100_resnet56")
+    fitted = DirichletCalibration(odir=1000.0, l2=1.0).fit(logits, labels)
+    assert fitted.n_evaluations_ <= 30
+    assert fitted.nll_ < fitted.temperature_nll_ - 0.1
+
+
+def test_float32_products_give_the_same_map(made_up, monkeypatch):
+    logits, labels = made_up(n=1500, classes=8)
+    double = DirichletCalibration(odir=5.0, l2=1.0).fit(logits, labels)
+    monkeypatch.setattr(map_module, "DOUBLE_WORK", 0)
+    single = DirichletCalibration(odir=5.0, l2=1.0).fit(logits, labels)
+    assert single.nll_ == pytest.approx(double.nll_, abs=1e-5)
+    np.testing.assert_allclose(
+        single.predict_proba(logits), double.predict_proba(logits), atol=2e-3
+    )
+
+
+def test_blocks_and_the_torch_twin_change_nothing(made_up, monkeypatch):
+    logits, labels = (torch.from_numpy(part) for part in made_up())
+    point = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    one, two = torch.empty_like(point), torch.empty_like(point)
+    whole = map_nll(logits.double(), labels, point, one)
+    monkeypatch.setattr(map_module, "BLOCK", 35)
+    monkeypatch.setattr(softmax_module, "has_kernels", lambda tensor: False)
+    assert map_nll(logits.double(), labels, point, two) == pytest.approx(whole, rel=1e-13)
+    torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-14)
+
+
+def test_the_gradient_is_the_derivative(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=40))
+    point = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    mapped = logits.double() @ point[:, :5].T + point[:, 5]
+    loss = torch.nn.functional.cross_entropy(mapped, labels)
+    loss.backward()
+    gradient = torch.empty(5, 6, dtype=torch.float64)
+    value = map_nll(logits.double(), labels, point.detach(), gradient)
+    assert value == pytest.approx(loss.item(), rel=1e-13)
+    torch.testing.assert_close(gradient, point.grad, rtol=1e-10, atol=1e-14)
+
+
+def test_penalties_weigh_the_mean_squares():
+    weights = penalty_weights(4, odir=3.0, l2=5.0, device=torch.device("cpu"))
+    point = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    off = point[:, :4][~torch.eye(4, dtype=torch.bool)]
+    expected = 3 * (off**2).mean() + 5 * (point[:, 4] ** 2).mean()
+    torch.testing.assert_close((weights * point**2).sum(), expected)
+
+
+def test_the_preconditioner_inverts_the_class_blocks_when_all_rows_are_kept(made_up, monkeypatch):
+    logits = torch.from_numpy(made_up(n=40)[0]).double()
+    monkeypatch.setattr(curvature_module, "TOP_ROWS", 40)
+    penalty = torch.full((5, 6), 0.1, dtype=torch.float64)
+    solve = ClassCurvature.at(logits, beta=0.7).preconditioner(penalty)
+    p = torch.softmax(0.7 * logits, dim=1)
+    extended = torch.cat([logits, torch.ones(40, 1, dtype=torch.float64)], dim=1)
+    gradient = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for j in range(5):
+        v = p[:, j] * (1 - p[:, j])
+        block = (extended * v[:, None]).T @ extended / 40 + 0.1 * torch.eye(6, dtype=torch.float64)
+        expected = torch.linalg.solve(block, gradient[j])
+        torch.testing.assert_close(solve(gradient)[j], expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on": "probabilities"}, "choose log_probabilities or logits"),
+        ({"l2": -1.0}, "l2: -1.0"),
+        ({"odir": float("nan")}, "odir: nan"),
+        ({"odir_range": (1.0, 0.5)}, "odir_range"),
+        ({"tuning_runs": 0}, "tuning_runs: 0"),
+        ({"holdout": 0.0}, "hold-out"),
+    ],
+)
+def test_bad_arguments_are_named(made_up, arguments, message):
+    with pytest.raises(InputError, match=message):
+        DirichletCalibration(**arguments).fit(*made_up())
+
+
+def test_an_early_stop_is_reported(made_up):
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations"):
+        DirichletCalibration(odir=0.1, l2=0.1, max_iterations=1).fit(*made_up())

@@ -1,0 +1,328 @@
+"""Iterative patching: what Algorithm 1 promises, the replay, and odd inputs."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+
+from calibrators import UtilityPatching
+from calibrators.patching.audit import Auditor
+from calibrators.patching.calibrator import patches
+from calibrators.patching.state import KINDS, PatchedForecast
+from metrics import (
+    ClassWise,
+    InputError,
+    TopK,
+    brier_score,
+    utility_calibration,
+)
+from tests.calibrators.patching.patching_problems import FITTED, over_confident, softmax, u_comb
+
+FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
+SAMPLED = {**FIXED, "sampled": True, "sampled_count": 40}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module", params=["fixed", "sampled", "theory"])
+def fitted(request):
+    """(calibrator, logits, labels) with and without sampled utilities, and with theory's steps."""
+    logits, labels = over_confident(600, 6, 0)
+    options = {
+        "fixed": FIXED,
+        "sampled": SAMPLED,
+        "theory": {**FIXED, "steps": 60, "line_search": "theory"},
+    }[request.param]
+    return UtilityPatching(**options).fit(logits, labels), logits, labels
+
+
+def test_the_calibration_brier_score_never_rises(fitted):
+    calibrator, logits, labels = fitted
+    assert len(calibrator.brier_) == len(calibrator.steps_) + 1 > 10
+    assert (np.diff(calibrator.brier_) < 0).all()
+    assert calibrator.brier_[0] == pytest.approx(brier_score(softmax(logits), labels), abs=1e-12)
+    after = brier_score(calibrator.predict_proba(logits), labels)
+    assert calibrator.brier_[-1] == pytest.approx(after, abs=1e-12)
+
+
+def test_every_patch_corrects_the_worst_interval_of_its_time(fitted):
+    calibrator, logits, labels = fitted
+    y = torch.from_numpy(labels)
+    state = PatchedForecast(torch.from_numpy(softmax(logits)), y)
+    for t, patch in enumerate(calibrator.patches()):
+        v = state.predicted(patch.witness)
+        codes = state.ranks if patch.witness.by_rank else y
+        u = patch.witness.payoff[codes]
+        inside = (v >= patch.low) & (v <= patch.high)
+        signed = float((u - v)[inside].sum()) / len(y)
+        assert patch.error == pytest.approx(float(utility_calibration(v, u)), abs=1e-12)
+        assert abs(signed) == pytest.approx(patch.error, abs=1e-12)
+        assert np.sign(patch.step) == np.sign(signed)  # towards what is realized
+        p = state.probabilities.numpy()
+        assert patch.error >= u_comb(p, labels) - 1e-12
+        assert calibrator.brier_[t] == pytest.approx(brier_score(p, labels), abs=1e-12)
+        patch.apply(state)
+
+
+def test_replaying_gives_the_fitted_probabilities_bit_by_bit(fitted):
+    calibrator, logits, labels = fitted
+    auditor = Auditor(
+        6, calibrator.sampled_count if calibrator.sampled else 0, 0, torch.device("cpu")
+    )
+    state = PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
+    theory = calibrator.line_search == "theory"
+    run = patches(state, auditor, 1.0, calibrator.tolerance, calibrator.armijo, theory)
+    steps = [patch.step for patch in islice(run, calibrator.steps)]
+    np.testing.assert_array_equal(steps, calibrator.steps_)
+    np.testing.assert_array_equal(state.probabilities.numpy(), calibrator.predict_proba(logits))
+    for rows in (slice(0, 1), slice(100, 250), np.array([5, 3, 5])):
+        np.testing.assert_array_equal(
+            calibrator.predict_proba(logits[rows]), state.probabilities.numpy()[rows]
+        )
+
+
+def test_probabilities_stay_on_the_simplex(fitted):
+    calibrator, _, _ = fitted
+    new, _ = over_confident(300, 6, 99)
+    p = calibrator.predict_proba(new)
+    assert p.dtype == np.float64
+    assert (p >= 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-12)
+
+
+def test_the_worst_error_falls_on_calibration_and_on_new_points(fitted):
+    calibrator, logits, labels = fitted
+    share = 0.9 if calibrator.line_search == "theory" else 0.35
+    before, after = (
+        u_comb(softmax(logits), labels),
+        u_comb(calibrator.predict_proba(logits), labels),
+    )
+    assert after < share * before
+    new, truth = over_confident(1500, 6, 98)
+    before, after = u_comb(softmax(new), truth), u_comb(calibrator.predict_proba(new), truth)
+    assert after < max(share, 0.6) * before
+    assert brier_score(calibrator.predict_proba(new), truth) < brier_score(softmax(new), truth)
+
+
+def test_saving_and_loading_keeps_every_bit(fitted, tmp_path):
+    calibrator, logits, _ = fitted
+    loaded = UtilityPatching.load(calibrator.save(tmp_path / "patches.npz"))
+    assert loaded.get_params() == calibrator.get_params()
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(calibrator, name))
+    np.testing.assert_array_equal(
+        loaded.predict_proba(logits[:50]), calibrator.predict_proba(logits[:50])
+    )
+
+
+def test_sampled_utilities_are_patched_and_kept():
+    logits, labels = over_confident(600, 6, 0)
+    calibrator = UtilityPatching(**SAMPLED).fit(logits, labels)
+    sampled = np.isin(calibrator.kinds_, [KINDS.index("linear"), KINDS.index("rank")])
+    assert sampled.any()
+    assert calibrator.vectors_.shape == (sampled.sum(), 6)
+    np.testing.assert_array_equal(np.abs(calibrator.vectors_).max(axis=1), 1)
+    np.testing.assert_array_equal(
+        [p.witness.payoff.numpy() for p, s in zip(calibrator.patches(), sampled) if s],
+        calibrator.vectors_,
+    )
+
+
+def test_theory_takes_the_error_over_the_classes_and_keeps_its_promise():
+    """Proposition A.1: η = err / C lowers the Brier score by err² / C or more."""
+    logits, labels = over_confident(600, 6, 1)
+    calibrator = UtilityPatching(**{**FIXED, "steps": 80}, line_search="theory")
+    calibrator.fit(logits, labels)
+    assert len(calibrator.steps_) == 80
+    np.testing.assert_allclose(np.abs(calibrator.steps_), calibrator.errors_ / 6, rtol=1e-12)
+    assert (-np.diff(calibrator.brier_) >= calibrator.errors_**2 / 6 - 1e-15).all()
+
+
+@pytest.mark.parametrize("armijo", [1e-4, 0.5, 0.9])
+def test_the_line_search_achieves_the_share_it_asks_for(armijo):
+    logits, labels = over_confident(400, 5, 2)
+    calibrator = UtilityPatching(**FIXED, armijo=armijo).fit(logits, labels)
+    state = PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
+    for patch in calibrator.patches():
+        v = state.predicted(patch.witness)
+        rows = torch.nonzero((v >= patch.low) & (v <= patch.high)).flatten()
+        slope, square = state.try_step(rows, patch.witness, patch.step)
+        assert slope < 0
+        assert 2 * slope + square <= armijo * 2 * slope
+        assert patch.brier_change == pytest.approx((2 * slope + square) / len(labels), abs=1e-15)
+        patch.apply(state)
+
+
+@pytest.mark.parametrize("step_size", [1.0, 0.1, 0.003])
+def test_steps_are_halvings_of_the_step_size(step_size):
+    logits, labels = over_confident(400, 5, 2)
+    calibrator = UtilityPatching(**{**FIXED, "step_size": step_size}).fit(logits, labels)
+    halvings = np.log2(step_size / np.abs(calibrator.steps_))
+    assert (halvings >= 0).all()
+    np.testing.assert_allclose(halvings, np.round(halvings), atol=1e-9)
+
+
+def test_a_tolerance_ends_the_run():
+    logits, labels = over_confident(600, 4, 3)
+    none = UtilityPatching(**FIXED, tolerance=0.9).fit(logits, labels)
+    assert len(none.steps_) == 0
+    assert none.vectors_.shape == (0, 4)
+    np.testing.assert_array_equal(none.predict_proba(logits), softmax(logits))
+    some = UtilityPatching(**{**FIXED, "steps": 500}, tolerance=0.02).fit(logits, labels)
+    assert 0 < len(some.steps_) < 500
+    assert (some.errors_ > 0.02).all()
+    assert u_comb(some.predict_proba(logits), labels) <= 0.02
+
+
+def test_no_steps_leave_the_softmax():
+    logits, labels = over_confident(100, 3, 4)
+    calibrator = UtilityPatching(step_size=1.0, steps=0, sampled=True).fit(logits, labels)
+    np.testing.assert_array_equal(calibrator.predict_proba(logits), softmax(logits))
+
+
+def test_more_steps_extend_the_same_run():
+    logits, labels = over_confident(300, 5, 5)
+    few = UtilityPatching(**{**SAMPLED, "steps": 7}).fit(logits, labels)
+    more = UtilityPatching(**{**SAMPLED, "steps": 15}).fit(logits, labels)
+    for name in ("kinds_", "indices_", "lows_", "highs_", "steps_", "errors_"):
+        np.testing.assert_array_equal(getattr(more, name)[:7], getattr(few, name))
+
+
+@pytest.mark.parametrize("options", [FIXED, SAMPLED], ids=["fixed", "sampled"])
+def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(options):
+    logits, labels = over_confident(900, 60, 6)
+    runs = []
+    for threads in (1, 2, 1):
+        torch.set_num_threads(threads)
+        runs.append(UtilityPatching(**{**options, "steps": 12}, seed=5).fit(logits, labels))
+    for other in runs[1:]:
+        for name in FITTED:
+            np.testing.assert_array_equal(getattr(other, name), getattr(runs[0], name))
+
+
+def test_another_seed_samples_other_utilities():
+    logits, labels = over_confident(300, 5, 7)
+    first, second = (UtilityPatching(**SAMPLED, seed=s).fit(logits, labels) for s in (0, 1))
+    assert first.vectors_.tolist() != second.vectors_.tolist()
+
+
+@pytest.mark.parametrize(("n", "classes"), [(1, 2), (2, 2), (50, 2), (50, 9), (12, 30)])
+def test_small_problems_and_classes_without_samples_work(n, classes):
+    logits, labels = over_confident(n, classes, 13)
+    labels = np.minimum(labels, classes - 2)  # the last class never occurs
+    calibrator = UtilityPatching(**SAMPLED).fit(logits, labels)
+    p = calibrator.predict_proba(logits)
+    assert p.shape == (n, classes)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
+    assert (np.diff(calibrator.brier_) < 0).all()
+    assert (calibrator.classes_ == np.arange(classes)).all()
+
+
+def test_saturated_logits_are_patched():
+    random = np.random.default_rng(15)
+    logits = random.normal(scale=500, size=(300, 4)).astype(np.float32)
+    labels = np.where(random.random(300) < 0.7, logits.argmax(axis=1), 0)
+    assert (softmax(logits).max(axis=1) == 1).mean() > 0.8
+    calibrator = UtilityPatching(**SAMPLED).fit(logits, labels)
+    assert u_comb(calibrator.predict_proba(logits), labels) < 0.3 * u_comb(softmax(logits), labels)
+    assert (np.diff(calibrator.brier_) < 0).all()
+
+
+def test_a_perfect_classifier_is_left_alone():
+    labels = np.arange(60) % 3
+    calibrator = UtilityPatching(**SAMPLED).fit(1000.0 * np.eye(3)[labels], labels)
+    assert len(calibrator.steps_) == 0
+
+
+def test_tensors_give_the_same_patches_as_arrays():
+    logits, labels = over_confident(200, 4, 16)
+    arrays = UtilityPatching(**SAMPLED).fit(logits, labels)
+    tensors = UtilityPatching(**SAMPLED).fit(torch.from_numpy(logits), torch.from_numpy(labels))
+    for name in FITTED:
+        assert isinstance(getattr(tensors, name), np.ndarray)
+        np.testing.assert_array_equal(getattr(tensors, name), getattr(arrays, name))
+    p = tensors.predict_proba(torch.from_numpy(logits))
+    assert isinstance(p, torch.Tensor)
+    np.testing.assert_array_equal(p.numpy(), arrays.predict_proba(logits))
+
+
+def test_the_path_of_other_devices_finds_the_same_patches(monkeypatch):
+    """What differs on a GPU, run on the CPU: torch's projection and sorts."""
+    logits, labels = over_confident(300, 5, 17)
+    here = UtilityPatching(**SAMPLED).fit(logits, labels)
+    patched = here.predict_proba(logits)
+    start = PatchedForecast.__init__
+
+    def elsewhere(self, probabilities, labels=None):
+        start(self, probabilities, labels)
+        self.on_cpu = False
+
+    monkeypatch.setattr(PatchedForecast, "__init__", elsewhere)
+    there = UtilityPatching(**SAMPLED).fit(logits, labels)
+    np.testing.assert_array_equal(there.kinds_, here.kinds_)
+    np.testing.assert_array_equal(there.indices_, here.indices_)
+    for name in ("lows_", "highs_", "steps_", "errors_", "brier_"):
+        np.testing.assert_allclose(getattr(there, name), getattr(here, name), atol=1e-9)
+    np.testing.assert_allclose(there.predict_proba(logits), patched, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"objective": "ece"}, "objective"),
+        ({"line_search": "exact"}, "line_search"),
+        ({"holdout": 0.0}, "holdout"),
+        ({"holdout": 1.0}, "holdout"),
+        ({"armijo": 1.0}, "armijo"),
+        ({"armijo": 0.0}, "armijo"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"step_size": float("nan")}, "step_size"),
+        ({"steps": -1}, "steps"),
+        ({"max_steps": 0, "steps": None}, "max_steps"),
+        ({"sampled_count": -1, "sampled": True}, "sampled_count"),
+        ({"tuning_runs": 0, "steps": None}, "tuning_runs"),
+        ({"tolerance": -0.1}, "tolerance"),
+    ],
+)
+def test_options_out_of_range_are_named(options, field):
+    logits, labels = over_confident(30, 3, 18)
+    with pytest.raises(InputError, match=field) as error:
+        UtilityPatching(**{**FIXED, **options}).fit(logits, labels)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "top_k_share", "class_wise_share"),
+    [("cifar10_resnet56", 0.35, 0.75), ("cifar100_resnet56", 0.35, 0.95)],
+)
+def test_real_classifiers_keep_a_fraction_of_their_error(
+    name, top_k_share, class_wise_share, shared_dir
+):
+    """The level of the paper's rows: most of U_topK goes, on points that were not fitted."""
+    from pipeline.harness.splits import split_indices
+
+    with np.load(shared_dir / "logits" / f"{name}.npz") as archive:
+        logits, labels = archive["logits"], archive["labels"]
+    fit, test = split_indices(len(labels), 0)
+    torch.set_num_threads(2)
+    calibrator = UtilityPatching(step_size=1.0, steps=40, sampled=False)
+    calibrator.fit(logits[fit], labels[fit])
+    torch.set_num_threads(1)
+    before, after, y = softmax(logits[test]), calibrator.predict_proba(logits[test]), labels[test]
+    top_k = [TopK().calibration_errors(p, y).max() for p in (before, after)]
+    class_wise = [ClassWise().calibration_errors(p, y).max() for p in (before, after)]
+    assert top_k[1] < top_k_share * top_k[0]
+    assert class_wise[1] < class_wise_share * class_wise[0]
+    assert brier_score(after, y) < brier_score(before, y)
+    assert (after.argmax(axis=1) == y).mean() == pytest.approx(
+        (before.argmax(axis=1) == y).mean(), abs=0.01
+    )
+    assert (np.diff(calibrator.brier_) < 0).all()
+    assert len(calibrator.steps_) == 40

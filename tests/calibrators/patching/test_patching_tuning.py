@@ -1,0 +1,141 @@
+"""Tuning of step size, number of steps and sampling: honest scores; shared and resumed runs."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import calibrators.patching.calibrator as module
+from calibrators import UtilityPatching
+from calibrators.patching.calibrator import SCORED_EVERY, Trajectory
+from metrics import InputError, brier_score, negative_log_likelihood
+from tests.calibrators.patching.patching_problems import FITTED, over_confident, u_comb
+
+QUICK = {"tuning_runs": 20, "max_steps": 20, "sampled_count": 10}
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    logits, labels = over_confident(400, 4, 8)
+    return UtilityPatching(**QUICK).fit(logits, labels), logits, labels
+
+
+def test_tuning_logs_every_run_with_the_three_parameters(tuned):
+    calibrator, _, _ = tuned
+    assert len(calibrator.tuning_log_) == 20
+    for run in calibrator.tuning_log_:
+        assert set(run) == {"parameters", "score", "seconds"}
+        assert set(run["parameters"]) == {"step_size", "steps", "sampled"}
+        assert isinstance(run["parameters"]["sampled"], bool)
+        assert isinstance(run["parameters"]["steps"], int)
+        assert isinstance(run["parameters"]["step_size"], float)
+        assert 0 < run["parameters"]["steps"] <= 20
+        assert 0 < run["score"] < 1
+        assert run["seconds"] >= 0
+
+
+def test_the_best_run_is_refitted_on_all_points(tuned):
+    calibrator, logits, labels = tuned
+    best = min(calibrator.tuning_log_, key=lambda run: run["score"])
+    again = UtilityPatching(**{**QUICK, **best["parameters"]}).fit(logits, labels)
+    assert again.tuning_log_ == []
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(again, name), getattr(calibrator, name))
+
+
+def hold_out_score(calibrator, parameters, logits, labels, measure):
+    """The score of a run of its own on the same hold-out, without shared trajectories."""
+    order = torch.randperm(
+        len(labels), generator=torch.Generator().manual_seed(calibrator.seed)
+    ).numpy()
+    held = round(calibrator.holdout * len(labels))
+    kept, held = order[held:], order[:held]
+    settings = {**calibrator.get_params(), **parameters}
+    alone = UtilityPatching(**settings).fit(logits[kept], labels[kept])
+    return measure(alone.predict_proba(logits[held]), labels[held])
+
+
+MEASURES = {"u_comb": u_comb, "brier": brier_score, "nll": negative_log_likelihood}
+
+
+@pytest.mark.parametrize("objective", MEASURES)
+def test_a_score_is_the_objective_on_the_hold_out(objective):
+    logits, labels = over_confident(300, 4, 9)
+    calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 8}, objective=objective)
+    calibrator.fit(logits, labels)
+    for run in calibrator.tuning_log_:
+        expected = hold_out_score(
+            calibrator, run["parameters"], logits, labels, MEASURES[objective]
+        )
+        assert run["score"] == pytest.approx(expected, rel=1e-7)
+
+
+def test_suspending_runs_while_tuning_changes_no_bit(monkeypatch):
+    logits, labels = over_confident(300, 4, 9)
+    settings = {**QUICK, "tuning_runs": 12}
+    kept = UtilityPatching(**settings).fit(logits, labels)
+    resumed = []
+    monkeypatch.setattr(module, "ALIVE_BYTES", 0)
+    plain = Trajectory._resumed
+    monkeypatch.setattr(Trajectory, "_resumed", lambda self: resumed.append(self) or plain(self))
+    suspended = UtilityPatching(**settings).fit(logits, labels)
+    assert len(resumed) > len(set(resumed)) > 1
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(suspended, name), getattr(kept, name))
+    assert [(run["parameters"], run["score"]) for run in suspended.tuning_log_] == [
+        (run["parameters"], run["score"]) for run in kept.tuning_log_
+    ]
+
+
+def test_a_run_that_ends_early_is_scored_where_it_ended():
+    logits, labels = over_confident(300, 4, 10)
+    calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 8}, tolerance=0.045, seed=1)
+    calibrator.fit(logits, labels)
+    for run in calibrator.tuning_log_:
+        expected = hold_out_score(calibrator, run["parameters"], logits, labels, u_comb)
+        assert run["score"] == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("steps", [3, SCORED_EVERY, 13])
+def test_given_steps_are_scored_as_given(steps):
+    logits, labels = over_confident(300, 4, 11)
+    calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 5}, steps=steps).fit(logits, labels)
+    assert len(calibrator.steps_) == steps
+    for run in calibrator.tuning_log_:
+        assert set(run["parameters"]) == {"step_size", "sampled"}
+        parameters = {**run["parameters"], "steps": steps}
+        expected = hold_out_score(calibrator, parameters, logits, labels, u_comb)
+        assert run["score"] == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("max_steps", [1, 4, 5, 7, 12])
+def test_tuning_keeps_to_the_largest_number_of_steps(max_steps):
+    logits, labels = over_confident(200, 3, 12)
+    options = {**QUICK, "tuning_runs": 6, "max_steps": max_steps}
+    calibrator = UtilityPatching(**options).fit(logits, labels)
+    for run in calibrator.tuning_log_:
+        assert 1 <= run["parameters"]["steps"] <= max_steps
+        expected = hold_out_score(calibrator, run["parameters"], logits, labels, u_comb)
+        assert run["score"] == pytest.approx(expected, rel=1e-7)
+
+
+def test_tuning_is_repeatable(tuned):
+    calibrator, logits, labels = tuned
+    again = clone(calibrator).fit(logits, labels)
+    assert [run["parameters"] for run in again.tuning_log_] == [
+        run["parameters"] for run in calibrator.tuning_log_
+    ]
+    np.testing.assert_array_equal(again.steps_, calibrator.steps_)
+
+
+@pytest.mark.parametrize(("n", "classes"), [(2, 2), (50, 2), (20, 30)])
+def test_tuning_works_on_few_points(n, classes):
+    logits, labels = over_confident(n, classes, 14)
+    calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 4}).fit(logits, labels)
+    assert len(calibrator.tuning_log_) == 4
+    assert np.isfinite(calibrator.predict_proba(logits)).all()
+
+
+def test_one_point_cannot_be_tuned_on():
+    with pytest.raises(InputError, match="two points"):
+        UtilityPatching(**QUICK).fit(np.zeros((1, 3)), [0])

@@ -1,0 +1,110 @@
+"""Ranges of running sums without a sort: the same numbers as with one."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.kernels.buckets import range_by_buckets
+from metrics.kernels.columns import errors_of_columns
+from metrics.kernels.prefix_range import prefix_range_torch
+
+
+def by_buckets(v, payoffs, codes, edges, worth=-1.0):
+    n = len(v)
+    at_edges = np.full(len(edges), np.nan)
+    scratch, places = np.empty((3, n)), np.empty((4, n), np.int32)
+    low, high = range_by_buckets(v, payoffs, codes, edges, worth, scratch, places, at_edges)
+    return low, high, at_edges
+
+
+def by_sort(v, payoffs, codes, edges):
+    tensors = (torch.from_numpy(x)[None] for x in (v, payoffs, codes))
+    sums = prefix_range_torch(*tensors, torch.from_numpy(edges))
+    return float(sums.low[0, 0]), float(sums.high[0, 0]), sums.at_edges[0, 0].numpy()
+
+
+@st.composite
+def problems(draw):
+    """Points with ties, crowded at either end, at any scale; payoffs of any size."""
+    random = np.random.default_rng(draw(st.integers(0, 10_000)))
+    n = draw(st.integers(1, 500))
+    levels = draw(st.sampled_from([1, 2, 7, 1000]))
+    values = random.normal(size=levels) * 10.0 ** draw(st.integers(-15, 8))
+    shape = draw(st.sampled_from(["as it is", "near 0", "near 1", "with zeros"]))
+    if shape == "near 0":
+        values = 10.0 ** random.uniform(-320, 0, size=levels)
+    elif shape == "near 1":
+        values = 1 - 10.0 ** random.uniform(-18, 0, size=levels)
+    elif shape == "with zeros":
+        values[:: draw(st.integers(1, 3))] = random.choice([0.0, -0.0])
+    v = random.choice(values, size=n)
+    payoffs = random.normal(size=3) * draw(st.sampled_from([0.0, 1e-9, 1.0, 1e6]))
+    bins = draw(st.integers(1, 40))
+    return v, payoffs, random.integers(3, size=n), np.arange(bins + 1) * n // bins
+
+
+@given(problem=problems())
+def test_extremes_and_edges_are_those_of_the_sorted_sum(problem):
+    v, payoffs = problem[:2]
+    low, high, at_edges = by_buckets(*problem)
+    expected = by_sort(*problem)
+    rounding = 1e-14 * len(v) * (np.abs(v).max() + np.abs(payoffs).max())
+    assert low == pytest.approx(expected[0], abs=rounding)
+    assert high == pytest.approx(expected[1], abs=rounding)
+    np.testing.assert_allclose(at_edges, expected[2], rtol=0, atol=rounding)
+
+
+@given(problem=problems(), share=st.floats(0, 2))
+def test_what_is_not_worth_it_may_end_early_but_never_too_high(problem, share):
+    low, high, _ = by_buckets(*problem)
+    worth = share * (high - low)
+    narrow = by_buckets(*problem, worth)
+    if narrow[:2] != (low, high):
+        assert high - low <= worth * (1 + 1e-12) + 1e-300
+        assert narrow[1] - narrow[0] <= high - low
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e300])
+@pytest.mark.parametrize("values", [(0, 1, 2), (-1, 0, 1), (0, 0, 5), (0, 5, 5), (3, 3, 3)])
+def test_spans_near_the_limits_of_doubles_have_buckets(scale, values):
+    v = np.repeat(np.array(values, dtype=float) * scale, 3)
+    problem = v, np.array([-1.0, 1.0]), np.arange(9, dtype=np.int32) % 2, np.arange(10)
+    low, high, at_edges = by_buckets(*problem)
+    expected = by_sort(*problem)
+    assert (low, high) == pytest.approx(expected[:2], rel=1e-12)
+    np.testing.assert_allclose(at_edges, expected[2], rtol=1e-12)
+
+
+def test_both_zeros_are_one_prediction():
+    v = np.array([0.0, -0.0, 0.0, -0.0, -0.0])
+    codes = np.array([1, 0, 1, 0, 0], dtype=np.int32)
+    low, high, _ = by_buckets(v, np.array([0.0, 1.0]), codes, np.array([0, 5]))
+    assert (low, high) == (0.0, 2.0)
+
+
+def test_errors_of_columns_are_those_of_the_sort_in_any_choice_of_columns():
+    random = np.random.default_rng(0)
+    matrix = torch.from_numpy(random.dirichlet(np.full(30, 0.2), size=700))
+    codes = torch.from_numpy(random.integers(30, size=700))
+    payoffs = torch.eye(30, dtype=torch.float64)
+    sums = prefix_range_torch(matrix.T.contiguous(), payoffs, codes[None], torch.tensor([0, 700]))
+    expected = (sums.high[0] - sums.low[0]) / 700
+    for columns in (torch.arange(30), torch.tensor([29]), torch.tensor([3, 0, 17, 4, 5, 6, 7, 8])):
+        errors = errors_of_columns(matrix, columns, payoffs[columns], codes)
+        torch.testing.assert_close(errors, expected[columns], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_change_no_bit(threads):
+    random = np.random.default_rng(1)
+    matrix, columns = torch.from_numpy(random.random((3000, 40))), torch.arange(40)
+    payoffs = torch.from_numpy(random.normal(size=(40, 5)))
+    codes = torch.from_numpy(random.integers(5, size=3000))
+    alone = errors_of_columns(matrix, columns, payoffs, codes)
+    torch.set_num_threads(threads)
+    try:
+        assert torch.equal(alone, errors_of_columns(matrix, columns, payoffs, codes))
+    finally:
+        torch.set_num_threads(1)

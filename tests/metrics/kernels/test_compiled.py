@@ -1,0 +1,92 @@
+"""Compiled kernels never outlive the sources they were compiled from."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from metrics.kernels import compiled as module
+
+ROOT = Path(module.__file__).parents[2]
+PACKAGES = ("metrics", "calibrators")
+KERNELS = sorted(
+    path.relative_to(ROOT)
+    for package in PACKAGES
+    for path in (ROOT / package).rglob("*.py")
+    if re.search(r"^@compiled", path.read_text(encoding="utf-8"), re.MULTILINE)
+)
+
+
+@pytest.fixture
+def copy_of_the_packages(tmp_path, monkeypatch):
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    return tmp_path
+
+
+def folder():
+    return module._folder.__wrapped__()
+
+
+def test_there_are_kernels_in_both_packages():
+    assert {path.parts[0] for path in KERNELS} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("source", KERNELS, ids=str)
+def test_an_edit_of_any_kernel_starts_an_empty_folder(source, copy_of_the_packages):
+    before = folder()
+    assert folder() == before
+    path = copy_of_the_packages / source
+    path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    assert folder() != before
+    assert Path(folder()).parent == Path(before).parent
+
+
+def test_the_oldest_folders_are_removed_when_a_new_one_starts(copy_of_the_packages):
+    parent = Path(folder()).parent
+    for age in range(module.KEPT + 3):
+        path = parent / f"kernels-{age}"
+        path.mkdir(parents=True)
+        os.utime(path, (1000 - age, 1000 - age))
+    other = parent / "something.pyc"
+    other.write_text("")
+    assert not Path(folder()).exists()
+    left = {path.name for path in parent.glob("kernels-*")}
+    assert left == {f"kernels-{age}" for age in range(module.KEPT)}
+    assert other.exists()
+
+
+def test_files_without_kernels_do_not_matter(copy_of_the_packages):
+    before = folder()
+    for name in ("metrics/ecdf.py", "calibrators/base.py"):
+        path = copy_of_the_packages / name
+        path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    assert folder() == before
+
+
+def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "somewhere")
+
+    @module.compiled
+    def total(values):
+        result = 0.0
+        for value in values:
+            result += value
+        return result
+
+    assert numba.config.CACHE_DIR == "somewhere"
+    assert total(np.array([1.0, 2.0])) == 3
+
+
+def test_kernels_are_kept_in_the_named_folder():
+    from metrics.kernels.row_sort import argsort_rows
+
+    argsort_rows(np.array([[2.0, 1.0]]), False, np.empty((1, 2), np.int32))
+    assert list(Path(module._folder()).rglob("row_sort.argsort_rows*.nbi"))

@@ -1,0 +1,121 @@
+"""The compiled running sums against plain torch (what runs on a GPU) and against a slow loop."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
+
+
+def problem(utilities, n, codes, draws, seed, distinct):
+    """Random predictions of at most `distinct` values each, payoffs and outcome codes."""
+    random = np.random.default_rng(seed)
+    levels = np.concatenate([[0.0, -0.0, 1.0, np.nextafter(1.0, 0)], random.normal(size=distinct)])
+    return (
+        torch.from_numpy(random.choice(levels, size=(utilities, n))),
+        torch.from_numpy(random.normal(size=(utilities, codes))),
+        torch.from_numpy(random.integers(codes, size=(draws, n))),
+    )
+
+
+def in_a_loop(predicted, payoffs, codes, edges):
+    """Low, high and sums at the edges of one utility under one draw, in plain Python."""
+    order = sorted(range(len(predicted)), key=lambda i: predicted[i])  # sorted() is stable
+    total, low, high, sums = 0.0, 0.0, 0.0, [0.0]
+    for position, i in enumerate(order):
+        total += payoffs[codes[i]] - predicted[i]
+        sums.append(total)
+        last = position + 1 == len(order)
+        if last or predicted[order[position + 1]] != predicted[i]:
+            low, high = min(low, total), max(high, total)
+    return low, high, [sums[edge] for edge in edges]
+
+
+@given(
+    utilities=st.integers(1, 4),
+    n=st.integers(1, 40),
+    codes=st.integers(1, 5),
+    draws=st.integers(1, 3),
+    bins=st.integers(1, 50),
+    distinct=st.sampled_from([1, 5, 40]),
+    seed=st.integers(0, 999),
+)
+def test_both_implementations_equal_the_loop(utilities, n, codes, draws, bins, distinct, seed):
+    predicted, payoffs, outcome = problem(utilities, n, codes, draws, seed, distinct)
+    edges = torch.arange(bins + 1) * n // bins  # bins > n leaves some empty
+    compiled = prefix_range(predicted, payoffs, outcome, edges)
+    plain = prefix_range_torch(predicted, payoffs, outcome, edges)
+    for draw in range(draws):
+        for row in range(utilities):
+            low, high, sums = in_a_loop(
+                predicted[row].tolist(),
+                payoffs[row].tolist(),
+                outcome[draw].tolist(),
+                edges.tolist(),
+            )
+            for result in (compiled, plain):
+                assert float(result.low[draw, row]) == pytest.approx(low, abs=1e-12)
+                assert float(result.high[draw, row]) == pytest.approx(high, abs=1e-12)
+                assert result.at_edges[draw, row].tolist() == pytest.approx(sums, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [191, 192, 193, 2500])
+@pytest.mark.parametrize("distinct", [2, 10_000])
+def test_compiled_and_plain_torch_agree_on_longer_rows(n, distinct):
+    predicted, payoffs, outcome = problem(6, n, 11, 4, n, distinct)
+    edges = torch.arange(16) * n // 15
+    compiled = prefix_range(predicted, payoffs, outcome, edges)
+    plain = prefix_range_torch(predicted, payoffs, outcome, edges)
+    for ours, theirs in zip(compiled, plain):
+        assert ours.shape == theirs.shape
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
+
+
+def test_without_edges_the_ends_are_reported():
+    predicted, payoffs, outcome = problem(3, 50, 4, 2, 0, 30)
+    for call in (prefix_range, lambda *a: prefix_range_torch(*a, torch.tensor([0, 50]))):
+        at_edges = call(predicted, payoffs, outcome).at_edges
+        assert at_edges.shape == (2, 3, 2)
+        assert (at_edges[..., 0] == 0).all()
+        total = torch.stack([payoffs[:, d].sum(dim=1) - predicted.sum(dim=1) for d in outcome])
+        torch.testing.assert_close(at_edges[..., 1], total)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_the_type_of_the_codes_does_not_matter(dtype):
+    predicted, payoffs, outcome = problem(3, 300, 4, 2, 1, 100)
+    expected = prefix_range(predicted, payoffs, outcome)
+    for call in (prefix_range, lambda *a: prefix_range_torch(*a, torch.tensor([0, 300]))):
+        result = call(predicted, payoffs, outcome.to(dtype))
+        torch.testing.assert_close(result.low, expected.low, rtol=0, atol=1e-12)
+        torch.testing.assert_close(result.high, expected.high, rtol=0, atol=1e-12)
+
+
+def test_views_give_the_same_as_copies():
+    predicted, payoffs, outcome = problem(300, 7, 4, 2, 2, 100)
+    predicted, payoffs = predicted.T, payoffs[:7].flip(0)
+    result = prefix_range(predicted, payoffs, outcome[:, :1].expand(2, 300))
+    copied = prefix_range(
+        predicted.contiguous(), payoffs.contiguous(), outcome[:, :1].expand(2, 300).contiguous()
+    )
+    assert torch.equal(result.low, copied.low)
+    assert torch.equal(result.high, copied.high)
+
+
+def test_outcome_codes_may_be_many():
+    """More than 16 bits hold, as where every point has payoffs of its own."""
+    n = 70_000
+    random = np.random.default_rng(0)
+    v = torch.from_numpy(random.random((2, n)).round(4))
+    payoffs = torch.from_numpy(random.normal(size=(2, n)))
+    for draws in (1, 3):
+        codes = torch.from_numpy(np.stack([random.permutation(n) for _ in range(draws)]))
+        edges = torch.tensor([0, n // 2, n])
+        ours, plain = (
+            prefix_range(v, payoffs, codes, edges),
+            prefix_range_torch(v, payoffs, codes, edges),
+        )
+        for a, b in zip(ours[:2], plain[:2]):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,78 @@
+"""Blocks of rows on threads, and how torch's own threads wait."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from metrics.kernels.threads import INLINE_ELEMENTS, over_row_blocks
+
+MANY = 10 * INLINE_ELEMENTS
+
+
+@pytest.fixture(params=[1, 2, 3])
+def threads(request):
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("unit", [1, 3, 8])
+@pytest.mark.parametrize("rows", [1, 2, 5, 8, 9, 37])
+def test_every_row_is_worked_on_exactly_once(threads, rows, unit):
+    seen = np.zeros(rows, int)
+    starts = []
+
+    def work(start, stop):
+        seen[start:stop] += 1
+        starts.append(start)
+
+    over_row_blocks(work, rows, MANY, unit)
+    assert (seen == 1).all()
+    assert all(start % unit == 0 for start in starts)
+
+
+@pytest.mark.parametrize("in_caller", [True, False], ids=["caller", "helper"])
+def test_an_error_in_either_kind_of_thread_is_raised(in_caller):
+    main = threading.current_thread()
+    both = threading.Barrier(2, timeout=10)  # so that each of the two gets a block
+
+    def work(start, stop):
+        if start < 4:
+            both.wait()
+            if (threading.current_thread() is main) == in_caller:
+                raise ValueError("inside")
+
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ValueError, match="inside"):
+            over_row_blocks(work, 9, MANY)
+    finally:
+        torch.set_num_threads(1)
+
+
+SPY = """
+import importlib, importlib.abc, os, sys
+
+class Spy(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "torch":
+            print("set" if "GOMP_SPINCOUNT" in os.environ else "not set")
+
+sys.meta_path.insert(0, Spy())
+importlib.import_module(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("module", ["metrics", "calibrators", "pipeline.dynamics_study"])
+def test_torch_is_told_not_to_spin_before_it_is_loaded(module):
+    root = Path(__file__).resolve().parents[3]
+    environment = {name: v for name, v in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    command = [sys.executable, "-c", SPY, module]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["set"], done.stderr

@@ -1,0 +1,138 @@
+"""Files are whole or not there, whatever happens while they are written."""
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.harness import artifacts
+from pipeline.harness.artifacts import (
+    CorruptFile,
+    atomic_path,
+    read_json,
+    read_json_if_whole,
+    read_npz,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_npz,
+)
+
+
+def test_npz_round_trip_and_equal_bytes(tmp_path):
+    arrays = {"logits": np.arange(6.0).reshape(2, 3), "labels": np.array([0, 2])}
+    first = write_npz(tmp_path / "a" / "first.npz", **arrays)
+    time.sleep(1.1)  # a zip's timestamps count in two seconds
+    second = write_npz(tmp_path / "second.npz", **arrays)
+    assert first.read_bytes() == second.read_bytes()
+    for name, array in read_npz(first).items():
+        np.testing.assert_array_equal(array, arrays[name])
+
+
+def test_json_takes_numpy_and_paths(tmp_path):
+    path = write_json(tmp_path / "x.json", {"a": np.float64(0.5), "b": np.arange(2), "c": tmp_path})
+    assert read_json(path) == {"a": 0.5, "b": [0, 1], "c": str(tmp_path)}
+    with pytest.raises(TypeError, match="set"):
+        write_json(tmp_path / "x.json", {1, 2})
+    assert read_json(path)["a"] == 0.5
+
+
+def test_canonical_hash_ignores_key_order():
+    assert sha256_of_json({"a": 1, "b": [1.5]}) == sha256_of_json({"b": [1.5], "a": 1})
+    assert sha256_of_json({"a": 1}) != sha256_of_json({"a": 2})
+
+
+def test_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
+    path = write_json(tmp_path / "x.json", {"old": 1})
+    with pytest.raises(KeyboardInterrupt), atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert read_json(path) == {"old": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_full_disk_keeps_the_old_file(tmp_path):
+    path = write_npz(tmp_path / "x.npz", a=np.zeros(3))
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # writing beyond it fails
+    try:
+        with pytest.raises(OSError) as caught:
+            write_npz(path, a=np.zeros(100_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert caught.value.errno == errno.EFBIG
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(tmp_path):
+    path = write_json(tmp_path / "x.json", {"old": 1})
+    program = (
+        "import sys, time\nfrom pipeline.harness.artifacts import atomic_path\n"
+        f"with atomic_path({str(path)!r}) as temporary:\n"
+        "    temporary.write_text('{\"new\"')\n    print('half', flush=True)\n    time.sleep(60)\n"
+    )
+    root = Path(artifacts.__file__).parents[2]
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"half\n"
+    with atomic_path(path):  # another process writes the same file meanwhile: hands off
+        assert len(list(tmp_path.glob(".*"))) == 1
+        (tmp_path / f".x.{artifacts._host()}-{os.getpid()}.tmp.json").write_text('{"old": 1}')
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    assert read_json(path) == {"old": 1}
+    assert len(list(tmp_path.glob(".*"))) == 1
+    write_json(path, {"new": 2})
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("keep", [0, 1, 30, 300, -1, -30])
+def test_truncated_npz_is_named_in_one_line(tmp_path, keep):
+    path = write_npz(tmp_path / "x.npz", a=np.arange(100.0), b=np.arange(5))
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(CorruptFile) as caught:
+        read_npz(path)
+    assert "x.npz" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", '{"a": 1', "[1, 2]"])
+def test_damaged_json_counts_as_absent(tmp_path, content):
+    path = tmp_path / "x.json"
+    assert read_json_if_whole(path) is None
+    path.write_text(content)
+    assert read_json_if_whole(path) is None
+
+
+def test_npy_and_pickled_arrays_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(3))
+    with pytest.raises(CorruptFile, match="single array"):
+        read_npz(tmp_path / "x.npy")
+    np.savez(tmp_path / "y.npz", a=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(CorruptFile, match=r"y\.npz: array `a` .*objects.*save it as numbers"):
+        read_npz(tmp_path / "y.npz")
+
+
+@pytest.mark.parametrize("content", ["", "label,a,b\n0,1,2\n", "(lp0\n."])
+def test_what_is_no_npz_is_not_told_of_pickles(tmp_path, content):
+    (tmp_path / "x.npz").write_text(content)
+    with pytest.raises(CorruptFile, match=r"x\.npz: empty or not an npz; .*\.csv") as caught:
+        read_npz(tmp_path / "x.npz")
+    assert "pickle" not in str(caught.value)
+
+
+def test_checksum(tmp_path):
+    (tmp_path / "x").write_bytes(b"abc")
+    assert sha256_of(tmp_path / "x").startswith("ba7816bf")

@@ -1,0 +1,152 @@
+"""The programs as a person calls them: one line for a mistake, a kill that costs one unit."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hydra.errors import ConfigCompositionException
+
+from pipeline.harness.artifacts import read_json, write_npz
+from pipeline.harness.command import CONF, is_user_error, one_line
+from tests.pipeline.conftest import write_example
+
+ROOT = CONF.parent
+
+
+def call(module, *arguments, **options):
+    command = [sys.executable, "-m", f"pipeline.{module}", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "code", "words"),
+    [
+        ("fit", ["benchmark=cifar"], 2, ["benchmark=cifar: no such name", "known:", "digits"]),
+        ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
+        ("evaluate", ["suite=all"], 2, ["suite=all", "paper"]),
+        ("fit", ["suite.benchmarks=[nothing]"], 2, ["benchmark=nothing", "known:"]),
+        ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
+        ("fit", ["calibrator=vector", "calibrator.l3=1"], 2, ["calibrator.l3: no such setting"]),
+        ("fit", ["calibrator.l2=1"], 2, ["calibrator=<name> first"]),
+        ("fit", ["split=10"], 1, ["split=10", "0 to 9"]),
+        ("logits", ["splits.calibration_fraction=2"], 1, ["splits.calibration_fraction=2"]),
+        ("fit", ["splits.count=0"], 1, ["splits.count=0", "at least 1"]),
+        ("evaluate", ["seed=-1"], 1, ["seed=-1", "from 0"]),
+        ("fit", ["benchmark=file"], 2, ["path"]),
+        ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
+        ("fit", ["split=1,2"], 1, ["split"]),
+    ],
+)
+def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path):
+    folders = [f"paths.data={tmp_path}", f"paths.results={tmp_path}"]
+    result = call(module, *arguments, *folders)
+    assert result.returncode in (code, 2), result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert all(word in result.stderr for word in words), result.stderr
+    assert "Traceback" not in result.stderr + result.stdout
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"logits": np.zeros((4, 3))}, ["labels"]),
+        ({"logits": np.full((4, 3), np.nan), "labels": np.zeros(4, int)}, ["NaN"]),
+        ({"logits": np.zeros((4, 3)), "labels": np.full(4, 3)}, ["labels", "0 to 2"]),
+        ({"logits": np.zeros((4, 3)), "labels": np.zeros(5, int)}, ["5 labels for 4 rows"]),
+    ],
+)
+def test_a_bad_file_is_one_line_and_writes_nothing(arrays, words, tmp_path):
+    write_npz(tmp_path / "bad.npz", **arrays)
+    result = call(
+        "fit", "benchmark=file", f"benchmark.source.path={tmp_path / 'bad.npz'}",
+        f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}",
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert all(word in result.stderr for word in ["bad.npz", *words]), result.stderr
+    assert not list(tmp_path.glob("data/**/*.*")) + list(tmp_path.glob("results/**/*.*"))
+
+
+def test_a_failing_unit_is_one_line_after_its_traceback(tmp_path):
+    write_example(tmp_path / "tiny.npz")
+    result = call(
+        "fit", "benchmark=file", f"benchmark.source.path={tmp_path / 'tiny.npz'}", "split=0",
+        "calibrator=vector", "calibrator.l2=abc", f"paths.data={tmp_path / 'data'}",
+        f"paths.results={tmp_path / 'results'}",
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: file vector split 0: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_cfg_job_prints_the_configuration():
+    result = call("fit", "benchmark=digits", "calibrator=dirichlet", "--cfg", "job")
+    assert result.returncode == 0
+    assert "_target_: calibrators.DirichletCalibration" in result.stdout
+
+
+SLOW = """
+import time
+from calibrators import Uncalibrated
+
+class Slow(Uncalibrated):
+    def _fit(self, logits, labels):
+        time.sleep(0.5)
+        super()._fit(logits, labels)
+"""
+
+
+def test_a_killed_run_continues_where_it_stopped(tmp_path, monkeypatch):
+    write_example(tmp_path / "tiny.npz")
+    (tmp_path / "slow_calibrator.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    arguments = [
+        "benchmark=file", "benchmark.name=tiny", f"benchmark.source.path={tmp_path / 'tiny.npz'}",
+        f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}",
+        "calibrator=uncalibrated", "calibrator._target_=slow_calibrator.Slow", "splits.count=6",
+        "jobs=2",
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "pipeline.fit", *arguments]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    results = tmp_path / "results/runs/tiny/uncalibrated"
+    deadline = time.monotonic() + 60
+    while len(list(results.glob("*/fit.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.kill()
+    child.wait()
+    time.sleep(1.0)  # its workers end by themselves
+    done = {path: path.stat().st_mtime_ns for path in results.glob("*/fit.json")}
+    assert 2 <= len(done) < 6
+    again = call("fit", *arguments)
+    assert again.returncode == 0, again.stderr
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+    records = [read_json(path) for path in sorted(results.glob("*/fit.json"))]
+    assert [record["split"] for record in records] == list(range(6))
+    assert not list(results.rglob(".*"))
+
+
+def test_a_sweep_fills_the_same_folders(tmp_path):
+    write_example(tmp_path / "tiny.npz")
+    result = call(
+        "fit", "--multirun", "benchmark=file", "benchmark.name=tiny", "split=0,1",
+        f"benchmark.source.path={tmp_path / 'tiny.npz'}", f"paths.data={tmp_path / 'data'}",
+        f"paths.results={tmp_path / 'results'}", "calibrator=uncalibrated,temperature",
+        f"hydra.sweep.dir={tmp_path / 'multirun'}",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert len(list(tmp_path.glob("results/runs/tiny/*/split-[01]/fit.json"))) == 4
+
+
+def test_errors_of_the_project_hydra_and_the_disk_are_the_users():
+    assert is_user_error(ConfigCompositionException("x"))
+    assert is_user_error(PermissionError("x"))
+    assert not is_user_error(ZeroDivisionError())
+    assert not is_user_error(ValueError("inside NumPy"))
+    assert one_line(ValueError("a\n  b\n\nobject_type=dict")) == "a b"
+    assert one_line(ZeroDivisionError()) == "ZeroDivisionError"

@@ -1,0 +1,106 @@
+"""Many units: in one process or several, none of them stopped by another's failure."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from metrics import InputError
+from pipeline.harness import runner
+from pipeline.harness.command import UnitsFailed
+from pipeline.harness.runner import Outcome, attempt, close, core_count, job_count, run_tasks
+
+
+def process_of(task):
+    """Where a task runs; `bad` ones fail in one of two ways, `kill` takes its process along."""
+    if task == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == "bad input":
+        raise InputError("logits: no rows; give some")
+    if task.startswith("bug"):
+        raise ZeroDivisionError(f"in {task}")
+    time.sleep(0.01)
+
+
+TASKS = ["a", "bad input", "b", "bug 1", "bug 2", "c"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failures_stop_nothing(jobs):
+    outcomes = {outcome.task: outcome for outcome in run_tasks("test", TASKS, process_of, jobs)}
+    assert set(outcomes) == set(TASKS)
+    assert [task for task in TASKS if outcomes[task].error is None] == ["a", "b", "c"]
+    assert outcomes["bad input"].error == "logits: no rows; give some"
+    assert outcomes["bad input"].details == ""
+    assert outcomes["bug 1"].error == "ZeroDivisionError: in bug 1"
+    assert "Traceback" in outcomes["bug 1"].details
+
+
+def test_a_killed_worker_fails_what_it_had_and_says_why():
+    outcomes = run_tasks("test", ["kill", *"abcdefgh"], process_of, 2)
+    failed = {outcome.task: outcome.error for outcome in outcomes if outcome.error}
+    assert "kill" in failed
+    assert "jobs=1" in failed["kill"]
+    assert len(outcomes) == 9
+
+
+def test_tiny_tasks_stay_in_this_process(monkeypatch):
+    monkeypatch.setattr(runner, "_in_processes", lambda *_: pytest.fail("started processes"))
+    assert len(run_tasks("test", list("abcdef"), process_of, 2, start_here=True)) == 6
+
+
+def test_slow_tasks_move_to_processes(monkeypatch):
+    monkeypatch.setattr(runner, "SECONDS_TO_START", 0.01)
+    handed_over = []
+
+    def in_processes(tasks, function, jobs):
+        handed_over.extend(tasks)
+        return (attempt(function, task) for task in tasks)
+
+    monkeypatch.setattr(runner, "_in_processes", in_processes)
+    assert len(run_tasks("test", list("abcdef"), process_of, 2, start_here=True)) == 6
+    assert handed_over == list("cdef")
+
+
+def test_job_count():
+    small, large = [10_000 * 100] * 50, [50_000 * 1000]
+    assert job_count("auto", small, "cpu") == min(50, core_count())
+    assert job_count("auto", small[:1], "cpu") == 1
+    assert job_count("auto", small + large, "cpu") == 1
+    assert job_count("auto", small, "cuda") == 1
+    assert job_count(3, large, "cuda") == 3
+
+
+def test_closing_lines_group_equal_errors(capsys):
+    outcomes = run_tasks("fit", TASKS, process_of, 1)
+    with pytest.raises(UnitsFailed, match="fit: 3 of 7 failed"):
+        close("fit", outcomes, ["z"], lambda task: task[:1])
+    printed = capsys.readouterr().out
+    assert "failed: bug 1 and 1 more: ZeroDivisionError: in bug 1" in printed
+    assert "failed: bad input: logits: no rows; give some" in printed
+    assert printed.count("Traceback") == 1
+
+
+def test_one_failed_unit_is_its_error():
+    outcome = Outcome("digits vector split 0", 1.0, "the reason")
+    with pytest.raises(UnitsFailed, match=r"^digits vector split 0: the reason$"):
+        close("fit", [outcome], [], str)
+
+
+def test_the_traceback_of_one_failed_unit_stands_before_its_line(capsys):
+    with pytest.raises(UnitsFailed, match=r"^bug 1: ZeroDivisionError: in bug 1$"):
+        close("fit", run_tasks("fit", ["bug 1"], process_of, 1), [], str)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Traceback")
+    assert lines[-1] == "ZeroDivisionError: in bug 1"
+
+
+def test_progress_lines_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("pipeline.harness.progress.SECONDS_BETWEEN_LINES", 0.0)
+    run_tasks("fit", ["a", "b"], process_of, 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("fit: 1/2 after 0 s, about 0 s left (a)")
+    monkeypatch.setattr("pipeline.harness.progress.SECONDS_BETWEEN_LINES", 60.0)
+    run_tasks("fit", ["a", "b"], process_of, 1)
+    assert capsys.readouterr().out == ""

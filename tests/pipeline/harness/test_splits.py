@@ -1,0 +1,32 @@
+"""Splits are seeded permutations, 70 % for calibration."""
+
+import numpy as np
+import pytest
+
+from pipeline.harness.splits import TooFewPoints, split_indices
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 1198, 10_000])
+def test_every_point_is_on_exactly_one_side(n):
+    calibration, test = split_indices(n, 4)
+    assert sorted([*calibration, *test]) == list(range(n))
+    assert len(calibration) == min(round(0.7 * n), n - 1)
+    assert len(test) >= 1
+
+
+def test_splits_differ_and_repeat():
+    splits = [split_indices(500, k, seed=s)[0] for k in range(10) for s in (0, 1)]
+    assert len({tuple(s) for s in splits}) == 20
+    np.testing.assert_array_equal(
+        split_indices(500, 3, seed=1)[1], split_indices(500, 3, seed=1)[1]
+    )
+
+
+@pytest.mark.parametrize(("fraction", "count"), [(0.0, 1), (0.5, 50), (1.0, 99)])
+def test_neither_side_is_empty(fraction, count):
+    assert len(split_indices(100, 0, calibration_fraction=fraction)[0]) == count
+
+
+def test_one_point_cannot_be_split():
+    with pytest.raises(TooFewPoints, match="1 points"):
+        split_indices(1, 0)

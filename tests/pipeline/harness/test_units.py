@@ -1,0 +1,97 @@
+"""From a command line to units: which ones, with which settings."""
+
+import pytest
+
+from pipeline.harness.units import SelectionError, composed, resolved
+from tests.pipeline.conftest import request_of
+
+SIX = ("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching")
+
+
+def test_nothing_chosen_is_the_whole_default_suite():
+    request = request_of()
+    assert (request.suite, request.benchmarks) == ("digits", ("digits",))
+    assert (request.calibrators, request.splits) == (SIX, tuple(range(10)))
+    assert request.whole_suite
+    assert len(request.units()) == 60
+
+
+def test_one_unit():
+    (unit,) = request_of("benchmark=cifar10_resnet", "calibrator=temperature", "split=3").units()
+    assert str(unit) == "cifar10_resnet temperature split 3"
+    expected = "results/runs/cifar10_resnet/temperature/split-3"
+    assert unit.folder.as_posix() == expected
+
+
+def test_overrides_reach_every_unit():
+    request = request_of("suite=cifar", "calibrator=dirichlet", "calibrator.on=logits", "seed=5")
+    units = request.units()
+    assert len(units) == 50
+    for unit in units:
+        assert unit.settings["calibrator"]["on"] == "logits"
+        assert unit.settings["calibrator"]["seed"] == unit.settings["splits"]["seed"] == 5
+    assert all("on" not in (s["calibrator"] or {}) for s in request.benchmark_settings())
+
+
+@pytest.mark.parametrize(
+    ("overrides", "whole"),
+    [
+        (["calibrator=vector"], True),
+        (["suite.calibrators=[vector]"], True),
+        (["evaluation.utilities=3"], True),
+        (["benchmark=digits"], False),
+        (["split=0"], False),
+        (["suite=cifar", "suite.benchmarks=[cifar10_resnet]"], False),
+        (["splits.count=3"], False),
+    ],
+)
+def test_what_counts_as_the_whole_suite(overrides, whole):
+    assert request_of(*overrides).whole_suite is whole
+
+
+@pytest.mark.parametrize(
+    ("override", "wanted"),
+    [
+        ("splits.count=0", "at least 1"),
+        ("splits.count=2.5", "at least 1"),
+        ("splits.count=all", "at least 1"),
+        ("splits.calibration_fraction=2", "above 0 and below 1"),
+        ("splits.calibration_fraction=0", "above 0 and below 1"),
+        ("splits.calibration_fraction=1.0", "above 0 and below 1"),
+        ("splits.calibration_fraction=nan", "above 0 and below 1"),
+        ("splits.calibration_fraction=most", "above 0 and below 1"),
+        ("seed=-1", "from 0"),
+        ("seed=1.5", "from 0"),
+        ("seed=4294967296", "to 4294967295"),
+        ("splits.seed=true", "from 0"),
+    ],
+)
+def test_splits_that_cannot_be_made(override, wanted):
+    name = override.partition("=")[0]
+    with pytest.raises(SelectionError, match=rf"^{name}=.*: expected .*{wanted}"):
+        request_of(override)
+    with pytest.raises(SelectionError, match=rf"^{name}="):
+        resolved(composed([override]))
+
+
+def test_what_is_named_twice_is_done_once():
+    request = request_of(
+        "suite.benchmarks=[digits,digits]", "suite.calibrators=[vector,isotonic,vector]", "split=0"
+    )
+    assert [str(unit) for unit in request.units()] == [
+        "digits vector split 0",
+        "digits isotonic split 0",
+    ]
+
+
+@pytest.mark.parametrize("split", ["10", "-1", "first", "1.5", "true"])
+def test_a_split_that_does_not_exist(split):
+    with pytest.raises(SelectionError, match=r"0 to 9"):
+        request_of(f"split={split}")
+
+
+def test_the_name_of_a_file_benchmark_is_the_users():
+    request = request_of(
+        "benchmark=file", "benchmark.name=mine", "benchmark.source.path=a.npz", "split=0"
+    )
+    assert {unit.benchmark for unit in request.units()} == {"mine"}

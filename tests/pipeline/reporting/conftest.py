@@ -1,0 +1,72 @@
+"""Runs shaped as real ones, with seeded numbers around the paper's printed values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.harness.artifacts import write_json, write_npz
+from pipeline.reporting.comparison import printed_values
+from pipeline.reporting.names import METHODS, METRICS
+
+ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
+SPLITS = 4
+UTILITIES = 120
+WriteRuns = Callable[..., Path]
+
+
+def _metrics(table: str, method: str, rng: np.random.Generator) -> dict[str, float]:
+    cells = printed_values()
+    cells = cells[(cells["table"] == table) & (cells["method"] == method.split("_")[0])]
+    noise = rng.normal(size=len(cells)) * cells["printed_two_se"] / 2 * np.sqrt(10)
+    values = dict(zip(cells["metric"], cells["printed"] + noise, strict=True))
+    return {key: values.get(key, 0.05) for key in ALL_METRICS}
+
+
+def _ecdf(level: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    arrays = {}
+    for family in ("linear", "rank"):
+        arrays[family] = level * np.exp(0.4 * rng.normal(size=UTILITIES))
+        floor = np.sort(0.004 * np.exp(0.4 * rng.normal(size=UTILITIES)))
+        for name, factor in (("mean", 1.0), ("q05", 0.7), ("q95", 1.4)):
+            arrays[f"{family}_floor_{name}"] = floor * factor
+    return arrays
+
+
+@pytest.fixture
+def write_runs(tmp_path: Path) -> WriteRuns:
+    """`write_runs(benchmark, table=..., methods=..., shift=...)` -> the runs folder."""
+
+    def write(
+        benchmark: str = "cifar10_repvgg",
+        table: str = "cifar10_repvgg",
+        methods: tuple[str, ...] = tuple(METHODS),
+        splits: int = SPLITS,
+        shift: float = 0.0,
+        suffix: str = "",
+    ) -> Path:
+        runs = tmp_path / "results" / "runs"
+        for place, method in enumerate(methods):
+            for split in range(splits):
+                rng = np.random.default_rng([place, split])
+                values = {k: v * (1 + shift) for k, v in _metrics(table, method, rng).items()}
+                folder = runs / benchmark / method / f"split-{split}"
+                record = {
+                    "hash": "0",
+                    "benchmark": benchmark,
+                    "calibrator": method,
+                    "split": split,
+                    "n_test": 3000,
+                    "metrics": values,
+                    "noise_floor": {k: {"mean": v / 4, "q95": v / 3} for k, v in values.items()},
+                    "worst": {},
+                    "seconds": 1.0,
+                }
+                write_json(folder / f"metrics{suffix}.json", record)
+                write_npz(folder / f"ecdf{suffix}.npz", **_ecdf(0.05 / (place + 1), rng))
+        return runs
+
+    return write

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import math
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline.reporting.candidates import candidates, known_benchmarks, table_titles
+from pipeline.reporting.collect import Runs, summarise
+from pipeline.reporting.comparison import (
+    CELL_COLUMNS,
+    Candidate,
+    agreement,
+    closest,
+    compare,
+    count_line,
+    printed_values,
+    z_scores,
+)
+from pipeline.reporting.comparison_pages import (
+    cell_lines,
+    comparison_html,
+    mark,
+    summary_lines,
+    write_comparison,
+)
+from pipeline.reporting.names import METHODS
+
+CONF = Path(__file__).parents[3] / "conf"
+
+
+class WellFormed(HTMLParser):
+    """Checks that every element that needs it is closed, in order."""
+
+    VOID = frozenset({"meta", "br", "img"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for key, value in attrs if key == "id" and value]
+        assert tag != "script"
+        assert not any(key in ("src", "href") and "//" in (value or "") for key, value in attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def check_html(text: str) -> None:
+    parser = WellFormed()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == []
+    assert len(parser.ids) == len(set(parser.ids))
+
+
+def test_printed_values_are_unscaled() -> None:
+    cells = printed_values().set_index(["table", "method", "metric"])
+    row = cells.loc[("cifar10_repvgg", "uncalibrated", "cwe_bin")]
+    assert row["printed"] == pytest.approx(39.8e-4)
+    assert row["printed_two_se"] == pytest.approx(5e-4)
+    assert len(cells) == 324  # 24 + 5 x 42 - 6 (no U_dcg) + 2 x 48
+
+
+def test_z_by_hand() -> None:
+    # se = 0.3 and 0.4, joint 0.5: 1.0 / 0.5 = 2.
+    z = z_scores(np.array([1.0]), np.array([0.6]), np.array([0.8]))
+    assert z == pytest.approx([2.0])
+
+
+def test_z_without_any_spread() -> None:
+    nothing = np.array([0.0, 0.0, np.nan])
+    z = z_scores(np.array([0.0, -1.0, 2.0]), nothing, nothing)
+    assert z.tolist() == [0.0, -math.inf, math.inf]
+
+
+def test_marks() -> None:
+    assert [mark(z) for z in (3.0, 3.01, -3.01, math.inf)] == ["", "▲", "▼", "▲"]
+
+
+def ours(values: dict[tuple[str, str], float], two_se: float = 0.002) -> pd.DataFrame:
+    rows = [("b", m, k, v, two_se, 10, 0.0, 0.0) for (m, k), v in values.items()]
+    columns = ["benchmark", "method", "metric", "mean", "two_se", "splits", "a", "b"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.fixture
+def cells() -> pd.DataFrame:
+    """Printed: isotonic accuracy .946 ± .002, Brier .082 ± .002; all joint s.e. are .001414."""
+    default = {
+        ("isotonic", "accuracy"): 0.946,
+        ("isotonic", "brier"): 0.092,
+        ("isotonic_raw", "accuracy"): 0.946,
+        ("isotonic_raw", "brier"): 0.083,
+        ("temperature", "accuracy"): 0.945,
+    }
+    other = {("isotonic", "accuracy"): 0.9, ("isotonic", "brier"): 0.0825}
+    found = [
+        Candidate("cifar10_repvgg", "b", ours(default)),
+        Candidate("cifar10_repvgg", "b", ours(other), "evaluation=paper_points"),
+    ]
+    return compare(found, printed_values())
+
+
+def test_cells_differences_and_defaults(cells) -> None:
+    assert list(cells.columns) == list(CELL_COLUMNS)
+    row = cells[(cells["metric"] == "brier") & cells["default"]].iloc[0]
+    assert row["difference"] == pytest.approx(0.010)
+    assert row["z"] == pytest.approx(0.010 / math.hypot(0.001, 0.001))
+    assert row["outside"]
+    assert set(cells[cells["default"]]["variant"]) == {"isotonic", "temperature"}
+    assert not cells[cells["configuration"] != ""]["default"].any()
+
+
+def test_counts_per_row_and_choice(cells) -> None:
+    counts = agreement(cells)
+    shown = {
+        (r["configuration"], r["variant"]): (r["within"], r["total"])
+        for r in counts.to_dict("records")
+    }
+    assert shown == {
+        ("", "isotonic"): (1, 2),
+        ("", "temperature"): (1, 1),
+        ("", "isotonic_raw"): (2, 2),
+        ("evaluation=paper_points", "isotonic"): (1, 2),
+    }
+    assert count_line(counts[counts["default"]]) == "2 of 3 within 3 s.e."
+
+
+def test_closest_takes_the_best_variant_of_each_row(cells) -> None:
+    best = closest(agreement(cells))
+    assert set(best["variant"]) == {"isotonic_raw", "temperature"}
+    assert set(best["configuration"]) == {""}
+    (line,) = summary_lines(cells, {"cifar10_repvgg": "RepVGG"})
+    assert line == (
+        "RepVGG",
+        "2 of 3 within 3 s.e.",
+        "3 of 3 within 3 s.e.",
+        "b, IR (unnormalised)",
+    )
+
+
+def test_lines_are_scaled_as_printed(cells) -> None:
+    default = cells[cells["default"] & (cells["metric"] == "brier")]
+    (line,) = cell_lines(default)
+    assert line == ("IR", "Brier ×10²", "8.20 ± 0.20", "9.20 ± 0.20", "+1.00", "+7.1", "▲")
+
+
+def test_printed_digits_are_kept_where_our_spread_is_wide() -> None:
+    values = {("vector", "u_cwe"): 0.006}
+    found = [Candidate("cifar10_resnet", "b", ours(values, two_se=0.00102))]
+    (line,) = cell_lines(compare(found, printed_values()))
+    assert line[2:4] == ("84.7 ± 4.0", "60.0 ± 10.2")
+
+
+def test_nothing_to_compare_is_an_empty_frame() -> None:
+    assert compare([], printed_values()).empty
+
+
+def test_results_on_disk_and_their_alternatives(write_runs) -> None:
+    write_runs("cifar10_resnet", "cifar10_resnet", shift=-0.02)
+    write_runs("cifar10_resnet", "cifar10_resnet", suffix="-paper_points")
+    write_runs("cifar10_resnet", "cifar10_resnet", methods=("isotonic_raw",))
+    write_runs("cifar10_resnet44", "cifar10_resnet")
+    write_runs("cifar10_repvgg_a2", "cifar10_repvgg")
+    runs = write_runs("digits", "yahoo")
+    known = known_benchmarks(CONF)
+    found = candidates(runs, known, ["default", "paper_points"], range(4))
+    assert [(c.paper_key, c.benchmark, c.configuration) for c in found] == [
+        ("cifar10_resnet", "cifar10_resnet", ""),
+        ("cifar10_resnet", "cifar10_resnet44", ""),
+        ("cifar10_repvgg", "cifar10_repvgg_a2", ""),
+        ("cifar10_resnet", "cifar10_resnet", "evaluation=paper_points"),
+    ]
+    cells = compare(found, printed_values())
+    assert list(dict.fromkeys(cells["table"])) == ["cifar10_repvgg", "cifar10_resnet"]
+    default = cells[cells["default"] & (cells["table"] == "cifar10_resnet")]
+    assert set(default["benchmark"]) == {"cifar10_resnet"}
+    assert len(default) == 42
+
+
+def test_titles_of_the_printed_tables() -> None:
+    titles = table_titles(known_benchmarks(CONF))
+    assert len(titles) == 8
+    assert titles["imagenet_vit_table1"] == f"{titles['imagenet_vit']} (Table 1)"
+
+
+def test_table_one_is_compared_with_the_vit(write_runs) -> None:
+    runs = write_runs("imagenet_vit", "imagenet_vit", methods=("patching",))
+    units = Runs(runs).read_all("imagenet_vit", ["patching"], range(4))
+    found = [Candidate("imagenet_vit", "imagenet_vit", summarise(units))]
+    counts = agreement(compare(found, printed_values()))
+    totals = {row["table"]: row["total"] for row in counts.to_dict("records")}
+    assert totals == {"imagenet_vit_table1": 4, "imagenet_vit": 7}
+
+
+def test_pages(write_runs, tmp_path: Path) -> None:
+    write_runs("cifar10_resnet", "cifar10_resnet", methods=("isotonic_raw",))
+    runs = write_runs("cifar10_resnet", "cifar10_resnet", shift=0.05)
+    known = known_benchmarks(CONF)
+    cells = compare(candidates(runs, known, ["default"], range(4)), printed_values())
+    titles = table_titles(known) | {"cifar10_resnet": "A <b> & c"}
+    paths = write_comparison(cells, titles, tmp_path)
+    assert [path.name for path in paths] == ["comparison.md", "comparison.csv", "comparison.html"]
+    html = paths[2].read_text()
+    check_html(html)
+    assert "A &lt;b&gt; &amp; c" in html
+    counts = agreement(cells)
+    assert count_line(counts[counts["default"]]) in html
+    assert "<details>" in html and "▲" in html
+    markdown = paths[0].read_text()
+    widths = [line.count("|") for line in markdown.splitlines() if line.startswith("|")]
+    assert set(widths) == {len(METHODS) + 3, 8, 5}
+    back = pd.read_csv(paths[1], keep_default_na=False)
+    assert back["z"].tolist() == cells["z"].tolist()
+    assert comparison_html(cells, titles) == html

@@ -1,0 +1,148 @@
+"""scripts/score.py on files of a person's own."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import metrics
+from pipeline.harness.artifacts import read_json
+from pipeline.harness.command import CONF
+from tests.pipeline.conftest import write_example
+
+METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
+SIX = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]
+
+
+@pytest.fixture(scope="module")
+def score():
+    """The script as a module."""
+    path = CONF.parent / "scripts" / "score.py"
+    spec = importlib.util.spec_from_file_location("score", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(score, path, out, *arguments):
+    score.score(score.parse([str(path), "--output", str(out), "--jobs", "1", *arguments]))
+    return read_json(out / "metrics.json")
+
+
+def test_all_methods_on_two_hundred_points_of_two_classes(score, tmp_path, capsys):
+    path = write_example(tmp_path / "my model.npz", n=200, classes=2)
+    result = run(score, path, tmp_path / "out", "--splits", "3")
+    assert list(result) == SIX
+    for scores in result.values():
+        assert list(scores) == METRICS
+        for value in scores.values():
+            assert np.isfinite(value["mean"])
+            assert value["two_se"] >= 0
+    names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
+    assert names == {
+        "metrics.json", "table.tex", "table.md", "table.csv", "ecdf.pdf", "ecdf.svg", "ecdf.png",
+    }  # fmt: skip
+    printed = capsys.readouterr().out
+    assert "Temp. Scaling" in printed
+    assert "my model" in printed
+    assert "wrote" in printed
+
+
+FAST = ("--methods", "uncalibrated", "temperature", "isotonic", "vector", "--splits", "2")
+
+
+def test_exact_zeros_ones_and_a_class_that_never_occurs(score, tmp_path):
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 300)  # of four classes
+    guess = np.where(random.random(300) < 0.9, labels, random.integers(0, 4, 300))
+    probabilities = np.eye(4)[guess]
+    probabilities[:150] = 0.9 * probabilities[:150] + 0.025
+    np.savez(tmp_path / "p.npz", probabilities=probabilities, labels=labels)
+    result = run(score, tmp_path / "p.npz", tmp_path / "out", *FAST)
+    assert all(np.isfinite(v["mean"]) for scores in result.values() for v in scores.values())
+
+
+def test_csv_similarity_and_a_single_split(score, tmp_path):
+    arrays = np.load(write_example(tmp_path / "x.npz"))
+    rows = np.column_stack([arrays["labels"], arrays["logits"]])
+    np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="label,a,b,c", comments="")
+    np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
+    result = run(
+        score, tmp_path / "x.csv", tmp_path / "out", "--methods", "temperature", "--splits", "1",
+        "--similarity", str(tmp_path / "s.csv"), "--title", "Mine",
+    )  # fmt: skip
+    assert list(result["temperature"]) == [*METRICS, "u_w2v"]
+    assert result["temperature"]["accuracy"]["two_se"] is None
+    assert "Mine" in (tmp_path / "out/table.tex").read_text()
+
+
+def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
+    out = tmp_path / "out"
+    first = run(score, write_example(tmp_path / "x.npz"), out, *FAST)
+    second = run(score, write_example(tmp_path / "x.npz", seed=1), out, *FAST)
+    again = run(score, write_example(tmp_path / "x.npz"), out, *FAST)
+    assert first == again
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.npz"], "none.npz"),
+        (["x.npz", "--methods", "platt"], "known: "),
+        (["x.npz", "--similarity", "none.csv"], "none.csv"),
+        (["x.npz", "--seed", "-1"], "seed=-1"),
+        (["x.npz", "--splits", "0"], "--splits"),
+        (["."], "this is a folder"),
+    ],
+)
+def test_mistakes_are_one_line(score, tmp_path, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    write_example(tmp_path / "x.npz")
+    with pytest.raises(SystemExit) as caught, score.user_errors_in_one_line():
+        score.score(score.parse([*arguments, "--output", "out"]))
+    assert caught.value.code in (1, 2)
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert words in error
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("output", ["x.npz", "x.npz/out"])
+def test_an_output_that_is_a_file_is_named(score, tmp_path, monkeypatch, capsys, output):
+    monkeypatch.chdir(tmp_path)
+    write_example(tmp_path / "x.npz")
+    with pytest.raises(SystemExit):
+        score.parse(["x.npz", "--output", output])
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: --output {output}: x.npz is a file; name a folder")
+    assert error.count("\n") == 1
+
+
+def test_a_method_named_twice_counts_once(score):
+    options = score.parse(["x.npz", "--methods", "vector", "isotonic", "vector"])
+    assert options.methods == ["vector", "isotonic"]
+
+
+def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatch):
+    out, path = tmp_path / "out", write_example(tmp_path / "x.npz")
+    arguments = ("--methods", "uncalibrated", "--splits", "2")
+    run(score, path, out, *arguments)
+    before = {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
+
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("pipeline.reporting.figures.write_ecdf_figure", fail)
+    with pytest.raises(ZeroDivisionError):
+        run(score, path, out, *arguments, "--seed", "1")
+    assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+    assert not list(out.glob(".*"))
+
+
+@pytest.mark.parametrize("arguments", [["--splits", "0"], ["--jobs", "many"], ["--tuning", "x"]])
+def test_arguments_out_of_range(score, arguments):
+    with pytest.raises(SystemExit):
+        score.parse(["x.npz", *arguments])
