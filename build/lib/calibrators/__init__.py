@@ -1,0 +1,46 @@
+"""Calibrators: logits and labels in, probabilities out. One file or folder per method.
+
+A calibrator is loaded when it is first asked for: scikit-learn, on which all are built, takes
+longer to import than torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import metrics  # noqa: F401  (before torch: it says how torch's threads are to wait)
+
+if TYPE_CHECKING:
+    from calibrators.dirichlet.calibrator import DirichletCalibration
+    from calibrators.isotonic import IsotonicCalibration
+    from calibrators.patching.calibrator import UtilityPatching
+    from calibrators.temperature import TemperatureScaling
+    from calibrators.uncalibrated import Uncalibrated
+    from calibrators.vector import VectorScaling
+
+__all__ = [
+    "DirichletCalibration",
+    "IsotonicCalibration",
+    "TemperatureScaling",
+    "Uncalibrated",
+    "UtilityPatching",
+    "VectorScaling",
+]
+
+WHERE = {
+    "DirichletCalibration": "dirichlet.calibrator",
+    "IsotonicCalibration": "isotonic",
+    "TemperatureScaling": "temperature",
+    "Uncalibrated": "uncalibrated",
+    "UtilityPatching": "patching.calibrator",
+    "VectorScaling": "vector",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in WHERE:
+        raise AttributeError(f"module 'calibrators' has no attribute {name!r}")
+    return getattr(import_module(f"calibrators.{WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

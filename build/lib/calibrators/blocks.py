@@ -1,0 +1,39 @@
+"""Work over blocks of rows, on threads, with results that do not depend on how many threads run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+BLOCK_ELEMENTS = 1 << 18
+"""Elements of a block: 2 MiB of float64, which a core's own cache holds."""
+
+Result = TypeVar("Result")
+
+
+def row_blocks(rows: int, columns: int, elements: int = BLOCK_ELEMENTS) -> list[tuple[int, int]]:
+    """Split `rows` rows of `columns` entries into (start, stop) blocks of at most `elements`.
+
+    The split depends on the shape alone, so sums over blocks are the same for any thread count.
+    """
+    size = max(1, elements // columns)
+    return [(start, min(rows, start + size)) for start in range(0, rows, size)]
+
+
+def over_blocks(
+    work: Callable[[int, int], Result], rows: int, columns: int, elements: int = BLOCK_ELEMENTS
+) -> list[Result]:
+    """Return `work(start, stop)` of every block of rows, in order.
+
+    Threads pay only where `work` releases the GIL (compiled kernels, torch, NumPy sorts). Their
+    number is torch's, so one setting governs the matrix products and the kernels.
+    """
+    blocks = row_blocks(rows, columns, elements)
+    threads = min(torch.get_num_threads(), len(blocks))
+    if threads <= 1:
+        return [work(start, stop) for start, stop in blocks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda block: work(*block), blocks))

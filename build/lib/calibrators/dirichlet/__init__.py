@@ -1,0 +1,1 @@
+"""Dirichlet calibration with ODIR regularisation."""

@@ -1,0 +1,284 @@
+"""Dirichlet calibration with off-diagonal and intercept regularisation (Kull et al. 2019)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from calibrators.base import Calibrator
+from calibrators.blocks import row_blocks
+from calibrators.dirichlet.linear_map import (
+    LinearMapProblem,
+    map_nll,
+    penalty_weights,
+    products_type,
+)
+from calibrators.solvers.tuning import tune
+from calibrators.temperature import TemperatureFit, fit_temperature
+from metrics.kernels.softmax import softmax
+from metrics.validation import InputError
+
+INPUTS = ("log_probabilities", "logits")
+TOLERANCE, TUNING_TOLERANCE = 1e-9, 1e-7
+"""On the Newton decrement, about twice the gap to the minimal objective, in nats."""
+CHECK_EVERY = 10
+OVERFIT = 1.1
+"""A tuning run is given up when its hold-out NLL is this many times temperature scaling's."""
+WARM_STARTS = 8
+
+
+class DirichletCalibration(Calibrator):
+    """softmax(W x + b), W [C, C] and b [C], with the ODIR penalty of Kull et al. (2019).
+
+    The fit minimises
+
+        NLL + odir / (C (C - 1)) · Σ_{j≠k} W_jk² + l2 / C · Σ_j b_j² + ridge,
+
+    with the mean NLL in nats: λ = `odir` weighs the mean squared off-diagonal entry, μ = `l2` the
+    mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean square of
+    the row-centred logits, only makes the optimum unique. The inputs x are the log-probabilities
+    minus their row mean (`on="log_probabilities"`; the mean, common to all classes, is what makes
+    first-order training diverge), or the logits as they are (`on="logits"`). Full-batch L-BFGS
+    starts at the temperature-scaled solution W = βI, b = 0, where the penalties vanish, so its NLL
+    cannot end above temperature scaling's; should rounding make it so, W = βI is returned and
+    `fell_back_` says it.
+
+    λ and μ that are None are tuned by `tune` on the NLL of a seeded hold-out, then the map is
+    refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and `l2_range`
+    times C, because the penalty per entry is what has the same meaning for any C.
+
+    Parameters
+    ----------
+    on : "log_probabilities" or "logits"
+    l2, odir : float >= 0 or None, μ and λ; None: tuned
+    tuning_runs : int >= 1
+    holdout : float in (0, 1), share of the calibration data that scores the tuning runs
+    seed : int, of the hold-out and the tuning
+    odir_range, l2_range : (low, high), search ranges per entry
+    batch : int, tuning runs asked for at a time
+    max_iterations : int, of L-BFGS in the final fit
+
+    `InputError` (one line) on arguments out of range and where the hold-out would be empty.
+
+    Attributes
+    ----------
+    matrix_, intercept_ : float64 [C, C] and [C], W and b
+    odir_, l2_ : float, the λ and μ used
+    nll_, temperature_nll_ : float, mean NLL of the calibration data, and temperature scaling's
+    fell_back_ : bool
+    n_evaluations_ : int, passes over the data in the final fit
+    """
+
+    matrix_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    odir_: float
+    l2_: float
+    nll_: float
+    temperature_nll_: float
+    fell_back_: bool
+    n_evaluations_: int
+
+    def __init__(
+        self,
+        on: str = "log_probabilities",
+        l2: float | None = None,
+        odir: float | None = None,
+        tuning_runs: int = 80,
+        holdout: float = 0.3,
+        seed: int = 0,
+        odir_range: tuple[float, float] = (1e-4, 1e2),
+        l2_range: tuple[float, float] = (1e-5, 1e2),
+        batch: int = 8,
+        max_iterations: int = 200,
+    ) -> None:
+        self.on = on
+        self.l2 = l2
+        self.odir = odir
+        self.tuning_runs = tuning_runs
+        self.holdout = holdout
+        self.seed = seed
+        self.odir_range = odir_range
+        self.l2_range = l2_range
+        self.batch = batch
+        self.max_iterations = max_iterations
+
+    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+        self._check_parameters()
+        n, classes = logits.shape
+        inputs = self._inputs(logits, products_type(n, classes))
+        begin: Tensor | None = None
+        strengths = {"odir": self.odir, "l2": self.l2}
+        if None in strengths.values():
+            tuned, begin = self._tune(inputs, labels)
+            strengths |= tuned
+        self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
+        temperature = fit_temperature(logits, labels)
+        problem = LinearMapProblem.build(inputs, labels, temperature.beta, temperature.spread)
+        weights = penalty_weights(classes, self.odir_, self.l2_, logits.device)
+        found = problem.solve(
+            weights, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations
+        )
+        if not found.converged:
+            warnings.warn(
+                f"DirichletCalibration: stopped after {found.iterations} iterations, about "
+                f"{found.decrement / 2:.1e} above the optimum; raise max_iterations",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.n_evaluations_ = found.evaluations
+        self._keep(logits, labels, found.point, temperature)
+
+    def _keep(
+        self, logits: Tensor, labels: Tensor, point: Tensor, temperature: TemperatureFit
+    ) -> None:
+        """Store the map if its NLL, in float64, is no worse than temperature scaling's."""
+        classes = logits.shape[1]
+        inputs = self._inputs(logits, torch.float64)
+        self.temperature_nll_ = temperature.nll
+        self.nll_ = map_nll(inputs, labels, point)
+        self.fell_back_ = not self.nll_ <= temperature.nll
+        if self.fell_back_:
+            point = torch.zeros_like(point)
+            point[:, :classes].fill_diagonal_(temperature.beta)
+            self.nll_ = temperature.nll
+        self.matrix_ = point[:, :classes].cpu().numpy().copy()
+        self.intercept_ = point[:, classes].cpu().numpy().copy()
+
+    def _tune(self, inputs: Tensor, labels: Tensor) -> tuple[dict[str, float], Tensor | None]:
+        """Return the tuned λ, μ and the map that the best run found on its part of the data."""
+        from skopt.space import Real
+
+        classes = inputs.shape[1]
+        train, held = self._hold_out(inputs, labels)
+        scales = {"odir": classes * (classes - 1), "l2": classes}
+        space = {
+            name: Real(low * scales[name], high * scales[name], prior="log-uniform")
+            for name, (low, high) in {"odir": self.odir_range, "l2": self.l2_range}.items()
+            if getattr(self, name) is None
+        }
+        fixed = {name: getattr(self, name) for name in scales if name not in space}
+        runs = _TuningRuns(train, held)
+        best, self.tuning_log_ = tune(
+            lambda parameters: runs.score(**{**fixed, **parameters}),
+            space,
+            self.tuning_runs,
+            self.seed,
+            self.batch,
+        )
+        return best, runs.best_point
+
+    def _hold_out(
+        self, inputs: Tensor, labels: Tensor
+    ) -> tuple[LinearMapProblem, tuple[Tensor, Tensor]]:
+        n = inputs.shape[0]
+        held = round(self.holdout * n)
+        if not 0 < held < n:
+            raise InputError(
+                f"labels: {n} points leave no hold-out of {self.holdout:g} to tune λ and μ on; "
+                "give more points, or give l2 and odir"
+            )
+        order = torch.from_numpy(np.random.default_rng(self.seed).permutation(n))
+        order = order.to(inputs.device)
+        fitted, scored = order[held:].sort()[0], order[:held].sort()[0]
+        temperature = fit_temperature(inputs[fitted], labels[fitted])
+        train = LinearMapProblem.build(
+            inputs[fitted], labels[fitted], temperature.beta, temperature.spread
+        )
+        return train, (inputs[scored], labels[scored])
+
+    def _inputs(self, logits: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return x [n, C] of the class docstring.
+
+        log p = z - log Σ exp z differs from z by a row constant, which centring removes: the
+        row-centred logits are the row-centred log-probabilities.
+        """
+        if self.on == "logits":
+            return logits.to(dtype).contiguous()
+        out = torch.empty(logits.shape, dtype=dtype, device=logits.device)
+        for start, stop in row_blocks(logits.shape[0], logits.shape[1], 1 << 22):
+            block = logits[start:stop].double()
+            out[start:stop] = block - block.mean(dim=1, keepdim=True)
+        return out
+
+    def _check_parameters(self) -> None:
+        if self.on not in INPUTS:
+            raise InputError(f"on: {self.on!r}; choose {' or '.join(INPUTS)}")
+        for name in ("l2", "odir"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise InputError(f"{name}: {value}; give a number >= 0, or None to tune it")
+        for name in ("odir_range", "l2_range"):
+            low, high = getattr(self, name)
+            if not 0 < low < high < math.inf:
+                raise InputError(f"{name}: {low} … {high}; give 0 < low < high")
+        if self.tuning_runs < 1:
+            raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        matrix = torch.as_tensor(self.matrix_, device=logits.device)
+        intercept = torch.as_tensor(self.intercept_, device=logits.device)
+        n, classes = logits.shape
+        out = torch.empty(n, classes, dtype=torch.float64, device=logits.device)
+        for start, stop in row_blocks(n, classes, 1 << 24):
+            inputs = self._inputs(logits[start:stop], torch.float64)
+            out[start:stop] = softmax(torch.addmm(intercept, inputs, matrix.T))
+        return out
+
+
+class _TuningRuns:
+    """Fits for varying λ, μ on one part of the data, scored on the other.
+
+    A run starts from the earlier solution whose (log λ, log μ) is nearest. It is given up when its
+    hold-out NLL rises beyond `OVERFIT` times temperature scaling's: penalties that weak overfit,
+    their fits take the most iterations, and the score reached so far says enough.
+    """
+
+    def __init__(self, train: LinearMapProblem, held: tuple[Tensor, Tensor]) -> None:
+        self.train, self.held = train, held
+        self.limit = OVERFIT * map_nll(*held, train.start)
+        self.earlier: deque[tuple[float, float, Tensor]] = deque(maxlen=WARM_STARTS)
+        self.best_score, self.best_point = math.inf, None  # type: float, Tensor | None
+
+    def score(self, odir: float, l2: float) -> float:
+        """Return the hold-out NLL of the fit with λ = `odir`, μ = `l2`."""
+        classes = self.train.inputs.shape[1]
+        place = (math.log(odir + 1e-300), math.log(l2 + 1e-300))
+        begin = min(
+            self.earlier,
+            key=lambda e: math.dist(e[:2], place),
+            default=(0.0, 0.0, self.train.start),
+        )[2]
+        found = self.train.solve(
+            penalty_weights(classes, odir, l2, begin.device),
+            begin,
+            tolerance=TUNING_TOLERANCE,
+            max_iterations=300,
+            give_up=self._watch(),
+        )
+        score = map_nll(*self.held, found.point)
+        if found.converged:
+            self.earlier.append((*place, found.point))
+        if score < self.best_score:
+            self.best_score, self.best_point = score, found.point
+        return score
+
+    def _watch(self) -> Callable[[int, Tensor], bool]:
+        last = -math.inf
+
+        def overfits(iteration: int, point: Tensor) -> bool:
+            nonlocal last
+            if iteration == 0 or iteration % CHECK_EVERY:
+                return False
+            nll = map_nll(*self.held, point)
+            rising, last = nll > last, nll
+            return rising and nll > self.limit
+
+        return overfits

@@ -1,0 +1,1 @@
+"""Patching: Algorithm 1 of the paper."""

@@ -1,0 +1,147 @@
+"""Full-batch L-BFGS with a preconditioner, for smooth convex objectives on any device.
+
+Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5 with a supplied initial inverse
+Hessian, which is rescaled by the last step's curvature; the line search keeps the weak Wolfe
+conditions by bisection and, where the objective's change drowns in rounding, the approximate Wolfe
+condition of Hager and Zhang (2005), so the iteration can go on to the end of the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Objective = Callable[[Tensor], tuple[float, Tensor]]
+ARMIJO, CURVATURE = 1e-4, 0.9
+LINE_SEARCH_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the iteration ended."""
+
+    point: Tensor
+    value: float
+    decrement: float  # gᵀ H⁻¹ g with the current approximation: about twice the gap to the optimum
+    iterations: int
+    evaluations: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A step and the gradient's change along it."""
+
+    step: Tensor
+    change: Tensor
+    curvature: float
+
+
+def _dot(a: Tensor, b: Tensor) -> float:
+    return float(torch.dot(a.reshape(-1), b.reshape(-1)))
+
+
+def _direction(
+    gradient: Tensor, pairs: deque[_Pair], precondition: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """-H⁻¹ gradient by the two-loop recursion."""
+    direction = -gradient
+    weights = []
+    for pair in reversed(pairs):
+        weight = _dot(pair.step, direction) / pair.curvature
+        weights.append(weight)
+        direction.sub_(pair.change, alpha=weight)
+    direction = precondition(direction)
+    if pairs:
+        last = pairs[-1]
+        direction *= last.curvature / _dot(last.change, precondition(last.change))
+    for pair, weight in zip(pairs, reversed(weights), strict=True):
+        direction.add_(pair.step, alpha=weight - _dot(pair.change, direction) / pair.curvature)
+    return direction
+
+
+@dataclass
+class _LineSearch:
+    """Bisection for a step that satisfies the (approximate) weak Wolfe conditions."""
+
+    objective: Objective
+    rounding: float
+    evaluations: int = 0
+
+    def __call__(
+        self, point: Tensor, value: float, slope: float, direction: Tensor
+    ) -> tuple[Tensor, float, Tensor, float] | None:
+        """Return (new point, value, gradient, step length); None if no step makes progress."""
+        low, high, length = 0.0, float("inf"), 1.0
+        noise = self.rounding * abs(value)
+        for _ in range(LINE_SEARCH_STEPS):
+            trial = torch.add(point, direction, alpha=length)
+            trial_value, gradient = self.objective(trial)
+            self.evaluations += 1
+            trial_slope = _dot(gradient, direction)
+            decreases = trial_value <= value + ARMIJO * length * slope
+            flat = trial_value <= value + noise and trial_slope <= (2 * ARMIJO - 1) * slope
+            if not (decreases or flat):
+                high = length
+            elif trial_slope < CURVATURE * slope:
+                low = length
+            else:
+                return trial, trial_value, gradient, length
+            length = (low + high) / 2 if high < float("inf") else 2 * length
+        return None
+
+
+def minimize(
+    objective: Objective,
+    start: Tensor,
+    precondition: Callable[[Tensor], Tensor],
+    *,
+    tolerance: float,
+    max_iterations: int,
+    rounding: float = 1e-15,
+    history: int = 10,
+    give_up: Callable[[int, Tensor], bool] | None = None,
+) -> Minimum:
+    """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
+
+    `precondition` applies an approximate inverse Hessian (symmetric, positive definite) and must
+    return a new tensor. Converged: the Newton decrement gᵀH⁻¹g is at most `tolerance`, or below
+    what `rounding` (relative, of the value) lets one see. `give_up(iteration, point)` may stop the
+    iteration early; the result then counts as not converged. The value never rises above the
+    start's by more than rounding.
+    """
+    point = start.clone()
+    value, gradient = objective(point)
+    search = _LineSearch(objective, rounding)
+    pairs: deque[_Pair] = deque(maxlen=history)
+    decrement = float("inf")
+    for iteration in range(max_iterations):
+        direction = _direction(gradient, pairs, precondition)
+        slope = _dot(gradient, direction)
+        decrement = -slope
+        if decrement < 0:  # uphill: the curvature pairs are stale, or the problem is not convex
+            if not pairs:
+                break
+            pairs.clear()
+            continue
+        if decrement <= max(tolerance, rounding * abs(value)):
+            return Minimum(point, value, decrement, iteration, search.evaluations + 1, True)
+        if give_up is not None and give_up(iteration, point):
+            return Minimum(point, value, decrement, iteration, search.evaluations + 1, False)
+        found = search(point, value, slope, direction)
+        if found is None:
+            if not pairs:  # even the preconditioned gradient gives no step
+                break
+            pairs.clear()  # the curvature pairs may be stale: start them afresh
+            continue
+        point, value, new_gradient, length = found
+        change = new_gradient - gradient
+        gradient = new_gradient
+        curvature = length * _dot(direction, change)
+        if curvature > 0:
+            pairs.append(_Pair(direction.mul_(length), change, curvature))
+    return Minimum(point, value, decrement, max_iterations, search.evaluations + 1, False)

@@ -1,0 +1,120 @@
+"""Bayesian optimisation of a calibrator's own parameters, through scikit-optimize's ask and tell.
+
+Expected improvement maximised over random candidates, asked for in batches: 80 runs cost about 2 s
+of the optimiser's own time, where BayesSearchCV's defaults (a portfolio of acquisition functions,
+each maximised with L-BFGS, after a Gaussian process fitted with restarts) cost 160 s.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+CANDIDATES = 1000
+"""Random points at which the acquisition function is compared; 10,000 cost three times as much."""
+DIGITS = 8
+"""Significant digits of a score that count. The Gaussian process would turn a difference of one
+rounding error, between thread counts or devices, into other proposals and another result."""
+
+
+def tune(
+    objective: Callable[[dict[str, Any]], float],
+    space: Mapping[str, Any],
+    runs: int,
+    seed: int = 0,
+    batch: int = 8,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Minimise `objective` over `space` in `runs` evaluations; return (best parameters, log).
+
+    `space` maps names to scikit-optimize dimensions (`Real`, `Integer`, `Categorical`, or the
+    tuples and lists that it accepts for them). The first quarter of the runs, at least four, is
+    spread evenly by a Halton sequence; then batches of `batch` points are asked for at a time. The
+    log has one entry per run, in order: `parameters`, `score`, `seconds`. Scores count to 8
+    digits. The same seed and scores give the same points. A score that is not finite counts as
+    worse than every finite one.
+    `ValueError` if `runs` < 1 or no run gave a finite score.
+    """
+    from skopt.sampler import Halton  # takes a second to import: only where something is tuned
+    from skopt.utils import normalize_dimensions
+
+    if runs < 1:
+        raise ValueError(f"runs: {runs}; tuning needs at least one run")
+    names = list(space)
+    dimensions = normalize_dimensions(list(space.values()))
+    log: list[dict[str, Any]] = []
+
+    def evaluate(point: list[Any]) -> float:
+        parameters = {name: _plain(value) for name, value in zip(names, point, strict=True)}
+        begin = time.perf_counter()
+        score = float(f"{objective(parameters):.{DIGITS}g}")
+        seconds = time.perf_counter() - begin
+        log.append({"parameters": parameters, "score": score, "seconds": seconds})
+        return score
+
+    spread = min(runs, max(4, runs // 4))
+    points = Halton().generate(dimensions, spread, random_state=seed)
+    scores = [evaluate(point) for point in points]
+    if spread < runs:
+        optimizer = _optimizer(dimensions, spread, seed)
+        _tell(optimizer, points, _finite(scores))
+        while len(log) < runs:
+            points = _ask(optimizer, min(batch, runs - len(log)))
+            scores += [evaluate(point) for point in points]
+            _tell(optimizer, points, _finite(scores)[-len(points) :])
+    best = min(log, key=lambda run: run["score"] if math.isfinite(run["score"]) else math.inf)
+    if not math.isfinite(best["score"]):
+        raise ValueError(f"tuning: none of {runs} runs gave a finite score")
+    return dict(best["parameters"]), log
+
+
+def _optimizer(dimensions: list[Any], told: int, seed: int) -> Any:
+    from skopt import Optimizer
+    from skopt.utils import cook_estimator
+
+    process = cook_estimator("GP", space=dimensions, random_state=seed, n_restarts_optimizer=0)
+    return Optimizer(
+        dimensions,
+        base_estimator=process,
+        n_initial_points=told,
+        acq_func="EI",
+        acq_optimizer="sampling",
+        acq_optimizer_kwargs={"n_points": CANDIDATES},
+        random_state=seed,
+    )
+
+
+def _ask(optimizer: Any, count: int) -> list[list[Any]]:
+    """Ask for `count` points; each is told to a copy with the best score before the next ("liar").
+
+    The library warns where it replaces a point that was evaluated before (a small discrete space)
+    and where a kernel's length hits its bound: neither is the caller's concern.
+    """
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        warnings.simplefilter("ignore")
+        return list(optimizer.ask(n_points=count, strategy="cl_min"))
+
+
+def _tell(optimizer: Any, points: list[list[Any]], scores: list[float]) -> None:
+    """Hand in scores and refit the Gaussian process, on one thread: its matrices are tiny, and
+    threads that spin on them cost ten times the work where the processor is shared."""
+    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        warnings.simplefilter("ignore")
+        optimizer.tell(points, scores)
+
+
+def _finite(scores: list[float]) -> list[float]:
+    """Scores for the Gaussian process: the non-finite ones become the worst finite one."""
+    finite = [score for score in scores if math.isfinite(score)]
+    worst = max(finite, default=0.0)
+    return [score if math.isfinite(score) else worst for score in scores]
+
+
+def _plain(value: Any) -> Any:
+    """scikit-optimize returns NumPy scalars; JSON and users want Python's."""
+    return value.item() if isinstance(value, np.generic) else value

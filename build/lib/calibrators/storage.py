@@ -1,0 +1,92 @@
+"""Fitted calibrators as .npz files: arrays and a JSON string, never pickle, never half-written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.validation import InputError
+
+KIND = "calibrator"
+PARAMETERS = "params"
+REQUIRED = {KIND, PARAMETERS, "classes_", "n_features_in_"}
+
+
+def write_archive(
+    path: str | Path, kind: str, parameters: Mapping[str, Any], fitted: Mapping[str, NDArray[Any]]
+) -> Path:
+    """Write a calibrator's class name, constructor arguments and fitted arrays to `path`.
+
+    The same content gives the same bytes. The file appears under its name only when complete.
+    `InputError` names a constructor argument that JSON cannot hold.
+    """
+    target = Path(path)
+    for name, value in fitted.items():
+        if value.dtype.hasobject:
+            raise InputError(f"{name}: {type(value)} is not an array of numbers; cannot be stored")
+    content = {
+        KIND: np.asarray(kind),
+        PARAMETERS: np.asarray(json.dumps({k: _plain(k, v) for k, v in parameters.items()})),
+        **{name: fitted[name] for name in sorted(fitted)},
+    }
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid4().hex}")
+    try:
+        with temporary.open("xb") as stream:
+            np.savez_compressed(stream, allow_pickle=False, **content)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def read_archive(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return (class name, constructor arguments, fitted values) of a file by `write_archive`.
+
+    Zero-dimensional arrays come back as plain numbers, strings or booleans. `InputError` (one
+    line) where the file is missing, damaged or not a calibrator.
+    """
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):  # an .npy file
+            raise InputError(f"{path}: not a saved calibrator; fit and save it again")
+        with loaded as archive:
+            content = {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
+    except InputError:
+        raise
+    except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds of errors
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: cannot be read ({reason}); fit and save it again") from error
+    if missing := sorted(REQUIRED - content.keys()):
+        raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}")
+    try:
+        parameters = json.loads(str(content.pop(PARAMETERS)))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: damaged parameters ({error}); fit and save it again") from error
+    kind = str(content.pop(KIND))
+    fitted = {k: v.item() if v.ndim == 0 else v for k, v in content.items()}
+    return kind, parameters, fitted
+
+
+def _plain(name: str, value: Any) -> Any:
+    """`value` as JSON can hold it: NumPy numbers and arrays become numbers and lists."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    elif hasattr(value, "items"):
+        return {str(k): _plain(name, v) for k, v in value.items()}
+    elif isinstance(value, list | tuple):
+        return [_plain(name, v) for v in value]
+    try:
+        json.dumps(value)
+    except TypeError as error:
+        raise InputError(f"{name}: a {type(value).__name__} cannot be stored in JSON") from error
+    return value

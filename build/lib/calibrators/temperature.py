@@ -1,0 +1,265 @@
+"""Temperature scaling, solved exactly (Guo et al. 2017).
+
+softmax(z / T) with the T > 0 that minimises the negative log-likelihood of the calibration data.
+In the inverse temperature β = 1/T the problem is convex in one variable, so a safeguarded Newton
+iteration reaches the optimum to machine precision; one pass over the logits gives value, slope and
+curvature together.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+
+from calibrators.base import Calibrator
+from calibrators.blocks import over_blocks, row_blocks
+from metrics.kernels.compiled import compiled_sums
+from metrics.kernels.softmax import exponential, has_kernels, softmax
+
+SMALLEST, LARGEST = 1e-6, 1e6
+"""Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
+PILOT_ELEMENTS = 1 << 21
+"""From twice this many logits on, a strided sample of this size provides the starting point."""
+MAX_STEPS = 200
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means over the rows at one β, with d = z - max z and p = softmax(βz)."""
+
+    log_total: float  # log Σ exp(βd)
+    expected: float  # Σ p d
+    of_label: float  # d at the label
+    variance: float  # Σ p d² - (Σ p d)²: the curvature of the NLL in β
+    beta: float
+
+    @property
+    def nll(self) -> float:
+        return self.log_total - self.beta * self.of_label
+
+    @property
+    def slope(self) -> float:
+        return self.expected - self.of_label
+
+    @property
+    def rounding(self) -> float:
+        """The size of slope that rounding alone can produce."""
+        return 4 * EPS * (abs(self.expected) + abs(self.of_label))
+
+
+@dataclass(frozen=True)
+class TemperatureFit:
+    """The inverse temperature, the NLL there, and how the optimum was found."""
+
+    beta: float
+    nll: float
+    spread: float
+    evaluations: int
+    outcome: str  # "optimum", "separable", "uninformative", "constant", "bound" or "unconverged"
+
+
+OUTCOMES = {
+    "separable": "the calibration data hold no error, so the likelihood grows without bound as "
+    "T -> 0; T was set where the mean NLL is log((n+2)/(n+1))",
+    "uninformative": "the logits do not favour the labels on the calibration data, so the best "
+    "temperature is infinite; T was set to its upper bound",
+    "constant": "the logits are the same for all classes, so every temperature is as good; T = 1",
+    "bound": "the best temperature lies outside the bounds; T was set to the nearest bound",
+    "unconverged": "Newton's iteration stopped before the slope vanished; check the logits",
+}
+
+
+@compiled_sums
+def moment_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
+    """Write the sums over rows of the four `Moments` to `out` [4]."""
+    log_total = expected = of_label = variance = 0.0
+    for i in range(logits.shape[0]):
+        row = logits[i]
+        largest = row[0]
+        for j in range(row.size):
+            largest = max(largest, row[j])
+        s0 = s1 = s2 = 0.0
+        for j in range(row.size):
+            d = np.float64(row[j]) - np.float64(largest)
+            weight = exponential(beta * d)
+            s0 += weight
+            s1 += weight * d
+            s2 += weight * d * d
+        mean = s1 / s0
+        log_total += math.log(s0)
+        expected += mean
+        of_label += np.float64(row[labels[i]]) - np.float64(largest)
+        variance += max(s2 / s0 - mean * mean, 0.0)
+    out[0] = log_total
+    out[1] = expected
+    out[2] = of_label
+    out[3] = variance
+
+
+def moments(logits: Tensor, labels: Tensor, beta: float) -> Moments:
+    """Return the `Moments` of `logits` [n, C] and `labels` [n] at `beta`, in float64."""
+    n, classes = logits.shape
+    if has_kernels(logits):
+        values, codes = logits.contiguous().numpy(), labels.numpy()
+
+        def block_sums(start: int, stop: int) -> list[float]:
+            out = np.empty(4)
+            moment_sums(values[start:stop], codes[start:stop], beta, out)
+            return [float(value) for value in out]
+
+        parts = over_blocks(block_sums, n, classes)
+        totals = [math.fsum(part[k] for part in parts) / n for k in range(4)]
+    else:
+        sums = torch.zeros(4, dtype=torch.float64, device=logits.device)
+        for start, stop in row_blocks(n, classes, 1 << 24):
+            sums += _moment_sums_torch(logits[start:stop], labels[start:stop], beta)
+        totals = (sums / n).tolist()
+    log_total, expected, of_label, variance = totals
+    return Moments(log_total, expected, of_label, variance, beta)
+
+
+def _moment_sums_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
+    d = logits.double()
+    d = d - d.amax(dim=1, keepdim=True)
+    weight = torch.exp(beta * d)
+    total = weight.sum(dim=1)
+    weight *= d
+    mean = weight.sum(dim=1) / total
+    weight *= d
+    variance = (weight.sum(dim=1) / total - mean * mean).clamp_(min=0)
+    of_label = d.gather(1, labels[:, None])
+    return torch.stack([total.log().sum(), mean.sum(), of_label.sum(), variance.sum()])
+
+
+def solve_increasing(
+    function: Callable[[float], tuple[float, float, bool]], start: float, low: float, high: float
+) -> tuple[float, bool]:
+    """Find the zero of an increasing function in (low, high); return it and whether it was reached.
+
+    `function(x)` returns value, derivative and whether the value is zero up to rounding. Newton's
+    steps are kept inside the shrinking bracket; a step that leaves it is replaced by its middle.
+    """
+    x = start
+    for _ in range(MAX_STEPS):
+        value, derivative, is_zero = function(x)
+        if is_zero:
+            return x, True
+        if value < 0:
+            low = x
+        else:
+            high = x
+        following = x - value / derivative if derivative > 0 else math.nan
+        if not low < following < high:
+            # The middle of a bracket over many powers of ten is its geometric middle.
+            following = math.sqrt(low * high) if low > 0 and high > 4 * low else (low + high) / 2
+        # Newton doubles the correct digits: after a step of 1e-9 the next one would be rounding.
+        if abs(following - x) <= 1e-9 * abs(x):
+            return following, True
+        x = following
+    return x, False
+
+
+def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
+    """Return the exact minimiser of the NLL over β = 1/T for `logits` [n, C], `labels` [n].
+
+    The boundary cases are decided before iterating, from one pass at β = 0. The optimum is zero or
+    less if the slope there is not negative. It is infinite if every label attains its row's
+    maximum (separable data): then the β is returned at which the mean NLL is log((n+2)/(n+1)), the
+    NLL of the confidence (n+1)/(n+2) that n hits in n trials support by the rule of succession.
+    """
+    n = logits.shape[0]
+    seen: list[Moments] = []
+
+    def at(beta: float) -> Moments:
+        seen.append(moments(logits, labels, beta))
+        return seen[-1]
+
+    zero = at(0.0)
+    spread = math.sqrt(zero.variance)
+
+    def fit(beta: float, outcome: str) -> TemperatureFit:
+        known = next((m for m in seen if m.beta == beta), None)
+        nll = (known or at(beta)).nll
+        return TemperatureFit(beta, nll, spread, len(seen), outcome)
+
+    if spread == 0:
+        return fit(1.0, "constant")
+    low, high = SMALLEST / spread, LARGEST / spread
+    if zero.slope >= -zero.rounding:
+        return fit(low, "uninformative")
+    start = min(max(1.0, 0.1 / spread), 10 / spread)
+    if zero.of_label == 0:
+        target = math.log((n + 2) / (n + 1))
+
+        def excess(beta: float) -> tuple[float, float, bool]:
+            m = at(beta)
+            if m.nll <= 0:
+                return math.inf, 0.0, False
+            value = math.log(target / m.nll)
+            return value, -m.slope / m.nll, abs(value) < 1e-12
+
+        beta, reached = solve_increasing(excess, start, 0.0, high)
+        return fit(beta, "separable") if reached and beta < 0.999 * high else fit(high, "bound")
+    stride = logits.numel() // PILOT_ELEMENTS
+    if stride >= 2:
+        pilot = fit_temperature(logits[::stride].contiguous(), labels[::stride].contiguous())
+        if pilot.outcome == "optimum":
+            start = pilot.beta
+
+    def slope(beta: float) -> tuple[float, float, bool]:
+        m = at(beta)
+        return m.slope, m.variance, abs(m.slope) <= m.rounding
+
+    beta, reached = solve_increasing(slope, start, 0.0, high)
+    if not low < beta < 0.999 * high:
+        return fit(min(max(beta, low), high), "bound")
+    return fit(beta, "optimum" if reached else "unconverged")
+
+
+def report(found: TemperatureFit, who: str) -> None:
+    """Warn, in one line, unless the fit found an interior optimum."""
+    if found.outcome != "optimum":
+        message = f"{who}: {OUTCOMES[found.outcome]} (T = {1 / found.beta:.4g})"
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)  # the caller of fit
+
+
+class TemperatureScaling(Calibrator):
+    """softmax(z / T) with the exact maximum-likelihood temperature T > 0 (Guo et al. 2017).
+
+    The inverse temperature lies within 1e-6 and 1e6 divided by the logits' spread (root mean square
+    of the row-centred logits), so the result does not depend on the logits' unit. Where no interior
+    optimum exists (no errors in the data, logits that do not favour the labels, constant logits) a
+    `ConvergenceWarning` says so in one line, and what was returned instead; see `fit_temperature`.
+
+    Attributes
+    ----------
+    temperature_ : float, T
+    nll_ : float, mean negative log-likelihood of the calibration data, nats
+    outcome_ : str, "optimum" or the boundary case
+    n_evaluations_ : int, passes over the logits
+    """
+
+    temperature_: float
+    nll_: float
+    outcome_: str
+    n_evaluations_: int
+
+    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+        found = fit_temperature(logits, labels)
+        report(found, "TemperatureScaling")
+        self.temperature_ = 1 / found.beta
+        self.nll_ = found.nll
+        self.outcome_ = found.outcome
+        self.n_evaluations_ = found.evaluations
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        return softmax(logits, 1 / self.temperature_)

@@ -1,0 +1,18 @@
+"""The classifier's own probabilities: softmax of its logits."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from calibrators.base import Calibrator
+from metrics.kernels.softmax import softmax
+
+
+class Uncalibrated(Calibrator):
+    """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
+
+    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+        pass
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        return softmax(logits)

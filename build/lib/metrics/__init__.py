@@ -1,0 +1,69 @@
+"""Calibration metrics for probabilistic classifiers, measured against utilities instead of bins.
+
+A map, in the order of the paper:
+
+* scores: `accuracy`, `brier_score`, `negative_log_likelihood`
+* binned errors (eq. 1, 2): `binned_top_class_error`, `binned_class_wise_error`
+* utility calibration of one utility (eq. 5): `utility_calibration`, `worst_interval`
+* utility classes (Examples 3.4 - 3.7, appendix): `TopClass`, `ClassWise`, `TopK`, `Rank`, `Linear`,
+  `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a
+  utility of your own; each has `.calibration_errors(probabilities, labels)`
+* distribution over a class (sec. 4): `ecdf`, `dkw_band`
+* all of it with its noise floor: `scorecard`
+
+NumPy arrays and torch tensors on any device are accepted; the answer is of the same kind. Bad input
+raises `InputError`, a ValueError with one line.
+"""
+
+import os
+
+# torch's threads spin for milliseconds after every product, on the cores that the compiled kernels
+# need next: a patching step at 7,000 x 100 took 42 ms, with this 28. Read when torch is loaded.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+
+from metrics.binned import binned_class_wise_error, binned_top_class_error
+from metrics.ecdf import dkw_band, ecdf
+from metrics.scorecard import METRICS, Scorecard, scorecard
+from metrics.scores import accuracy, brier_score, negative_log_likelihood
+from metrics.utilities.base import FunctionUtility, UtilityClass
+from metrics.utilities.decision import Decision
+from metrics.utilities.gain_matrix import GainMatrix
+from metrics.utilities.payoffs import (
+    ClassWise,
+    DiscountedCumulativeGain,
+    Linear,
+    Rank,
+    TopClass,
+    TopK,
+)
+from metrics.utilities.similarity import Similarity
+from metrics.utility_calibration import WorstInterval, utility_calibration, worst_interval
+from metrics.validation import InputError
+
+__all__ = [
+    "METRICS",
+    "ClassWise",
+    "Decision",
+    "DiscountedCumulativeGain",
+    "FunctionUtility",
+    "GainMatrix",
+    "InputError",
+    "Linear",
+    "Rank",
+    "Scorecard",
+    "Similarity",
+    "TopClass",
+    "TopK",
+    "UtilityClass",
+    "WorstInterval",
+    "accuracy",
+    "binned_class_wise_error",
+    "binned_top_class_error",
+    "brier_score",
+    "dkw_band",
+    "ecdf",
+    "negative_log_likelihood",
+    "scorecard",
+    "utility_calibration",
+    "worst_interval",
+]

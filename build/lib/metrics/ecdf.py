@@ -1,0 +1,38 @@
+"""The distribution of calibration errors over a class of utilities (paper, sec. 4 and app. C.5)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.kinds import as_tensor
+from metrics.validation import InputError
+
+
+def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (errors in ascending order, share of utilities with an error at most that): [M] each.
+
+    Args:
+        errors: [M] UC of M sampled utilities.
+
+    Raises:
+        InputError: not one-dimensional, empty or not finite.
+    """
+    values = as_tensor(errors).cpu().numpy().astype(np.float64)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+        raise InputError(f"errors: expected finite values of shape [M], got {list(values.shape)}")
+    return np.sort(values), np.arange(1, values.size + 1) / values.size
+
+
+def dkw_band(count: int, confidence: float = 0.95) -> float:
+    """Return the half-width of the Dvoretzky–Kiefer–Wolfowitz band: sqrt(ln(2/δ) / (2M)).
+
+    With probability `confidence` = 1 - δ over the draw of M = `count` utilities, the eCDF lies
+    within this distance of the true CDF everywhere (Massart's constant).
+    """
+    if count < 1 or not 0 < confidence < 1:
+        raise InputError(f"count {count} and confidence {confidence}: expected >= 1 and in (0, 1)")
+    return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))

@@ -1,0 +1,159 @@
+"""The one primitive below every calibration error: the range of a sorted running sum.
+
+For predicted utilities v and realized utilities u, sort by v and cumulate the residuals u - v. Then
+
+* UC (eq. 5 of the paper) is the range (max - min) of the running sum, taken where a group of equal
+  v ends, divided by n: a sum over any closed interval is the difference of two such values;
+* a binned error with equal-weight bins is the sum of |differences| at fixed positions.
+
+Both come out of one pass, and the order of v does not depend on the labels, so further draws of the
+labels (the noise floor) cost one gather each and no sort. Realized utilities are given as
+`payoffs[utility, code]` with a small integer code per point (its class, or the rank of its class),
+which spares the matrix utilities × points.
+
+Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, the
+exact radix sort of `row_sort` for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in
+float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metrics.kernels.buckets import range_by_buckets
+from metrics.kernels.columns import TILE, ranges_of_columns, short_codes
+from metrics.kernels.compiled import compiled
+from metrics.kernels.row_sort import fill_keys, sort_keys
+from metrics.kernels.threads import over_row_blocks
+
+
+class PrefixRange(NamedTuple):
+    """Sums of residuals for R draws of the labels and b utilities.
+
+    low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of equal v;
+    at_edges: [R, b, edges] the running sum after `edges[k]` points, ties ignored.
+    """
+
+    low: Tensor
+    high: Tensor
+    at_edges: Tensor
+
+
+def prefix_range(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None = None
+) -> PrefixRange:
+    """Return the extremes of the sorted running sums of payoff - prediction.
+
+    Args:
+        predicted: float64 [b, n], the predicted utilities v of b utilities at n points.
+        payoffs: float64 [b, L], the realized utility of each outcome code.
+        codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
+        edges: increasing integers [E] from 0 to n, positions where the running sum is reported.
+    """
+    if edges is None:
+        edges = torch.tensor([0, predicted.shape[1]])
+    if predicted.device.type == "cpu":
+        return _prefix_range_cpu(predicted, payoffs, codes, edges)
+    return prefix_range_torch(predicted, payoffs, codes, edges)
+
+
+def prefix_range_torch(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+) -> PrefixRange:
+    """`prefix_range` in plain torch: any device; the reference for the compiled version."""
+    ordered, order = torch.sort(predicted, dim=1, stable=True)
+    ends = torch.ones_like(ordered, dtype=torch.bool)
+    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    edges = edges.to(predicted.device)
+    low, high, at_edges = [], [], []
+    for draw in codes.to(torch.int64):
+        sums = (payoffs.gather(1, draw[order]) - ordered).cumsum(dim=1)
+        at_ends = sums.where(ends, torch.zeros_like(sums))  # 0 is the empty prefix: always allowed
+        low.append(at_ends.min(dim=1).values.clamp(max=0))
+        high.append(at_ends.max(dim=1).values.clamp(min=0))
+        at_edges.append(torch.nn.functional.pad(sums, (1, 0))[:, edges])
+    return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
+
+
+@compiled
+def _ranges_of_rows(
+    predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+) -> None:
+    """For codes [n, R]: the draws of a point side by side, so sums advance in vector lanes."""
+    rows, n = predicted.shape
+    draws = codes.shape[1]
+    keys = np.empty(n, np.float64)
+    keys_spare = np.empty(n, np.uint64)
+    order = np.empty(n, np.int32)
+    order_spare = np.empty(n, np.int32)
+    unsigned = keys.view(np.uint64)
+    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
+    for row in range(rows):
+        fill_keys(predicted[row], False, keys, order)
+        sort_keys(unsigned, order, keys_spare, order_spare)
+        table = payoffs[row]
+        total[:] = 0.0
+        smallest[:] = 0.0
+        largest[:] = 0.0
+        at_edges[:, row, 0] = 0.0
+        for edge in range(edges.size - 1):
+            for j in range(edges[edge], edges[edge + 1]):
+                i = order[j]
+                v = predicted[row, i]
+                for draw in range(draws):
+                    total[draw] += table[codes[i, draw]] - v
+                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
+                    for draw in range(draws):
+                        smallest[draw] = min(smallest[draw], total[draw])
+                        largest[draw] = max(largest[draw], total[draw])
+            at_edges[:, row, edge + 1] = total
+        low[:, row] = smallest
+        high[:, row] = largest
+
+
+@compiled
+def _ranges_once(
+    predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+) -> None:
+    """As `_ranges_of_rows` for one draw of the labels, which needs hardly any sorting."""
+    rows, n = predicted.shape
+    scratch = np.empty((3, n))
+    places = np.empty((4, n), np.int32)
+    for row in range(rows):
+        low[0, row], high[0, row] = range_by_buckets(
+            predicted[row], payoffs[row], codes[0], edges, -1.0, scratch, places, at_edges[0, row]
+        )
+
+
+def _prefix_range_cpu(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+) -> PrefixRange:
+    table = payoffs.contiguous().numpy()
+    outcome = short_codes(codes, table.shape[1])
+    positions = edges.to(torch.int64).contiguous().numpy()
+    draws, rows = outcome.shape[0], predicted.shape[0]
+    low = np.empty((draws, rows))
+    high = np.empty((draws, rows))
+    at_edges = np.empty((draws, rows, positions.size))
+    by_point = np.ascontiguousarray(outcome.T)
+    by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
+    v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
+    columns = np.arange(rows)
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        found = low[:, part], high[:, part], at_edges[:, part]
+        if by_column:
+            one = (array[0] for array in found)
+            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, -1.0, *one)
+        elif draws == 1:
+            _ranges_once(v[part], table[part], outcome, positions, *found)
+        else:
+            _ranges_of_rows(v[part], table[part], by_point, positions, *found)
+
+    over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
+    return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))

@@ -1,0 +1,174 @@
+"""What a utility class is: m utilities u(p, e_j), evaluated in blocks.
+
+A utility maps a forecast p and an outcome e_j to a number, usually in [-1, 1]. Its vector
+u⃗(p) = (u(p, e_1), …, u(p, e_C)) gives the predicted utility v = <p, u⃗(p)> (eq. 4 of the paper) and
+the realized one u⃗(p)[y]. To add a utility class of your own, write its `count` and
+`outcome_utilities`; everything else follows. Overriding `blocks` is for speed alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from metrics.forecast import Forecast, Outcomes
+from metrics.kernels.prefix_range import prefix_range
+from metrics.kinds import like
+from metrics.utility_calibration import WorstInterval, worst_interval
+from metrics.validation import InputError, check_labels, check_numbers, check_probabilities
+
+BLOCK_BYTES = 64 << 20
+"""Size of the [utilities, n] matrix of predicted utilities that is held at a time."""
+
+
+class Block(NamedTuple):
+    """Some utilities of a class on some forecast, in the form that `prefix_range` takes.
+
+    predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes].
+    """
+
+    predicted: Tensor
+    payoffs: Tensor
+    codes: Tensor
+
+
+class UtilityClass(ABC):
+    """A finite set of utilities, numbered from 0."""
+
+    @abstractmethod
+    def count(self, classes: int) -> int:
+        """Return the number m of utilities for a forecast over `classes` classes."""
+
+    @abstractmethod
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+        """Return u⃗ of utility `index`: float64 [n, C], column j for the outcome e_j."""
+
+    def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+        """Yield the utilities in order. The general form: one at a time, n × C numbers each."""
+        n, classes = forecast.n, forecast.classes
+        offsets = torch.arange(n, device=outcomes.labels.device) * classes
+        for index in range(self.count(classes)):
+            vectors = self.outcome_utilities(forecast, index).to(torch.float64)
+            predicted = (forecast.probabilities * vectors).sum(dim=1)
+            yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
+
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Return for each point the first whose predictions must equal its own: [n]; None if none.
+
+        Points with the same probabilities, unless the class knows of more.
+        """
+        return forecast.alike
+
+    def tied_blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+        """Yield `blocks` with equal predictions where forecasts are equal.
+
+        Matrix products may sum the points at the edges of their tiles in another order. An ulp
+        between two such points would untie them, and an interval could end between them.
+        """
+        alike = self.alike(forecast)
+        for block in self.blocks(forecast, outcomes):
+            if alike is not None:
+                block = block._replace(predicted=block.predicted[:, alike])
+            yield block
+
+    def predicted_and_realized(
+        self, forecast: Forecast, outcomes: Outcomes, index: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return v and u of utility `index` under the first draw of the labels: [n] each."""
+        vectors = self.outcome_utilities(forecast, index).to(torch.float64)
+        predicted = (forecast.probabilities * vectors).sum(dim=1)
+        return predicted, vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
+
+    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
+        """Return UC of every utility under every draw of the labels: float64 [R, m]."""
+        parts = []
+        for block in self.tied_blocks(forecast, outcomes):
+            sums = prefix_range(block.predicted, block.payoffs, block.codes)
+            parts.append((sums.high - sums.low) / forecast.n)
+        return torch.cat(parts, dim=1)
+
+    def calibration_errors(self, probabilities: Any, labels: Any) -> Any:
+        """Return UC of each utility of the class (eq. 5): [m], of the kind of `probabilities`.
+
+        Args:
+            probabilities: [n, C], rows that sum to one.
+            labels: [n] class numbers in [0, C).
+
+        Raises:
+            InputError: shapes, ranges or row sums are off, or the class is for another C.
+        """
+        forecast, outcomes = _checked(probabilities, labels)
+        return like(self.errors(forecast, outcomes)[0], probabilities)
+
+    def worst(self, probabilities: Any, labels: Any) -> tuple[int, WorstInterval]:
+        """Return the utility with the largest UC (its number) and its worst interval (eq. 8)."""
+        forecast, outcomes = _checked(probabilities, labels)
+        return self.worst_of(forecast, outcomes, self.errors(forecast, outcomes)[0])
+
+    def worst_of(
+        self, forecast: Forecast, outcomes: Outcomes, errors: Tensor
+    ) -> tuple[int, WorstInterval]:
+        """As `worst`, for `errors` [m] already computed on the first draw of `outcomes`."""
+        index = int(errors.argmax())
+        predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
+        alike = self.alike(forecast)
+        return index, worst_interval(predicted if alike is None else predicted[alike], realized)
+
+
+def _checked(probabilities: Any, labels: Any) -> tuple[Forecast, Outcomes]:
+    p = check_probabilities(probabilities)
+    y = check_labels(labels, p.shape[0], p.shape[1]).to(p.device)
+    forecast = Forecast(p)
+    return forecast, forecast.outcomes(y)
+
+
+def rows_per_block(n: int) -> int:
+    """Return how many utilities fit into one block for n points."""
+    return max(1, BLOCK_BYTES // (8 * n))
+
+
+def equal_blocks(total: int, n: int) -> Iterator[slice]:
+    """Yield the blocks of `total` utilities for n points: of equal size, as a small one is slow."""
+    count = -(-total // rows_per_block(n))
+    size = -(-total // count)
+    for start in range(0, total, size):
+        yield slice(start, min(total, start + size))
+
+
+def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
+    """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
+    tensor = check_numbers(values, name).to(torch.float64)
+    if tensor.ndim == ndim - 1:
+        tensor = tensor[None]
+    if tensor.ndim != ndim or tensor.numel() == 0:
+        raise InputError(f"{name}: expected {ndim} dimensions, got shape {list(tensor.shape)}")
+    if not bool(torch.isfinite(tensor).all()):
+        raise InputError(f"{name}: NaN or infinite values")
+    return tensor
+
+
+class FunctionUtility(UtilityClass):
+    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
+
+    def count(self, classes: int) -> int:
+        """One."""
+        return 1
+
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+        """The function's answer, checked for shape and finiteness."""
+        vectors = self.function(forecast.probabilities)
+        if vectors.shape != forecast.probabilities.shape:
+            raise InputError(
+                f"utility function: returned shape {list(vectors.shape)} for probabilities of "
+                f"shape {list(forecast.probabilities.shape)}; return u(p, e_j) for every outcome j"
+            )
+        if not bool(torch.isfinite(vectors).all()):
+            raise InputError("utility function: returned NaN or infinite values")
+        return vectors

@@ -1,0 +1,227 @@
+"""Utilities that pay by the outcome's class or by its rank: u(p, e_j) = a[j] or θ[rank(p, j)].
+
+Both are linear forms, in the probabilities (class coordinates) or in the sorted probabilities
+(rank coordinates): predicted utilities of a block of utilities are one matrix product.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from metrics.forecast import Forecast, Outcomes
+from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
+from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics.validation import InputError, is_whole
+
+
+class PayoffClass(UtilityClass):
+    """Utilities given by a payoff per coordinate, where a coordinate is a class or a rank."""
+
+    coordinate: Literal["class", "rank"]
+
+    @abstractmethod
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Return the payoff vectors of the utilities in `part`: float64 [b, C]."""
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Return v of the utilities in `part`: [b, n], in the memory of `spare` [>= b, n] if given.
+
+        Fresh memory costs as much as a third of the product: the system hands it out page by page.
+        """
+        q = forecast.probabilities if self.coordinate == "class" else forecast.ranked
+        payoffs = self.payoffs(forecast.classes, part).to(q.device)
+        out = None if spare is None else spare[: len(payoffs)]
+        return torch.matmul(payoffs, q.T, out=out)
+
+    def codes(self, outcomes: Outcomes) -> Tensor:
+        """Return the coordinate of each outcome: [R, n]."""
+        return outcomes.labels if self.coordinate == "class" else outcomes.ranks
+
+    def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
+        """Return u⃗: the payoffs themselves, or those of the classes' ranks: [n, C]."""
+        p = forecast.probabilities
+        payoff = self.payoffs(forecast.classes, slice(index, index + 1))[0].to(p.device)
+        if self.coordinate == "class":
+            return payoff.expand_as(p)
+        order = forecast.order.to(torch.int64)
+        return torch.empty_like(p).scatter_(1, order, payoff.expand_as(p))
+
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Equal probabilities by class or, where ranks are paid, in descending order."""
+        return forecast.alike if self.coordinate == "class" else forecast.ranked_alike
+
+    def predicted_and_realized(
+        self, forecast: Forecast, outcomes: Outcomes, index: int
+    ) -> tuple[Tensor, Tensor]:
+        """As in `blocks`, so that sums by rank are tied here where they are tied there."""
+        part = slice(index, index + 1)
+        payoff = self.payoffs(forecast.classes, part)[0].to(outcomes.labels.device)
+        return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
+
+    def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+        """Yield blocks whose predictions fill `BLOCK_BYTES`, each in the memory of the last."""
+        codes = self.codes(outcomes)
+        predicted: Tensor | None = None
+        for part in equal_blocks(self.count(forecast.classes), forecast.n):
+            payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
+            predicted = self.predicted(forecast, part, predicted)
+            yield Block(predicted, payoffs, codes)
+
+
+class ClassWise(PayoffClass):
+    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}."""
+
+    coordinate = "class"
+
+    def count(self, classes: int) -> int:
+        """One utility per class."""
+        return classes
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Unit vectors."""
+        return torch.eye(classes, dtype=torch.float64)[part]
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Columns of the probabilities: exactly those, so ties stay ties."""
+        return forecast.probabilities[:, part].T
+
+
+class TopK(PayoffClass):
+    """U_topK (Example 3.6): for each K in 1 … C, u = 1{rank(p, y) <= K} and v its probability.
+
+    Args:
+        ks: the K to use; all of 1 … C if not given.
+    """
+
+    coordinate = "rank"
+
+    def __init__(self, ks: tuple[int, ...] | None = None) -> None:
+        self.ks = ks
+
+    def _chosen(self, classes: int) -> Tensor:
+        if self.ks is None:
+            return torch.arange(1, classes + 1)
+        ks = list(self.ks) if isinstance(self.ks, Iterable) else []
+        if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
+            raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
+        return torch.tensor(ks)
+
+    def count(self, classes: int) -> int:
+        """One utility per K."""
+        return len(self._chosen(classes))
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Ones up to rank K, then zeros."""
+        ranks = torch.arange(classes)
+        return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Sums of the K largest probabilities; of all K without a copy."""
+        if self.ks is None:
+            return forecast.top_sums[:, part].T
+        columns = self._chosen(forecast.classes)[part].to(forecast.probabilities.device) - 1
+        return forecast.top_sums[:, columns].T
+
+
+class TopClass(TopK):
+    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, the first class winning ties."""
+
+    def __init__(self) -> None:
+        super().__init__(ks=(1,))
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """The largest probability, which needs no ranking."""
+        return forecast.probabilities.amax(dim=1)[None]
+
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Equal probabilities: those that are equal but for their order have the same largest."""
+        return forecast.alike
+
+
+class _GivenPayoffs(PayoffClass):
+    """Payoff vectors given as a matrix [m, C]."""
+
+    def __init__(self, matrix: Any, name: str) -> None:
+        self.matrix = parameter_matrix(matrix, name)
+        self.name = name
+
+    def count(self, classes: int) -> int:
+        """The number of rows; `InputError` if the rows are for another number of classes."""
+        if self.matrix.shape[1] != classes:
+            raise InputError(
+                f"{self.name}: {self.matrix.shape[1]} columns for a forecast over {classes} classes"
+            )
+        return self.matrix.shape[0]
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Rows of the matrix."""
+        self.count(classes)
+        return self.matrix[part]
+
+
+class Linear(_GivenPayoffs):
+    """U_lin (Example 3.5): u(p, e_j) = a_j, v = <p, a>.
+
+    Args:
+        payoffs: [m, C] (or [C]), one payoff vector per row.
+    """
+
+    coordinate = "class"
+
+    def __init__(self, payoffs: Any) -> None:
+        super().__init__(payoffs, "payoffs")
+
+    @classmethod
+    def sample(cls, count: int, classes: int, seed: int) -> Linear:
+        """Draw `count` payoff vectors uniformly from {‖a‖_∞ = 1}."""
+        return cls(sample_unit_sphere_infinity(count, classes, seed))
+
+
+class Rank(_GivenPayoffs):
+    """U_rank (Example 3.6): u(p, e_j) = θ_rank(p, j), v = Σ_i p_i θ_rank(p, i).
+
+    Args:
+        valuations: [m, C] (or [C]), the value of each rank, best rank first.
+    """
+
+    coordinate = "rank"
+
+    def __init__(self, valuations: Any) -> None:
+        super().__init__(valuations, "valuations")
+
+    @classmethod
+    def sample(cls, count: int, classes: int, seed: int) -> Rank:
+        """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C}."""
+        vectors = sample_unit_sphere_infinity(count, classes, seed)
+        return cls(vectors.sort(dim=1, descending=True).values)
+
+
+class DiscountedCumulativeGain(PayoffClass):
+    """U_dcg (app. "Extended Results"): θ_r = log2(1 + r)^-γ for each exponent γ.
+
+    Args:
+        exponents: the grid of γ > 0.
+    """
+
+    coordinate = "rank"
+
+    def __init__(self, exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)) -> None:
+        if not exponents or not all(math.isfinite(g) and g >= 0 for g in exponents):
+            raise InputError(f"exponents: expected numbers >= 0, got {list(exponents)}")
+        self.exponents = tuple(float(g) for g in exponents)
+
+    def count(self, classes: int) -> int:
+        """One utility per exponent."""
+        return len(self.exponents)
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Discounts by rank."""
+        ranks = torch.arange(1, classes + 1, dtype=torch.float64)
+        gammas = torch.tensor(self.exponents[part], dtype=torch.float64)
+        return torch.log2(1 + ranks)[None, :] ** -gammas[:, None]

@@ -1,0 +1,205 @@
+"""Checks of what comes in from outside: one clear line each, naming the field and the fix."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from metrics.kinds import as_tensor
+
+ROW_SUM_TOLERANCE = 1e-3
+"""Largest |row sum - 1| that passes: a float16 softmax over 1000 classes stays below it."""
+
+ROUNDING = 1e-6
+"""How far outside [0, 1] a probability may lie: an ulp or two of float32 or of a projection."""
+
+LARGEST_LOGIT = 1e100
+"""Squares of logits must not overflow; only float64 can hold anything that large."""
+
+
+class InputError(ValueError):
+    """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
+
+
+def is_whole(value: Any) -> bool:
+    """Whether `value` is an integer of Python or NumPy; `True` and `2.0` are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_numbers(values: Any, name: str) -> Tensor:
+    """Return `values` as a tensor of any shape and real type; `InputError` otherwise."""
+    try:
+        tensor = as_tensor(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: not an array of numbers ({error})") from error
+    if tensor.dtype.is_complex:
+        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
+    return tensor
+
+
+def _matrix(values: Any, name: str) -> Tensor:
+    matrix = check_numbers(values, name)
+    if matrix.dtype == torch.bool:
+        raise InputError(f"{name}: expected real numbers, got {matrix.dtype}")
+    if matrix.ndim != 2:
+        raise InputError(
+            f"{name}: expected shape [n, classes], got {list(matrix.shape)}; "
+            "give one row per point and one column per class"
+        )
+    if matrix.shape[0] == 0:
+        raise InputError(f"{name}: no rows; at least one point is needed")
+    if matrix.shape[1] < 2:
+        raise InputError(
+            f"{name}: {matrix.shape[1]} column; give one column per class, also for two classes"
+        )
+    return matrix
+
+
+def _first_bad_row(bad: Tensor) -> int:
+    return int(torch.nonzero(bad)[0, 0])
+
+
+def check_finite(matrix: Tensor, name: str) -> None:
+    """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
+    # A finite sum has finite terms and costs a tenth of a mask; one that overflows is looked into.
+    if bool(torch.isfinite(matrix.sum())):
+        return
+    bad = ~torch.isfinite(matrix).all(dim=1)
+    if bool(bad.any()):
+        raise InputError(
+            f"{name}: {int(bad.sum())} rows hold NaN or infinite values, the first is row "
+            f"{_first_bad_row(bad)}; recompute or remove them"
+        )
+
+
+def check_logits(logits: Any, name: str = "logits") -> Tensor:
+    """Return `logits` as a floating tensor [n, C], C >= 2, all finite; `InputError` otherwise.
+
+    Values beyond ±`LARGEST_LOGIT` are refused too.
+    """
+    matrix = _matrix(logits, name)
+    if not matrix.dtype.is_floating_point:
+        matrix = matrix.to(torch.float64)
+    check_finite(matrix, name)
+    if matrix.dtype == torch.float64:
+        _check_magnitude(matrix, name)
+    return matrix
+
+
+def _check_magnitude(matrix: Tensor, name: str) -> None:
+    low, high = torch.aminmax(matrix)
+    if max(-float(low), float(high)) <= LARGEST_LOGIT:
+        return
+    row = _first_bad_row((matrix.abs() > LARGEST_LOGIT).any(dim=1))
+    value = float(matrix[row, matrix[row].abs().argmax()])
+    raise InputError(
+        f"{name}: {value:.3g} in row {row}, allowed are -{LARGEST_LOGIT:g} to {LARGEST_LOGIT:g}; "
+        "divide all logits by one constant, or recompute them"
+    )
+
+
+def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
+    """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
+    vector = _class_numbers(labels, classes, name)
+    if vector.ndim != 1:
+        raise InputError(
+            f"{name}: expected shape [n], got {list(vector.shape)}; give the number of each "
+            "point's class (argmax of one-hot rows, ravel of a single column)"
+        )
+    if vector.shape[0] != n:
+        raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
+    if vector.dtype.is_floating_point:
+        _check_whole(vector, classes, name)
+    elif vector.dtype.is_complex:
+        raise InputError(f"{name}: expected whole numbers, got {vector.dtype}")
+    vector = vector.to(torch.int64)
+    _check_range(vector, classes, name)
+    return vector
+
+
+def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
+    """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
+    try:
+        return as_tensor(labels)
+    except (TypeError, ValueError) as error:
+        entries = np.asarray(labels, dtype=object).ravel()
+        text = next((str(entry) for entry in entries if isinstance(entry, (str, bytes))), None)
+        problem = f"{name}: not an array of class numbers 0 to {classes - 1}"
+        if text is None:
+            raise InputError(f"{problem} ({error})") from error
+        shown = text if len(text) <= 20 else f"{text[:20]}…"
+        raise InputError(f"{problem} (it holds {shown!r}); map names to numbers") from error
+
+
+def _check_whole(vector: Tensor, classes: int, name: str) -> None:
+    fix = f"give each row its class, a whole number from 0 to {classes - 1}"
+    bad = ~torch.isfinite(vector)
+    if bool(bad.any()):
+        raise InputError(
+            f"{name}: {int(bad.sum())} are NaN or infinite, the first in row "
+            f"{_first_bad_row(bad)}; {fix}"
+        )
+    bad = vector != vector.floor()
+    if bool(bad.any()):
+        row = _first_bad_row(bad)
+        raise InputError(
+            f"{name}: expected whole numbers, got {float(vector[row]):.6g} in row {row}; {fix}"
+        )
+
+
+def _check_range(vector: Tensor, classes: int, name: str) -> None:
+    low, high = int(vector.min()), int(vector.max())
+    if low >= 0 and high < classes:
+        return
+    row = _first_bad_row((vector < 0) | (vector >= classes))
+    if low >= 1 and high == classes:
+        fix = "labels start at 0: subtract 1 from all"
+    elif low < 0:
+        fix = "correct or remove such rows"
+    else:
+        fix = "correct such rows, or add the columns of the other classes"
+    raise InputError(
+        f"{name}: values run from {low} to {high}, allowed are 0 to {classes - 1} "
+        f"({classes} classes), the first outside is {int(vector[row])} in row {row}; {fix}"
+    )
+
+
+def check_probabilities(
+    probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
+) -> Tensor:
+    """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked."""
+    matrix = _matrix(probabilities, name).to(torch.float64)
+    sums = matrix.sum(dim=1)
+    if not bool(torch.isfinite(sums).all()):
+        check_finite(matrix, name)
+    _check_unit_interval(matrix, name)
+    if not rows_sum_to_one:
+        return matrix
+    gap = (sums - 1).abs()
+    if bool((gap > ROW_SUM_TOLERANCE).any()):
+        row = int(gap.argmax())
+        raise InputError(
+            f"{name}: {int((gap > ROW_SUM_TOLERANCE).sum())} rows do not sum to one, row {row} "
+            f"sums to {float(matrix[row].sum()):.6g}; divide each row by its sum, or give logits"
+        )
+    return matrix
+
+
+def check_scores_in_unit_interval(matrix: Tensor, name: str) -> None:
+    """Raise `InputError` unless every entry of `matrix` is finite and in [0, 1] up to rounding."""
+    check_finite(matrix, name)
+    _check_unit_interval(matrix, name)
+
+
+def _check_unit_interval(matrix: Tensor, name: str) -> None:
+    low, high = -ROUNDING, 1 + ROUNDING
+    if float(matrix.min()) < low or float(matrix.max()) > high:
+        bad = ((matrix < low) | (matrix > high)).any(dim=1)
+        raise InputError(
+            f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
+            "are these logits?"
+        )

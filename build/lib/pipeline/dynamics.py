@@ -1,0 +1,202 @@
+"""The appendix study, unit: benchmark x family. How patching proceeds against sampled users.
+
+python -m pipeline.dynamics benchmark=cifar100_resnet
+python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from pipeline.dynamics_study import FAMILIES, check_options, run_study
+from pipeline.fit import device_name, logits_of
+from pipeline.harness.artifacts import (
+    read_json_if_whole,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_text,
+)
+from pipeline.harness.cached_logits import CachedLogits, load_logits
+from pipeline.harness.command import command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.progress import Bar, say
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.runner import Outcome, attempt, close
+from pipeline.harness.splits import split_indices
+from pipeline.harness.units import Request, Settings, composed, resolved
+from pipeline.logits import versions
+from pipeline.reporting.dynamics_figures import write_dynamics_figures
+from pipeline.sources.result import Progress
+
+FILES = ("history.csv", "snapshots.csv")
+LESS_THAN_THE_SUITE = ("dynamics.families=", "suite.dynamics=")
+"""Overrides after which the receipt would not speak for the whole suite."""
+
+
+@dataclass(frozen=True)
+class DynamicsTask:
+    """One family of users on one benchmark, and the hash that its result will carry."""
+
+    family: str
+    split: int
+    settings: Settings
+    logits: CachedLogits
+    hash: str
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name."""
+        return str(self.settings["benchmark"]["name"])
+
+    @property
+    def folder(self) -> Path:
+        """Where the results lie."""
+        results = Path(self.settings["paths"]["results"])
+        return results / "dynamics" / f"{self.benchmark}-{self.family}"
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} {self.family}"
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Run the study on the benchmark asked for, or on those that the suite names for it."""
+    request = Request.from_hydra(config)
+    if not HydraConfig.get().runtime.choices.get("benchmark"):
+        request = replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))
+    run_dynamics(request)
+
+
+def run_dynamics(request: Request) -> None:
+    """Study every benchmark and family that is not up to date; draw the figures.
+
+    Raises:
+        UnitsFailed: studies that failed, after all others are done.
+    """
+    settings = request.benchmark_settings()
+    tasks = [task for one in settings for task in dynamics_tasks(one, request.splits[0])]
+    if not tasks:
+        say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
+        write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
+        return
+    waiting = [task for task in tasks if task.settings["force"] or not is_done(task)]
+    outcomes: list[Outcome] = []
+    for task in waiting:
+        with Bar(f"dynamics {task}", task.settings["dynamics"]["iterations"] + 1) as bar:
+            outcomes.append(attempt(partial(run_task, progress=bar), task))
+    close("dynamics", outcomes, [t for t in tasks if t not in waiting], lambda t: t.benchmark)
+    for one in settings:
+        own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
+        written = write_dynamics_figures(
+            {task.family: task.folder for task in own},
+            one["benchmark"]["title"],
+            Path(one["paths"]["results"]) / "figures",
+            own[0].benchmark,
+        )
+        for stem in dict.fromkeys(path.with_suffix("") for path in written):
+            say(f"wrote {stem}.{{pdf,svg,png}}")
+    if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
+        content = {str(task): _receipt_entry(task) for task in tasks}
+        write_receipt(request, settings[0], "dynamics", content)
+
+
+def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:
+    """The families of one benchmark, on the calibration points of one split."""
+    options = settings["dynamics"]
+    check_options(options)
+    logits = logits_of(settings)
+    return [
+        DynamicsTask(family, split, settings, logits, _hash(settings, family, split, logits))
+        for family in options["families"]
+    ]
+
+
+def _hash(settings: Settings, family: str, split: int, logits: CachedLogits) -> str:
+    """Identifies a study: its options, its points and the code; not the device."""
+    others = {*FAMILIES, "name", "families"} - {family}
+    splits = settings["splits"]
+    return sha256_of_json(
+        {
+            "family": family,
+            "options": {k: v for k, v in settings["dynamics"].items() if k not in others},
+            "split": split,
+            "seed": splits["seed"],
+            "calibration_fraction": splits["calibration_fraction"],
+            "logits": logits.sha256,
+            "code": source_fingerprint("pipeline.dynamics_study", "pipeline.harness.splits"),
+        }
+    )
+
+
+def is_done(task: DynamicsTask) -> bool:
+    """Whether the folder holds whole results of this very study."""
+    record = read_json_if_whole(task.folder / "dynamics.json")
+    return (
+        record is not None
+        and record.get("hash") == task.hash
+        and all((task.folder / name).is_file() for name in FILES)
+        and record.get("files") == {name: sha256_of(task.folder / name) for name in FILES}
+    )
+
+
+def run_task(task: DynamicsTask, progress: Progress | None = None) -> None:
+    """Run one study and write history.csv, snapshots.csv, then dynamics.json."""
+    import torch
+
+    began = time.perf_counter()
+    splits = task.settings["splits"]
+    logits, labels = load_logits(task.logits.path, task.logits.sha256)
+    points, _ = split_indices(
+        len(labels), task.split, splits["seed"], splits["calibration_fraction"]
+    )
+    device = device_name(task.settings["device"])
+    probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
+    study = run_study(
+        probabilities,
+        torch.from_numpy(labels[points]).to(device),
+        task.family,
+        task.settings["dynamics"],
+        task.folder / "state.npz",
+        task.hash,
+        progress,
+    )
+    tables = dict(zip(FILES, (study.history_table(), study.snapshot_table()), strict=True))
+    for name, table in tables.items():
+        text = table.to_csv(index=False, float_format="%.9g", lineterminator="\n")
+        write_text(task.folder / name, text)
+    write_json(
+        task.folder / "dynamics.json",
+        {
+            "hash": task.hash,
+            "benchmark": task.benchmark,
+            "family": task.family,
+            "split": task.split,
+            "n": len(points),
+            "classes": task.logits.classes,
+            "config": task.settings["dynamics"],
+            "logits_sha256": task.logits.sha256,
+            "worst_noise_floor": study.worst_floor(),
+            "files": {name: sha256_of(task.folder / name) for name in FILES},
+            "seconds": time.perf_counter() - began,
+            "device": device,
+            "versions": versions(),
+        },
+    )
+    (task.folder / "state.npz").unlink(missing_ok=True)
+
+
+def _receipt_entry(task: DynamicsTask) -> dict[str, Any]:
+    """The errors, but not the history, which holds seconds."""
+    return {"hash": task.hash, "snapshots_sha256": sha256_of(task.folder / "snapshots.csv")}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Stage 3, unit: benchmark x calibrator x split. Score the fitted parameters on the test part.
+
+python -m pipeline.evaluate benchmark=cifar10_resnet calibrator=temperature split=3
+python -m pipeline.evaluate suite=cifar evaluation=paper_points
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hydra.utils import get_class
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from pipeline.fit import FitTask, device_name, fit_tasks, is_fitted
+from pipeline.harness.artifacts import (
+    read_json_if_whole,
+    read_npz,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_npz,
+)
+from pipeline.harness.cached_logits import load_logits
+from pipeline.harness.command import UnitsFailed, command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.receipts import mean_and_spread, write_receipt
+from pipeline.harness.runner import TINY, close, job_count, run_tasks
+from pipeline.harness.splits import split_indices
+from pipeline.harness.units import Request, Unit
+
+
+@dataclass(frozen=True)
+class EvaluateTask:
+    """One fitted unit and the hash that its scores will carry."""
+
+    fit: FitTask
+    hash: str
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that is scored."""
+        return self.fit.unit
+
+    def __str__(self) -> str:
+        return str(self.unit)
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Evaluate the units asked for."""
+    request = Request.from_hydra(config)
+    run_evaluate(request.units(), request)
+
+
+def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
+    """Evaluate every unit that is not up to date; write the suite's receipts if all succeed.
+
+    Raises:
+        UnitsFailed: units without a current fit, or that failed, after all others are done.
+    """
+    fits = fit_tasks(units)
+    _require_fits(fits)
+    tasks = [EvaluateTask(fit, evaluation_hash(fit)) for fit in fits]
+    waiting = [task for task in tasks if task.unit.settings["force"] or not is_evaluated(task)]
+    outcomes = []
+    if waiting:
+        settings = units[0].settings
+        sizes = [task.fit.logits.n * task.fit.logits.classes for task in waiting]
+        jobs = job_count(settings["jobs"], sizes, device_name(settings["device"]))
+        outcomes = run_tasks("evaluate", waiting, evaluate_unit, jobs, start_here=max(sizes) < TINY)
+    done = {str(task) for task in waiting}
+    kept = [task for task in tasks if str(task) not in done]
+    close("evaluate", outcomes, kept, lambda task: task.unit.calibrator)
+    if request is not None:
+        for calibrator in request.calibrators:
+            own = [task for task in tasks if task.unit.calibrator == calibrator]
+            name = f"{result_name(own[0].unit, 'evaluate')}/{calibrator}"
+            units_done = {str(task): _receipt_entry(task) for task in own}
+            write_receipt(request, own[0].unit.settings, name, mean_metrics(own))
+            write_receipt(request, own[0].unit.settings, f"{name}.units", units_done)
+
+
+def _require_fits(fits: Sequence[FitTask]) -> None:
+    absent = [fit.unit for fit in fits if not is_fitted(fit)]
+    if absent:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        raise UnitsFailed(
+            f"{absent[0]}{more}: not fitted with these settings and this code; run "
+            "python -m pipeline.fit with the same arguments first"
+        )
+
+
+def result_name(unit: Unit, stem: str) -> str:
+    """`stem`, with the evaluation's name where it is not the default: variants lie side by side."""
+    name = unit.settings["evaluation"]["name"]
+    return stem if name == "default" else f"{stem}-{name}"
+
+
+def evaluation_hash(fit: FitTask) -> str:
+    """Identifies scores: the fit and its parameters, the evaluation's options, and the code."""
+    return sha256_of_json(
+        {
+            "fit": fit.hash,
+            "parameters": sha256_of(fit.unit.folder / "parameters.npz"),
+            "evaluation": fit.unit.settings["evaluation"],
+            "similarity": fit.logits.similarity_sha256,
+            "code": source_fingerprint("metrics.scorecard"),
+        }
+    )
+
+
+def is_evaluated(task: EvaluateTask) -> bool:
+    """Whether the unit's folder holds whole scores of this very evaluation."""
+    record = read_json_if_whole(task.unit.folder / f"{result_name(task.unit, 'metrics')}.json")
+    curves = task.unit.folder / f"{result_name(task.unit, 'ecdf')}.npz"
+    return (
+        record is not None
+        and record.get("hash") == task.hash
+        and curves.is_file()
+        and sha256_of(curves) == record.get("ecdf_sha256")
+    )
+
+
+def evaluate_unit(task: EvaluateTask) -> None:
+    """Score one unit and write ecdf.npz, then metrics.json."""
+    from metrics import scorecard
+
+    unit = task.unit
+    began = time.perf_counter()
+    probabilities, labels, rows_sum_to_one = test_probabilities(task.fit)
+    options = {key: value for key, value in unit.settings["evaluation"].items() if key != "name"}
+    card = scorecard(
+        probabilities,
+        labels,
+        similarity=_similarity(task.fit),
+        rows_sum_to_one=rows_sum_to_one,
+        **options,
+    )
+    curves = unit.folder / f"{result_name(unit, 'ecdf')}.npz"
+    write_npz(curves, **card.ecdf)
+    write_json(
+        unit.folder / f"{result_name(unit, 'metrics')}.json",
+        {
+            "hash": task.hash,
+            "parameters_sha256": sha256_of(unit.folder / "parameters.npz"),
+            "benchmark": unit.benchmark,
+            "calibrator": unit.calibrator,
+            "split": unit.split,
+            "n_test": len(labels),
+            "metrics": card.metrics,
+            "noise_floor": card.noise_floor,
+            "worst": card.worst,
+            "evaluation": unit.settings["evaluation"],
+            "ecdf_sha256": sha256_of(curves),
+            "seconds": time.perf_counter() - began,
+        },
+    )
+
+
+def test_probabilities(fit: FitTask) -> tuple[Any, Any, bool]:
+    """Calibrated probabilities float64 [n_test, C] and labels of a unit's test part, as tensors.
+
+    The third value tells whether rows sum to one: isotonic regression may be asked not to.
+    """
+    import torch
+
+    unit, splits = fit.unit, fit.unit.settings["splits"]
+    logits, labels = load_logits(fit.logits.path, fit.logits.sha256)
+    _, test = split_indices(len(labels), unit.split, splits["seed"], splits["calibration_fraction"])
+    device = device_name(unit.settings["device"])
+    kind: Any = get_class(unit.settings["calibrator"]["_target_"])
+    calibrator = kind.load(unit.folder / "parameters.npz")
+    probabilities = calibrator.predict_proba(torch.from_numpy(logits[test]).to(device))
+    rows_sum_to_one = bool(getattr(calibrator, "normalize", True))
+    return probabilities, torch.from_numpy(labels[test]).to(device), rows_sum_to_one
+
+
+def _similarity(fit: FitTask) -> NDArray[np.float64] | None:
+    if fit.logits.similarity is None:
+        return None
+    return read_npz(fit.logits.similarity)["matrix"]
+
+
+def _receipt_entry(task: EvaluateTask) -> dict[str, str]:
+    """What the means do not show: the options, and the eCDFs."""
+    curves = task.unit.folder / f"{result_name(task.unit, 'ecdf')}.npz"
+    return {"hash": task.hash, "ecdf_sha256": sha256_of(curves)}
+
+
+def mean_metrics(tasks: Sequence[EvaluateTask]) -> dict[str, dict[str, dict[str, float | None]]]:
+    """{benchmark: {metric: {"mean", "two_se"}}} over the splits of evaluated units."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for task in tasks:
+        record = read_json_if_whole(task.unit.folder / f"{result_name(task.unit, 'metrics')}.json")
+        for metric, value in (record or {})["metrics"].items():
+            values.setdefault(task.unit.benchmark, {}).setdefault(metric, []).append(value)
+    return {
+        benchmark: {metric: mean_and_spread(series) for metric, series in metrics.items()}
+        for benchmark, metrics in values.items()
+    }
+
+
+if __name__ == "__main__":
+    main()

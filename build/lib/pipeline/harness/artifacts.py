@@ -1,0 +1,170 @@
+"""Files that are whole or not there: atomic writes, checked reads, checksums.
+
+Equal content gives equal bytes (no timestamps), so checksums tell whether something changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+NPZ_OR_NPY = (b"PK", b"\x93NUMPY")
+"""How files of NumPy begin: of anything else it says that it holds pickled objects."""
+
+
+class CorruptFile(ValueError):
+    """A file that cannot be read back: truncated, overwritten or of another kind. One line."""
+
+
+@contextmanager
+def atomic_path(path: Path | str) -> Iterator[Path]:
+    """Yield a temporary name beside `path` that becomes `path` when the block ends well.
+
+    On an exception the temporary file is removed and `path` stays as it was. What a killed process
+    left is removed by the next write of the same file. The suffix is kept, so that writers which
+    choose the format by it (matplotlib) work.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    temporary = path.with_name(f".{path.stem}.{_host()}-{os.getpid()}.tmp{path.suffix}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path | str, text: str) -> Path:
+    """Write `text` as UTF-8 with Unix line ends."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
+
+
+def write_json(path: Path | str, content: Any) -> Path:
+    """Write `content` as readable JSON, keys in the order given; NumPy scalars become numbers."""
+    return write_text(path, json.dumps(content, indent=2, default=_plain) + "\n")
+
+
+def write_npz(path: Path | str, **arrays: ArrayLike) -> Path:
+    """Write `arrays` as an uncompressed npz."""
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **{name: np.asarray(a) for name, a in arrays.items()})
+    return Path(path)
+
+
+def read_json(path: Path | str) -> Any:
+    """The content of a JSON file; `CorruptFile` if it is truncated, `FileNotFoundError` without."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CorruptFile(f"{path}: not readable as JSON ({error}); delete it and rerun") from error
+
+
+def read_npz(path: Path | str) -> dict[str, NDArray[Any]]:
+    """All arrays of an npz; `CorruptFile` if it is truncated, `FileNotFoundError` if absent."""
+    with Path(path).open("rb") as file:
+        if not file.read(6).startswith(NPZ_OR_NPY):
+            raise CorruptFile(
+                f"{path}: empty or not an npz; save it with numpy.savez, "
+                "or name it .csv if it is a table of text"
+            )
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise CorruptFile(f"{path}: a single array, not an npz; save it with numpy.savez")
+        with archive:
+            return {name: _numbers(path, archive, name) for name in archive.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
+        if isinstance(error, CorruptFile):
+            raise
+        raise CorruptFile(
+            f"{path}: not readable as npz, truncated or of another kind "
+            f"({_first_line(error)}); replace or delete it and rerun"
+        ) from error
+
+
+def _numbers(path: Path | str, archive: Any, name: str) -> NDArray[Any]:
+    """One array of an npz; of Python objects, an error that names it."""
+    try:
+        return np.asarray(archive[name])
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        raise CorruptFile(
+            f"{path}: array `{name}` holds Python objects (dtype object); save it as numbers, "
+            f"for instance numpy.array({name}.tolist())"
+        ) from error
+
+
+def read_json_if_whole(path: Path | str) -> dict[str, Any] | None:
+    """A JSON object written by an earlier run, or None where it is absent or damaged."""
+    try:
+        content = read_json(path)
+    except (FileNotFoundError, NotADirectoryError, CorruptFile):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def sha256_of(path: Path | str) -> str:
+    """Hexadecimal SHA-256 of a file's bytes."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_json(content: Any) -> str:
+    """Hexadecimal SHA-256 of `content` as canonical JSON: the order of keys does not matter."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _host() -> str:
+    return re.sub(r"\W", "_", socket.gethostname())
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files for `path` of processes of this machine that no longer run."""
+    for leftover in path.parent.glob(f".{path.stem}.{_host()}-*.tmp{path.suffix}"):
+        process = re.search(r"-(\d+)\.tmp", leftover.name)
+        if process and int(process[1]) != os.getpid() and not _runs(int(process[1])):
+            leftover.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

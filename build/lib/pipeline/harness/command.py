@@ -1,0 +1,138 @@
+"""The command line of a stage: Hydra composes the configuration, user errors are one line."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from pipeline.harness.fingerprint import PACKAGES
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+"""The configuration's folder, so that stages start from any working folder."""
+
+
+NEED_A_NAME = ("benchmark", "calibrator")
+"""Groups without an option unless the command line chooses one."""
+
+
+class UnitsFailed(RuntimeError):
+    """Some units of a stage failed; the others are done and stay. One line."""
+
+
+def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
+    """Make `task` a program: `@command def main(config): ...`, then `main()`.
+
+    Exit codes: 0 done, 1 a failed unit or unusable input, 2 a mistake in the command line or
+    configuration, 130 interrupted. HYDRA_FULL_ERROR=1 shows tracebacks of all errors.
+    """
+
+    @functools.wraps(task)
+    def main() -> None:
+        failures: list[Exception] = []
+        program = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+        with user_errors_in_one_line():
+            program(_keeping_failures(task, failures))()
+            if failures:
+                raise failures[0]
+
+    return main
+
+
+@contextmanager
+def user_errors_in_one_line() -> Iterator[None]:
+    """End the program with one line and an exit code (see `command`) for errors of the user."""
+    before = os.environ.get("HYDRA_FULL_ERROR")
+    # Hydra then raises its errors instead of printing them, several lines each.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("interrupted; finished units are kept, run it again to go on", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        if before == "1" or not is_user_error(error):
+            raise
+        print(f"error: {one_line(error)}", file=sys.stderr)
+        sys.exit(2 if _is_about_configuration(error) else 1)
+    finally:
+        if before is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = before
+
+
+def _keeping_failures(
+    task: Callable[[DictConfig], None], failures: list[Exception]
+) -> Callable[[DictConfig], None]:
+    """`task`, except that a single run keeps its error for us; a sweep's launcher needs it raised.
+
+    Hydra would print "Error executing job with overrides" before ours.
+    """
+
+    @functools.wraps(task)
+    def run(config: DictConfig) -> None:
+        if HydraConfig.get().mode != RunMode.RUN:
+            task(config)
+            return
+        try:
+            task(config)
+        except Exception as error:
+            failures.append(error)
+
+    return run
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Whether one line says all: errors this project defines, of the configuration, of the disk."""
+    if isinstance(error, InstantiationException) and error.__cause__ is not None:
+        # Hydra wraps whatever a `_target_` raises; a name or argument that it lacks is the user's.
+        cause = error.__cause__
+        return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
+    ours = type(error).__module__.partition(".")[0] in PACKAGES
+    if isinstance(error, RuntimeError) and "slurm cluster" in str(error):
+        return True  # hydra/launcher=slurm on a machine without Slurm
+    return ours or _is_about_configuration(error) or isinstance(error, OSError)
+
+
+def _is_about_configuration(error: BaseException) -> bool:
+    return isinstance(error, (HydraException, OmegaConfBaseException))
+
+
+def _unknown_setting(key: str) -> str:
+    """Hydra would advise to append the key, which no code would read."""
+    group = key.partition(".")[0]
+    first = f"; settings of a {group} need {group}=<name> first" if group in NEED_A_NAME else ""
+    return f"{key}: no such setting{first}; --cfg job prints those there are"
+
+
+def one_line(error: BaseException) -> str:
+    """The error's message without line breaks, with the known names where a name is unknown."""
+    cause = error.__cause__
+    if isinstance(error, InstantiationException) and cause is not None and is_user_error(cause):
+        return one_line(cause)
+    if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        close = difflib.get_close_matches(name, error.options, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        return f"{group}={name}: no such name{hint}; known: {', '.join(error.options)}"
+    if found := re.match(r"Could not override '([\w.@/]+)'", str(error)):
+        return _unknown_setting(found[1])
+    text = str(error) or type(error).__name__
+    # OmegaConf appends where it looked (full_key, object_type): of no use to a reader.
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(
+        line for line in lines if not line.startswith(("object_type", "reference_type"))
+    )

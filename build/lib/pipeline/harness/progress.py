@@ -1,0 +1,109 @@
+"""What a person sees while a stage works: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+console = Console(soft_wrap=True)
+
+SECONDS_BETWEEN_LINES = 15.0
+"""Without a terminal (a log file, a cluster job): at most one line in this time."""
+
+
+class Bar:
+    """Progress over `total` pieces, as a context manager. Calling it sets an absolute state."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self.title, self.total, self.done = title, total, 0
+        self._began = self._last_line = time.monotonic()
+        self._live = (
+            Progress(
+                TextColumn("[bold]{task.fields[title]}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}"),
+                console=console,
+                transient=True,
+            )
+            if console.is_terminal
+            else None
+        )
+        self._task = self._live.add_task("", total=total, title=title) if self._live else None
+
+    def __enter__(self) -> Bar:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def __call__(self, done: int, total: int, what: str = "") -> None:
+        """`done` of `total` pieces are finished (see `pipeline.sources.result.Progress`)."""
+        self.done, self.total = done, total
+        if self._live and self._task is not None:
+            self._live.update(self._task, completed=done, total=total, description=what)
+        elif done < total and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            console.print(self._line(what), highlight=False, markup=False)
+
+    def advance(self, what: str = "") -> None:
+        """One more piece, the one called `what`, is finished."""
+        self(self.done + 1, self.total, what)
+
+    def _line(self, what: str) -> str:
+        seconds = time.monotonic() - self._began
+        text = f"{self.title}: {self.done}/{self.total} after {seconds:.0f} s"
+        if self.done:  # before the first piece is done, nothing tells the pace
+            text += f", about {seconds / self.done * (self.total - self.done):.0f} s left"
+        return text + (f" ({what})" if what else "")
+
+
+def say(text: str) -> None:
+    """Print one line as it is."""
+    console.print(text, highlight=False, markup=False)
+
+
+class Row(Protocol):
+    """Counts of one line of a closing table."""
+
+    run: int
+    up_to_date: int
+    failed: int
+    seconds: float
+
+
+def print_summary(title: str, rows: Mapping[str, Row]) -> None:
+    """The closing table of a stage."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for heading in ("run", "up to date", "failed", "seconds"):
+        table.add_column(heading, justify="right")
+    for name, row in rows.items():
+        table.add_row(
+            name, str(row.run), str(row.up_to_date), str(row.failed), f"{row.seconds:.1f}"
+        )
+    console.print(table)

@@ -1,0 +1,207 @@
+"""Run many units: in processes where that pays, with a progress bar; one failure stops no other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from pipeline.harness.command import UnitsFailed, is_user_error, one_line
+from pipeline.harness.progress import Bar, print_summary, say
+
+LARGE = 20_000_000
+"""Logits (n x C) from which on one unit keeps all cores busy, and several fill the memory."""
+TINY = 200_000
+"""Logits below which a unit may take less time than starting a process."""
+SECONDS_TO_START = 5.0
+"""What starting processes costs, imports included; less saving than that is not worth it."""
+
+
+class Task(Protocol):
+    """What a runner runs: anything picklable that can say what it is."""
+
+    def __str__(self) -> str: ...
+
+
+T = TypeVar("T", bound=Task)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one task: its seconds, and the error in one line if it failed."""
+
+    task: Any
+    seconds: float
+    error: str | None = None
+    details: str = ""
+    """The traceback, where the error is not the user's."""
+
+
+@dataclass
+class Counts:
+    """A line of a stage's closing table."""
+
+    run: int = 0
+    up_to_date: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one finished task."""
+        self.run += outcome.error is None
+        self.failed += outcome.error is not None
+        self.seconds += outcome.seconds
+
+
+def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
+    """Processes for units of `sizes` (n x C each): `jobs` itself, or by the rule behind `auto`."""
+    if jobs != "auto":
+        return max(1, int(jobs))
+    if device.startswith("cuda") or any(size >= LARGE for size in sizes):
+        return 1
+    return max(1, min(core_count(), len(sizes)))
+
+
+def core_count() -> int:
+    """Cores this process may use, which a scheduler may have made fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_tasks(
+    title: str,
+    tasks: Sequence[T],
+    function: Callable[[T], object],
+    jobs: int,
+    start_here: bool = False,
+) -> list[Outcome]:
+    """`function(task)` for every task, in `jobs` processes; outcomes in order of finishing.
+
+    `start_here`: begin in this process and start others once the pace of the tasks says that it
+    pays, for tasks that may be tiny.
+    """
+    outcomes: list[Outcome] = []
+    with Bar(title, len(tasks)) as bar:
+        for outcome in _outcomes(tasks, function, jobs, start_here):
+            outcomes.append(outcome)
+            bar.advance(str(outcome.task))
+    return outcomes
+
+
+def _outcomes(
+    tasks: Sequence[T], function: Callable[[T], object], jobs: int, start_here: bool
+) -> Iterator[Outcome]:
+    waiting = list(tasks)
+    saving = 0.0 if start_here else float("inf")
+    while waiting and (jobs == 1 or saving < SECONDS_TO_START):
+        outcome = attempt(function, waiting.pop(0))
+        if len(waiting) < len(tasks) - 1:  # the first one pays for imports and tells nothing
+            saving = outcome.seconds * len(waiting) * (1 - 1 / jobs)
+        yield outcome
+    if waiting:
+        yield from _in_processes(waiting, function, jobs)
+
+
+def _in_processes(
+    tasks: Sequence[T], function: Callable[[T], object], jobs: int
+) -> Iterator[Outcome]:
+    unfinished = dict(enumerate(tasks))
+    threads = max(1, core_count() // jobs)
+    with parallel_config(backend="loky", inner_max_num_threads=threads):
+        pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        ours = os.getpid()
+        numbered = (delayed(_attempt_in_child)(ours, function, *pair) for pair in enumerate(tasks))
+        try:
+            for number, outcome in pool(numbered):
+                del unfinished[number]
+                yield outcome
+        except TerminatedWorkerError:
+            message = "a worker process was killed, perhaps out of memory; run again with jobs=1"
+            for task in unfinished.values():
+                yield Outcome(task, 0.0, message)
+
+
+def _attempt_in_child(
+    parent: int, function: Callable[[T], object], number: int, task: T
+) -> tuple[int, Outcome]:
+    _end_with(parent)
+    return number, attempt(function, task)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process soon after `parent` was killed; by itself it would wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def attempt(function: Callable[[T], object], task: T) -> Outcome:
+    """Run one task; an exception becomes part of the outcome."""
+    began = time.perf_counter()
+    try:
+        function(task)
+    except Exception as error:
+        details = "" if is_user_error(error) else traceback.format_exc()
+        name = "" if is_user_error(error) else f"{type(error).__name__}: "
+        return Outcome(task, time.perf_counter() - began, name + one_line(error), details)
+    return Outcome(task, time.perf_counter() - began)
+
+
+def close(
+    title: str, outcomes: Sequence[Outcome], up_to_date: Sequence[T], row: Callable[[T], str]
+) -> None:
+    """Print what a stage did, one line per value of `row(task)`.
+
+    Raises:
+        UnitsFailed: some did not succeed; equal errors are told once.
+    """
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    total = len(outcomes) + len(up_to_date)
+    if total == 1 and failed:
+        if failed[0].details:
+            say(failed[0].details.rstrip())  # several lines: not part of the error's one line
+        raise UnitsFailed(f"{failed[0].task}: {failed[0].error}")
+    if not outcomes:
+        say(f"{title}: nothing to do, {total} up to date")
+        return
+    if total == 1:
+        say(f"{title}: {outcomes[0].task}, {outcomes[0].seconds:.1f} s")
+        return
+    rows: dict[str, Counts] = {}
+    for outcome in outcomes:
+        rows.setdefault(row(outcome.task), Counts()).add(outcome)
+    for task in up_to_date:
+        rows.setdefault(row(task), Counts()).up_to_date += 1
+    print_summary(title, rows)
+    if failed:
+        for line in _grouped(failed):
+            say(line)
+        raise UnitsFailed(f"{title}: {len(failed)} of {total} failed; the others are done")
+
+
+def _grouped(failed: Sequence[Outcome]) -> list[str]:
+    """One line per error, or place in the code, and how many tasks it hit; the first traceback."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in failed:
+        where = outcome.details.rpartition("\n  File")[2] or outcome.error or ""
+        groups.setdefault(where.strip().rpartition("\n")[0] or where, []).append(outcome)
+    return [
+        f"{group[0].details}failed: {group[0].task}"
+        + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+        + f": {group[0].error}"
+        for group in groups.values()
+    ]

@@ -1,0 +1,188 @@
+"""From the command line to units of work: benchmark x calibrator x split, each fully configured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+
+from pipeline.harness.command import CONF
+
+Settings = dict[str, Any]
+"""A configuration composed for one benchmark (and calibrator), resolved to plain values."""
+
+
+LARGEST_SEED = 2**32 - 1
+"""What scikit-learn takes; the tuning hands it the seed."""
+
+
+class SelectionError(ValueError):
+    """A selection of units that does not exist. One line."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One fit and its evaluation. `settings` is shared by the splits of a pair."""
+
+    benchmark: str
+    calibrator: str
+    split: int
+    settings: Settings
+
+    @property
+    def folder(self) -> Path:
+        """Where its results lie."""
+        runs = Path(self.settings["paths"]["results"]) / "runs"
+        return runs / self.benchmark / self.calibrator / f"split-{self.split}"
+
+    def __str__(self) -> str:
+        return f"{self.benchmark} {self.calibrator} split {self.split}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a command line asks for: which benchmarks, calibrators, splits, with which overrides.
+
+    `whole_suite` holds per calibrator: all benchmarks and splits of the suite as its file has them.
+    """
+
+    suite: str
+    benchmarks: tuple[str, ...]
+    calibrators: tuple[str, ...]
+    splits: tuple[int, ...]
+    overrides: tuple[str, ...]
+    whole_suite: bool
+
+    @classmethod
+    def from_hydra(cls, config: DictConfig) -> Request:
+        """Read the request off a running Hydra program."""
+        hydra = HydraConfig.get()
+        return cls.of(config, hydra.runtime.choices, list(hydra.overrides.task))
+
+    @classmethod
+    def of(cls, config: DictConfig, choices: Any, overrides: Sequence[str]) -> Request:
+        """A composed `config`, the options chosen for its groups, the overrides it came from."""
+        benchmark, calibrator = choices.get("benchmark"), choices.get("calibrator")
+        kept = [
+            text for text in overrides if _key(text) not in ("benchmark", "calibrator", "split")
+        ]
+        changed = {_key(text) for text in kept}
+        return cls(
+            suite=config.suite.name,
+            benchmarks=(benchmark,) if benchmark else _once(config.suite.benchmarks),
+            calibrators=(calibrator,) if calibrator else _once(config.suite.calibrators),
+            splits=_splits(config),
+            overrides=tuple(kept),
+            whole_suite=benchmark is None
+            and config.split is None
+            and not changed & {"suite.benchmarks", "splits.count"},
+        )
+
+    def settings(self, benchmark: str, calibrator: str | None = None) -> Settings:
+        """The configuration of one benchmark, and calibrator if given, with all overrides."""
+        if calibrator is None:
+            kept = [text for text in self.overrides if not _key(text).startswith("calibrator.")]
+            return resolved(composed([*kept, f"benchmark={benchmark}"]))
+        chosen = [f"benchmark={benchmark}", f"calibrator={calibrator}"]
+        return resolved(composed([*self.overrides, *chosen]))
+
+    def benchmark_settings(self) -> list[Settings]:
+        """One configuration per benchmark."""
+        return [self.settings(benchmark) for benchmark in self.benchmarks]
+
+    def units(self) -> list[Unit]:
+        """All units asked for: benchmarks, in them calibrators, in them splits."""
+        pairs = [(b, c) for b in self.benchmarks for c in self.calibrators]
+        return [
+            unit
+            for benchmark, calibrator in pairs
+            for unit in units_of(self.settings(benchmark, calibrator), calibrator, self.splits)
+        ]
+
+
+def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:
+    """The units of one composed pair."""
+    name = settings["benchmark"]["name"]
+    return [Unit(name, calibrator, split, settings) for split in splits]
+
+
+def composed(overrides: Sequence[str]) -> DictConfig:
+    """The configuration under conf/ with `overrides`, inside or outside a Hydra program."""
+    with _hydra_ready():
+        return compose("config", list(overrides))
+
+
+def resolved(config: DictConfig) -> Settings:
+    """`config` as plain values; a value left open (`???`) is an error that names it.
+
+    What all stages use of it, splits and seed, is checked here.
+    """
+    _check_splits(config)
+    settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    assert isinstance(settings, dict)
+    return {str(key): value for key, value in settings.items()}
+
+
+@contextmanager
+def _hydra_ready() -> Iterator[None]:
+    if GlobalHydra.instance().is_initialized():
+        yield
+        return
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        yield
+
+
+def _key(override: str) -> str:
+    """`calibrator.on` of `calibrator.on=logits`, without the leading + or ~."""
+    key = OverridesParser.create().parse_override(override).key_or_group
+    return str(key)
+
+
+def _once(names: Sequence[str]) -> tuple[str, ...]:
+    """`names` in their order, each once: a unit has one folder."""
+    return tuple(dict.fromkeys(names))
+
+
+def _check_splits(config: DictConfig) -> None:
+    """`SelectionError` where the number of splits, their fraction or a seed makes no split."""
+    splits = config.splits
+    if not _is_whole(splits.count) or splits.count < 1:
+        raise SelectionError(
+            f"splits.count={splits.count}: expected a whole number of at least 1, such as 10"
+        )
+    fraction = splits.calibration_fraction
+    if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction < 1:
+        raise SelectionError(
+            f"splits.calibration_fraction={fraction}: expected a number above 0 and below 1, "
+            "such as 0.7"
+        )
+    for name, seed in (("seed", config.seed), ("splits.seed", splits.seed)):
+        if not _is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
+            raise SelectionError(
+                f"{name}={seed}: expected a whole number from 0 to {LARGEST_SEED}, such as 0"
+            )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _splits(config: DictConfig) -> tuple[int, ...]:
+    _check_splits(config)
+    count = config.splits.count
+    if config.split is None:
+        return tuple(range(count))
+    if not _is_whole(config.split) or not 0 <= config.split < count:
+        raise SelectionError(
+            f"split={config.split}: expected a number from 0 to {count - 1} "
+            f"(splits.count={count}), or leave it out for all"
+        )
+    return (config.split,)

@@ -1,0 +1,257 @@
+"""Stage 1, unit: benchmark. From a source to data/logits/<benchmark>.npz and its sidecar.
+
+python -m pipeline.logits benchmark=cifar10_resnet
+python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from pipeline.harness.artifacts import (
+    read_json_if_whole,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+    write_npz,
+)
+from pipeline.harness.cached_logits import logits_path, sidecar_path, similarity_path
+from pipeline.harness.command import command
+from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.progress import Bar, say
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.runner import Outcome, attempt, close
+from pipeline.harness.units import Request, Settings
+from pipeline.sources.result import MissingResource, Progress, SourceResult
+
+ACCURACY_TOLERANCE = 0.3
+"""Percentage points between our accuracy and the published one that go without a warning."""
+WITHOUT_EFFECT = ("batch_size", "workers")
+"""Options of sources that change how fast logits come, not what they are."""
+LIBRARIES = (
+    *("numpy", "scipy", "numba", "scikit-learn", "scikit-optimize", "torch"),
+    *("torchvision", "timm", "transformers", "datasets"),
+)
+MODULES = {"scikit-learn": "sklearn", "scikit-optimize": "skopt"}
+"""Where a module has another name than its library."""
+
+
+@dataclass(frozen=True)
+class LogitsTask:
+    """One benchmark whose logits are wanted."""
+
+    settings: Settings
+
+    def __str__(self) -> str:
+        return str(self.settings["benchmark"]["name"])
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Make the logits of the benchmarks asked for."""
+    request = Request.from_hydra(config)
+    run_logits(request.benchmark_settings(), request)
+
+
+def run_logits(settings: list[Settings], request: Request | None = None) -> None:
+    """Make the logits of each benchmark that is not up to date, and write the suite's receipt."""
+    tasks = [LogitsTask(one) for one in settings]
+    waiting = [task for task in tasks if not is_current(task.settings)]
+    outcomes: list[Outcome] = []
+    for task in waiting:
+        with Bar(f"logits {task}", 1) as bar:
+            outcomes.append(attempt(partial(_make, progress=bar), task))
+    close("logits", outcomes, [task for task in tasks if task not in waiting], str)
+    if request is not None:
+        content = {str(task): _receipt_entry(task.settings) for task in tasks}
+        write_receipt(request, settings[0], "logits", content)
+
+
+def _make(task: LogitsTask, progress: Progress) -> None:
+    make_logits(task.settings, progress)
+
+
+def is_current(settings: Settings) -> bool:
+    """Whether cached logits and similarity are whole and come from what the settings say."""
+    record = read_json_if_whole(sidecar_path(settings))
+    if record is None or settings["force"]:
+        return False
+    return _has_logits(settings, record) and _has_similarity(settings, record)
+
+
+def make_logits(settings: Settings, progress: Progress | None = None) -> None:
+    """Write logits, similarity and sidecar of one benchmark; what is current is kept.
+
+    Raises:
+        MissingResource, InputError, CorruptFile: the source's one-line reasons.
+    """
+    # The similarity first: where its word vectors are missing, no forward pass is spent.
+    similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
+    record = read_json_if_whole(sidecar_path(settings))
+    if record is None or settings["force"] or not _has_logits(settings, record):
+        record = _write_logits(settings, progress)
+    record.pop("similarity", None)
+    record.pop("similarity_sha256", None)
+    if similarity is not None:
+        if "line" in similarity.details:
+            say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
+        write_npz(similarity_path(settings), matrix=similarity.matrix)
+        record["similarity"] = similarity.details
+        record["similarity_sha256"] = sha256_of(similarity_path(settings))
+    record["similarity_hash"] = _similarity_hash(settings)
+    write_json(sidecar_path(settings), record)
+
+
+def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, Any]:
+    """Run the source (or take the ready-made file), check, write the npz; returns the sidecar."""
+    import numpy as np
+
+    from metrics.validation import check_labels, check_logits
+
+    name, path = settings["benchmark"]["name"], logits_path(settings)
+    result = _taken_or_computed(settings, progress)
+    check_logits(result.logits, name=f"{name}: logits")
+    n, classes = result.logits.shape
+    check_labels(result.labels, n, classes, name=f"{name}: labels")
+    accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
+    published = settings["benchmark"]["published_accuracy"]
+    warnings = list(result.details.get("warnings", []))
+    if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
+        warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
+    for warning in warnings:
+        say(f"{name}: {warning}")
+    write_npz(path, logits=result.logits.astype(np.float32), labels=result.labels.astype(np.int64))
+    return {
+        "hash": _wanted_hash(settings),
+        **result.details,
+        "sha256": sha256_of(path),
+        "n": n,
+        "classes": classes,
+        "accuracy": accuracy,
+        "published_accuracy": published,
+        "warnings": warnings,
+        "versions": versions(),
+    }
+
+
+def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceResult:
+    benchmark = settings["benchmark"]
+    ready = precomputed_file(settings)
+    work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
+    if ready is None:
+        options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
+        result = instantiate(benchmark["source"], _convert_="all", **options)
+        assert isinstance(result, SourceResult)
+        return result
+    from pipeline.sources.file import file_logits
+
+    taken = file_logits(path=ready, values="logits")
+    origin = {**taken.details["origin"], "precomputed": True, **_readme_beside(ready)}
+    return SourceResult(taken.logits, taken.labels, {**taken.details, "origin": origin})
+
+
+def precomputed_file(settings: Settings) -> Path | None:
+    """The ready-made npz of the benchmark, from paths.precomputed or the variable PRECOMPUTED."""
+    folder = settings["paths"]["precomputed"] or os.environ.get("PRECOMPUTED")
+    stem = settings["benchmark"].get("precomputed")
+    if not folder or not stem:
+        return None
+    if not Path(folder).is_dir():
+        raise MissingResource(f"paths.precomputed={folder}: no such folder; correct or unset it")
+    path = Path(folder) / f"{stem}.npz"
+    return path if path.is_file() else None
+
+
+def _readme_beside(path: Path) -> dict[str, str]:
+    """What the folder's README.md says: its line on this file's origin, else its first sentence."""
+    readme = path.with_name("README.md")
+    if not readme.is_file():
+        return {}
+    lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
+    prose = [line for line in lines if line and not line.startswith(("#", "|"))]
+    return {"readme": str(readme.absolute()), "readme_says": prose[0][:500] if prose else ""}
+
+
+def _wanted_hash(settings: Settings) -> str:
+    """Identifies what the logits are made from: the ready-made file, or the source and its code."""
+    ready = precomputed_file(settings)
+    if ready is not None:
+        return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
+    source = settings["benchmark"]["source"]
+    source = {key: value for key, value in source.items() if key not in WITHOUT_EFFECT}
+    made_from: dict[str, Any] = {"source": source, "code": source_fingerprint(source["_target_"])}
+    if "path" in source and Path(source["path"]).is_file():
+        made_from["sha256"] = sha256_of(source["path"])
+    return sha256_of_json(made_from)
+
+
+def _has_logits(settings: Settings, record: dict[str, Any]) -> bool:
+    path = logits_path(settings)
+    if not path.is_file() or sha256_of(path) != record.get("sha256"):
+        return False
+    return _are_wanted(settings, record)
+
+
+def are_missing(settings: Settings) -> bool:
+    """Whether there are no cached logits, or whole ones of something else than settings say.
+
+    Damaged ones are there: whoever reads them says so.
+    """
+    record = read_json_if_whole(sidecar_path(settings))
+    if record is None:
+        return not logits_path(settings).exists()
+    return not _are_wanted(settings, record)
+
+
+def _are_wanted(settings: Settings, record: dict[str, Any]) -> bool:
+    origin = record.get("origin")
+    if (
+        precomputed_file(settings) is None
+        and isinstance(origin, dict)
+        and origin.get("precomputed")
+    ):
+        return True  # taken from a folder earlier; without that folder they stay valid
+    return record.get("hash") == _wanted_hash(settings)
+
+
+def _has_similarity(settings: Settings, record: dict[str, Any]) -> bool:
+    if record.get("similarity_hash") != _similarity_hash(settings):
+        return False
+    path, expected = similarity_path(settings), record.get("similarity_sha256")
+    return expected is None or (path.is_file() and sha256_of(path) == expected)
+
+
+def _similarity_hash(settings: Settings) -> str:
+    return sha256_of_json(settings["benchmark"].get("similarity"))
+
+
+def _receipt_entry(settings: Settings) -> dict[str, Any]:
+    record = read_json_if_whole(sidecar_path(settings)) or {}
+    keys = ("sha256", "similarity_sha256", "n", "classes", "accuracy", "source", "model")
+    return {key: record[key] for key in keys if key in record}
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that this process has loaded."""
+    found = {"python": platform.python_version()}
+    for library in LIBRARIES:
+        if MODULES.get(library, library) in sys.modules:
+            try:
+                found[library] = version(library)
+            except PackageNotFoundError:
+                continue
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""Stage 4, unit: suite. Tables, eCDF figures, the comparison with the paper and report.html.
+
+python -m pipeline.report suite=digits
+python -m pipeline.report suite=cifar evaluation=paper_points
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from omegaconf import DictConfig
+
+from pipeline.harness.artifacts import read_json_if_whole, sha256_of, write_text
+from pipeline.harness.command import CONF, command
+from pipeline.harness.progress import console, say
+from pipeline.harness.receipts import write_receipt
+from pipeline.harness.units import Request, SelectionError, Settings
+from pipeline.reporting.candidates import (
+    candidates,
+    known_benchmarks,
+    known_evaluations,
+    table_titles,
+)
+from pipeline.reporting.collect import Runs, UnitResult, summarise
+from pipeline.reporting.comparison import compare, printed_values
+from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
+from pipeline.reporting.curves import FAMILIES, Curves, curve_table, pooled_curves
+from pipeline.reporting.figures import write_ecdf_figure
+from pipeline.reporting.names import family, ordered
+from pipeline.reporting.provenance import facts_of, provenance_of, write_sidecars
+from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
+from pipeline.reporting.tables import TableSpec, build_table, write_tables
+from pipeline.reporting.terminal import print_tables
+
+PAPER_RUNS = {"dirichlet": 80, "patching": 20}
+"""The paper's tuning runs (app. A)."""
+
+
+@dataclass(frozen=True)
+class BenchmarkReport:
+    """What the report says of one benchmark, and the files it wrote."""
+
+    section: Section
+    curves: Sequence[Curves]
+    files: Sequence[Path]
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Write the report of the benchmarks asked for, all splits."""
+    if config.split is not None:
+        raise SelectionError(f"split={config.split}: a report covers all splits; leave it out")
+    run_report(Request.from_hydra(config))
+
+
+def run_report(request: Request) -> None:
+    """Write tables, figures, comparison and page; print the tables and what was written.
+
+    Raises:
+        MissingUnits: units that have not been evaluated, and the command for them.
+    """
+    settings = request.benchmark_settings()
+    results = Path(settings[0]["paths"]["results"])
+    runs = Runs(results / "runs", settings[0]["evaluation"]["name"])
+    units = [(s["benchmark"]["name"], c) for s in settings for c in request.calibrators]
+    runs.require([(*unit, k) for unit in units for k in request.splits], _command(request))
+    reports = [report_benchmark(one, runs, request, results) for one in settings]
+    written = [path for report in reports for path in report.files]
+    written += write_sidecars(settings, results / "logits")
+    written.append(write_curves(reports, results / "plots" / "ecdf.csv"))
+    comparison = write_paper_comparison(settings, request, results)
+    written += comparison.files
+    provenance = provenance_of(settings, request)
+    text = report_html([r.section for r in reports], comparison.html, provenance)
+    written.append(write_text(results / "report.html", text))
+    content = {path.relative_to(results).as_posix(): sha256_of(path) for path in written}
+    write_receipt(request, settings[0], "report", content)
+    print_report(reports, comparison.lines, written)
+
+
+def _command(request: Request) -> str:
+    """The command line that makes what is missing."""
+    arguments = [f"suite={request.suite}"]
+    if not request.whole_suite and len(request.benchmarks) == 1:
+        arguments.append(f"benchmark={request.benchmarks[0]}")
+    arguments += [text for text in request.overrides if not text.startswith("suite=")]
+    stages = ("python -m pipeline.fit", "python -m pipeline.evaluate")
+    return " && ".join(f"{stage} {shlex.join(arguments)}" for stage in stages)
+
+
+def report_benchmark(
+    settings: Settings, runs: Runs, request: Request, results: Path
+) -> BenchmarkReport:
+    """Tables and figure of one benchmark."""
+    benchmark = settings["benchmark"]["name"]
+    stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
+    methods = ordered(runs.evaluated_methods(benchmark, request.splits))
+    units = runs.read_all(benchmark, methods, request.splits)
+    summary = summarise(units)
+    specs = table_specs(settings, stem, ordered(request.calibrators), methods)
+    files = write_tables(summary, specs, results / "tables")
+    curves = curves_of(units, ordered(request.calibrators))
+    title = settings["benchmark"]["title"]
+    if curves:
+        files += write_ecdf_figure(curves, title, results / "figures", f"ecdf_{stem}")
+    svg = next((path for path in files if path.suffix == ".svg"), None)
+    tables = [build_table(summary, spec) for spec in specs]
+    study = study_figures(benchmark, results / "figures")
+    section = Section(stem, title, tables, svg, facts_of(settings), study)
+    return BenchmarkReport(section, curves, files)
+
+
+def study_figures(benchmark: str, folder: Path) -> dict[str, Path]:
+    """What the dynamics stage drew of this benchmark, by the names of STUDY_CAPTIONS."""
+    paths = {kind: folder / f"dynamics_{kind}_{benchmark}.svg" for kind in STUDY_CAPTIONS}
+    return {kind: path for kind, path in paths.items() if path.is_file()}
+
+
+def table_specs(
+    settings: Settings, stem: str, methods: Sequence[str], available: Sequence[str]
+) -> list[TableSpec]:
+    """The tables of one benchmark: its own, the paper's Table 1 where printed, and variants.
+
+    The table of variants holds the methods beside those asked for that have been evaluated, each
+    family headed by its default.
+    """
+    benchmark = settings["benchmark"]
+    name, title, remarks = benchmark["name"], benchmark["title"], remarks_of(settings)
+    specs = [TableSpec(name, title, benchmark["metrics"], methods, stem, remarks)]
+    printed = printed_values()
+    short = printed[printed["table"] == f"{benchmark['paper_key']}_table1"]
+    if not short.empty:
+        keys = tuple(dict.fromkeys(short["metric"]))
+        label = f"{title} (Table 1)"
+        specs.append(TableSpec(name, label, keys, methods, f"{stem}_table1", remarks))
+    variants = [method for method in available if method not in methods]
+    if variants:
+        families = {family(variant) for variant in variants}
+        rows = [m for m in available if m in variants or m in families]
+        label = f"{title}: variants"
+        specs.append(
+            TableSpec(name, label, benchmark["metrics"], rows, f"{stem}_variants", remarks)
+        )
+    return specs
+
+
+def remarks_of(settings: Settings) -> tuple[str, ...]:
+    """Where the settings differ from the paper's, for the tables' notes."""
+    remarks = []
+    runs, evaluation = tuning_runs(settings), settings["evaluation"]
+    if runs != PAPER_RUNS:
+        remarks.append(
+            f"Tuned with {runs['dirichlet']} runs for Dirichlet and {runs['patching']} for "
+            f"patching; the paper: {PAPER_RUNS['dirichlet']} and {PAPER_RUNS['patching']} "
+            "(tuning=paper)."
+        )
+    if evaluation["utility_points"] is not None:
+        points = evaluation["utility_points"]
+        remarks.append(f"Utility metrics on a seeded subset of {points} test points.")
+    return tuple(remarks)
+
+
+def tuning_runs(settings: Settings) -> dict[str, int]:
+    """The tuning runs of the methods that are tuned, as their fits recorded them."""
+    folder = Path(settings["paths"]["results"]) / "runs" / settings["benchmark"]["name"]
+    runs = {}
+    for method in PAPER_RUNS:
+        record = read_json_if_whole(folder / method / "split-0" / "fit.json") or {}
+        asked_for = settings["tuning"][f"{method}_runs"]
+        runs[method] = int(record.get("config", {}).get("tuning_runs", asked_for))
+    return runs
+
+
+def curves_of(units: Sequence[UnitResult], methods: Sequence[str]) -> list[Curves]:
+    """The two panels of the figure; none where the evaluation sampled no utilities."""
+    if not all(key in unit.ecdf for unit in units for key in FAMILIES):
+        return []
+    return [pooled_curves(units, methods, key) for key in FAMILIES]
+
+
+def write_curves(reports: Iterable[BenchmarkReport], path: Path) -> Path:
+    """The curves of all benchmarks as one CSV, thinned, for `dvc plots`."""
+    tables = [curve_table(r.section.key, c) for r in reports for c in r.curves]
+    table = pd.concat(tables) if tables else pd.DataFrame()
+    return write_text(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """Files and summary of the comparison; all empty where the suite has no printed table."""
+
+    files: Sequence[Path] = ()
+    lines: Sequence[Sequence[str]] = ()
+    html: str = ""
+
+
+def write_paper_comparison(
+    settings: Sequence[Settings], request: Request, results: Path
+) -> ComparisonReport:
+    """Compare everything on disk with the paper, if the suite has a benchmark of the paper.
+
+    Not only the suite's own benchmarks: a report of one suite takes no other off the comparison.
+    """
+    if not any(one["benchmark"]["paper_key"] for one in settings):
+        return ComparisonReport()
+    known, evaluations = known_benchmarks(CONF), known_evaluations(CONF)
+    found = candidates(results / "runs", known, evaluations, request.splits)
+    cells = compare(found, printed_values())
+    titles = table_titles(known)
+    files = write_comparison(cells, titles, results / "tables")
+    return ComparisonReport(files, summary_lines(cells, titles), summary_html(cells, titles))
+
+
+def print_report(
+    reports: Iterable[BenchmarkReport], comparison: Sequence[Sequence[str]], written: Sequence[Path]
+) -> None:
+    """The tables, the counts against the paper, and one line per set of files written."""
+    print_tables((table for report in reports for table in report.section.tables), console)
+    for title, default, closest, choice in comparison:
+        better = f"; closest: {closest} ({choice})" if choice else ""
+        say(f"{title}: {default}{better}")
+    stems: dict[Path, list[str]] = {}
+    for path in written:
+        stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
+    for stem, suffixes in stems.items():
+        say(f"wrote {stem}.{suffixes[0] if len(suffixes) == 1 else '{' + ','.join(suffixes) + '}'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""The comparison with the paper as Markdown, CSV and a self-contained HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pipeline.harness.artifacts import write_text
+from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
+from pipeline.reporting.names import METHODS, method_name, metric
+from pipeline.reporting.page import page, scrolling
+from pipeline.reporting.table_formats import number
+from pipeline.reporting.tables import decimals
+
+TITLE = "Comparison with the printed numbers"
+INTRO = (
+    "Printed value, ours, their difference and z = difference / sqrt(se² + se²), where a standard "
+    "error is half the ± number beside a mean (both are taken over random splits of the same "
+    f"test points). Cells with |z| > {LIMIT:g} are marked ▲ (ours is larger) or ▼ (smaller). "
+    "Values are scaled as in the paper's tables."
+)
+COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
+FARTHER = 6.0
+
+Line = Sequence[str]
+
+
+def write_comparison(cells: pd.DataFrame, titles: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write `comparison.{md,csv,html}`; `titles` names the printed tables for people.
+
+    The CSV holds all alternatives, unscaled with full precision (comparison.CELL_COLUMNS).
+    """
+    texts = {
+        "md": comparison_markdown(cells, titles),
+        "csv": cells.to_csv(index=False, lineterminator="\n"),
+        "html": comparison_html(cells, titles),
+    }
+    return [write_text(folder / f"comparison.{kind}", text) for kind, text in texts.items()]
+
+
+def summary_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
+    """Per printed table: its title, the default's count, the closest choice's and what it is."""
+    counts = agreement(cells)
+    winners = closest(counts)
+    lines: list[Line] = []
+    for table in dict.fromkeys(cells["table"]):
+        default = counts[(counts["table"] == table) & counts["default"]]
+        best = winners[winners["table"] == table]
+        same = bool(best["default"].all())
+        lines.append(
+            (
+                titles.get(table, table),
+                count_line(default),
+                "the default" if same else count_line(best),
+                "" if same else _choice(best),
+            )
+        )
+    return lines
+
+
+def _choice(rows: pd.DataFrame) -> str:
+    """What a choice takes: its benchmark, configuration and variants."""
+    first = rows.iloc[0]
+    variants = [v for v, m in zip(rows["variant"], rows["method"], strict=True) if v != m]
+    parts = [str(first["benchmark"]), str(first["configuration"]), *map(method_name, variants)]
+    return ", ".join(part for part in parts if part)
+
+
+def mark(z: float) -> str:
+    """▲ or ▼ where |z| > 3, else nothing."""
+    return "" if abs(z) <= LIMIT else "▲" if z > 0 else "▼"
+
+
+def cell_lines(cells: pd.DataFrame) -> list[Line]:
+    """The COLUMNS of each cell of one printed table, scaled and rounded."""
+    rows = cells.to_dict("records")
+    lines: list[Line] = []
+    for row in rows:
+        column = metric(row["metric"])
+        scale = 10.0**column.power
+        peers = [other for other in rows if other["metric"] == column.key]
+        spreads = [other["ours_two_se"] * scale for other in peers]
+        digits = decimals([other["ours"] * scale for other in peers], spreads)
+        digits = max(digits, *(_printed_digits(other["printed"] * scale) for other in peers))
+        printed, ours = (_measured(row, key, scale, digits) for key in ("printed", "ours"))
+        lines.append(
+            (
+                method_name(row["variant"]),
+                f"{column.text} {column.scale}",
+                printed,
+                ours,
+                signed(row["difference"] * scale, digits),
+                signed(row["z"], 1),
+                mark(row["z"]),
+            )
+        )
+    return lines
+
+
+def _printed_digits(value: float) -> int:
+    """Decimal places that the paper prints (its trailing zeros aside), so that none is lost."""
+    return len(f"{value:.4f}".rstrip("0").partition(".")[2])
+
+
+def _measured(row: Mapping[Hashable, Any], key: str, scale: float, digits: int) -> str:
+    mean, spread = row[key] * scale, row[f"{key}_two_se"] * scale
+    return f"{number(mean, digits)} ± {number(spread, digits)}"
+
+
+def signed(value: float, digits: int) -> str:
+    """A rounded number with its sign."""
+    return f"{'+' if value > 0 else ''}{number(value, digits)}"
+
+
+def _alternative_lines(counts: pd.DataFrame) -> list[Line]:
+    """One line per benchmark x configuration, then one per variant: counts per printed method."""
+    methods = [m for m in METHODS if m in set(counts["method"])]
+    lines: list[Line] = []
+    for (benchmark, configuration), rows in _grouped(counts, ["benchmark", "configuration"]):
+        plain = rows[rows["variant"] == rows["method"]]
+        label = ", ".join(filter(None, [benchmark, configuration]))
+        lines.append([label, *_row_counts(plain, methods), _total(plain)])
+        for (variant,), own in _grouped(rows[rows["variant"] != rows["method"]], ["variant"]):
+            name = f"{label}, {method_name(variant)}"
+            lines.append([name, *_row_counts(own, methods), ""])
+    return lines
+
+
+def _grouped(rows: pd.DataFrame, keys: list[str]) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
+    """Groups in the order of their first row."""
+    groups = dict.fromkeys(rows[keys].itertuples(index=False, name=None))
+    return [(key, rows[(rows[keys] == list(key)).all(axis=1)]) for key in groups]
+
+
+def _row_counts(rows: pd.DataFrame, methods: Iterable[str]) -> list[str]:
+    records = rows.to_dict("records")
+    counts = {row["method"]: f"{row['within']}/{row['total']}" for row in records}
+    return [counts.get(method, "") for method in methods]
+
+
+def _total(rows: pd.DataFrame) -> str:
+    return f"{int(rows['within'].sum())}/{int(rows['total'].sum())}"
+
+
+def _alternative_heading(counts: pd.DataFrame) -> Line:
+    methods = [method_name(m) for m in METHODS if m in set(counts["method"])]
+    return ["Our results", *methods, "All"]
+
+
+SUMMARY_HEADING = ("Printed table", "Our default", "Closest choice", "which is")
+
+
+def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
+    """The whole comparison as Markdown."""
+    parts = [f"# {TITLE}", INTRO, _markdown_table(SUMMARY_HEADING, summary_lines(cells, titles))]
+    for (table,), rows in _grouped(cells, ["table"]):
+        default, counts = rows[rows["default"]], agreement(rows)
+        parts.append(f"## {titles.get(table, table)}")
+        parts.append(f"{count_line(counts[counts['default']])} (our default).")
+        parts.append(_markdown_table(COLUMNS, cell_lines(default)))
+        parts.append("Cells within 3 s.e. per row of the table, for each alternative:")
+        parts.append(_markdown_table(_alternative_heading(counts), _alternative_lines(counts)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(heading: Line, lines: Iterable[Line]) -> str:
+    rule = ["---", *("--:" for _ in heading[1:])]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
+
+
+def comparison_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
+    """The whole comparison as one HTML page."""
+    parts = [f"<p>{INTRO}</p>", summary_html(cells, titles)]
+    for (table,), rows in _grouped(cells, ["table"]):
+        default, counts = rows[rows["default"]], agreement(rows)
+        lines = _alternative_lines(counts)
+        parts += [
+            f'<h2 id="{escape(table)}">{escape(titles.get(table, table))}</h2>',
+            f"<p>{count_line(counts[counts['default']])} (our default). "
+            "z of every cell; hover for the values:</p>",
+            _z_table(default),
+            "<details><summary>All cells: printed, ours, difference, z</summary>",
+            _html_table(COLUMNS, cell_lines(default), text=2, grouped=True),
+            "</details>",
+            "<h3>Alternatives: cells within 3 s.e. per row of the printed table</h3>",
+            _html_table(_alternative_heading(counts), lines, text=1),
+        ]
+    return page(TITLE, "\n".join(parts))
+
+
+def summary_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
+    """The counts per printed table as an HTML table."""
+    return _html_table(SUMMARY_HEADING, summary_lines(cells, titles), text=4)
+
+
+def _z_table(cells: pd.DataFrame) -> str:
+    pairs = zip(cells["variant"], cells["metric"], cells["z"], cell_lines(cells), strict=True)
+    shown = {(method, key): _z_cell(z, line) for method, key, z, line in pairs}
+    methods, metrics = (list(dict.fromkeys(cells[column])) for column in ("variant", "metric"))
+    rows = []
+    for method in methods:
+        row = "".join(shown.get((method, key), "<td></td>") for key in metrics)
+        rows.append(f"<tr><th>{escape(method_name(method))}</th>{row}</tr>")
+    heading = "".join(f"<th>{metric(m).html}</th>" for m in metrics)
+    head = f"<thead><tr><th>Method</th>{heading}</tr></thead>"
+    return scrolling(f"<table>\n{head}\n<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>")
+
+
+def _z_cell(z: float, line: Line) -> str:
+    name = "" if abs(z) <= LIMIT else ' class="far"' if abs(z) <= FARTHER else ' class="farther"'
+    title = escape(f"printed {line[2]}, ours {line[3]}, difference {line[4]}")
+    return f'<td{name} title="{title}">{line[5]} {line[6]}</td>'
+
+
+def _html_table(heading: Line, lines: Iterable[Line], text: int, grouped: bool = False) -> str:
+    """An HTML table whose first `text` columns are left-aligned.
+
+    `grouped` rules off rows where the first column changes.
+    """
+    names = ['class="text"' if i < text else "" for i in range(len(heading))]
+    head = "".join(f"<th {n}>{escape(h)}</th>" for n, h in zip(names, heading, strict=True))
+    body, previous = [], ""
+    for line in lines:
+        opening = '<tr class="group">' if grouped and line[0] != previous else "<tr>"
+        previous = line[0]
+        cells = "".join(f"<td {n}>{escape(c)}</td>" for n, c in zip(names, line, strict=True))
+        body.append(f"{opening}{cells}</tr>".replace("<td >", "<td>"))
+    head = head.replace("<th >", "<th>")
+    rows = "\n".join(body)
+    return scrolling(
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+    )

@@ -1,0 +1,68 @@
+"""What made the numbers: logits, configuration and versions, beside the results they made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.harness.artifacts import read_json_if_whole, write_json
+from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.units import Request, Settings
+from pipeline.reporting.report_page import Provenance
+
+
+def facts_of(settings: Settings) -> list[str]:
+    """Where the logits come from, out of the sidecar."""
+    record = read_json_if_whole(sidecar_path(settings)) or {}
+    if not record:
+        return []
+    published = record.get("published_accuracy")
+    accuracy = f"accuracy {record['accuracy']:.2f} %"
+    if published is not None:
+        accuracy += f" (published {published:.2f} %)"
+    about = [f"{record['n']} points, {record['classes']} classes, {accuracy}"]
+    about += [str(record[key]) for key in ("source", "model") if record.get(key)]
+    about.append(f"logits sha256 {record['sha256'][:16]}")
+    return ["; ".join(about) + ".", *record.get("warnings", [])]
+
+
+def write_sidecars(settings: Iterable[Settings], folder: Path) -> list[Path]:
+    """Copies of the logits' sidecars, to be kept with the results; files without their folders."""
+    written = []
+    for one in settings:
+        record = read_json_if_whole(sidecar_path(one))
+        if record is not None:
+            path = folder / f"{one['benchmark']['name']}.json"
+            write_json(path, _without_folders(record))
+            written.append(path)
+    return written
+
+
+def _without_folders(value: Any) -> Any:
+    """`value` with absolute paths cut to file names: they differ from machine to machine."""
+    if isinstance(value, dict):
+        return {key: _without_folders(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(part) for part in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return Path(value).name
+    return value
+
+
+def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
+    """Configuration and versions as the fitted units recorded them."""
+    records: list[dict[str, Any]] = []
+    for calibrator in request.calibrators:
+        folder = Path(settings[0]["paths"]["results"]) / "runs" / settings[0]["benchmark"]["name"]
+        record = read_json_if_whole(folder / calibrator / "split-0" / "fit.json")
+        records += [record] if record else []
+    configuration = {
+        "benchmarks": [one["benchmark"]["name"] for one in settings],
+        "splits": settings[0]["splits"],
+        "evaluation": settings[0]["evaluation"],
+        "tuning": settings[0]["tuning"],
+        "calibrators": {record["calibrator"]: record["config"] for record in records},
+    }
+    versions = {name: v for record in records for name, v in record["versions"].items()}
+    return Provenance(request.suite, configuration, versions)

@@ -1,0 +1,137 @@
+"""The public CIFAR checkpoints: where they are, and loading them with their hash checked.
+
+Source: https://github.com/chenyaofo/pytorch-cifar-models (BSD-3-Clause), release files whose names
+end in the first eight hexadecimal digits of their SHA-256.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from metrics.validation import InputError
+from pipeline.harness.artifacts import sha256_of
+from pipeline.sources.cifar_networks import NETWORKS
+from pipeline.sources.result import MissingResource
+
+RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
+HASHES = {
+    ("cifar10", "resnet20"): "4118986f",
+    ("cifar10", "resnet32"): "ef93fc4d",
+    ("cifar10", "resnet44"): "2a3cabcb",
+    ("cifar10", "resnet56"): "187c023a",
+    ("cifar10", "repvgg_a0"): "ef08a50e",
+    ("cifar10", "repvgg_a1"): "38d2431b",
+    ("cifar10", "repvgg_a2"): "09488915",
+    ("cifar100", "resnet20"): "23dac2f1",
+    ("cifar100", "resnet32"): "84213ce6",
+    ("cifar100", "resnet44"): "ffe32858",
+    ("cifar100", "resnet56"): "f2eff4c8",
+    ("cifar100", "repvgg_a0"): "2df1edd0",
+    ("cifar100", "repvgg_a1"): "c06b21a7",
+    ("cifar100", "repvgg_a2"): "8e71b1f8",
+}
+"""First digits of the SHA-256 of each checkpoint."""
+CLASSES = {"cifar10": 10, "cifar100": 100}
+HASH_IN_NAME = re.compile(r"-([0-9a-f]{8,64})\.[^.]+$")
+
+
+def checkpoint_url(dataset: str, model: str) -> str:
+    """Where the zoo offers the checkpoint; `InputError` for a name that the zoo does not have."""
+    if (dataset, model) not in HASHES:
+        known = ", ".join("/".join(name) for name in HASHES)
+        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
+    digest = HASHES[dataset, model]
+    return (
+        f"{RELEASES}/{model.partition('_')[0].rstrip('0123456789')}/{_name(dataset, model, digest)}"
+    )
+
+
+def load_network(
+    dataset: str, model: str, checkpoint: str | Path | None = None
+) -> tuple[torch.nn.Module, dict[str, Any]]:
+    """Build the network and load its checkpoint: a given file, torch.hub's folder, or a download.
+
+    Args:
+        dataset: cifar10 or cifar100.
+        model: a name of `NETWORKS`.
+        checkpoint: a file to load; without one the zoo's is taken.
+
+    Returns:
+        the network in evaluation mode, and what to record: `checkpoint` (file name), `sha256`,
+        `url` and `warnings`.
+
+    Raises:
+        MissingResource: the file is not there and cannot be downloaded.
+        InputError: unknown model, wrong hash, or a file that does not fit the network.
+    """
+    url = checkpoint_url(dataset, model)
+    path = Path(checkpoint) if checkpoint is not None else _hub_file(url)
+    if checkpoint is not None and not path.is_file():
+        raise MissingResource(
+            f"checkpoint {path} does not exist: download {url} there, "
+            "or set benchmark.source.checkpoint=null to use torch.hub's folder"
+        )
+    sha256 = sha256_of(path)
+    warnings = _check_hash(path, sha256, HASHES[dataset, model])
+    network = NETWORKS[model](CLASSES[dataset])
+    _load_weights(network, path, f"{dataset} {model}")
+    origin = {"checkpoint": path.name, "sha256": sha256, "url": url, "warnings": warnings}
+    return network.eval(), origin
+
+
+def _name(dataset: str, model: str, digest: str) -> str:
+    return f"{dataset}_{model}-{digest}.pt"
+
+
+def _hub_file(url: str) -> Path:
+    """The checkpoint in torch.hub's folder, downloaded (hash checked) if it is not there yet."""
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    path = folder / url.rpartition("/")[2]
+    if path.is_file():
+        return path
+    try:
+        torch.hub.load_state_dict_from_url(
+            url, str(folder), map_location="cpu", progress=False, check_hash=True, weights_only=True
+        )
+    except (OSError, RuntimeError) as error:
+        raise MissingResource(
+            f"checkpoint {path.name} is not in {folder} and its download failed "
+            f"({_one_line(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
+        ) from error
+    return path
+
+
+def _check_hash(path: Path, sha256: str, zoo_digest: str) -> list[str]:
+    """Compare a file with the hash in its name, or without one with the zoo's hash."""
+    named = HASH_IN_NAME.search(path.name)
+    if named and not sha256.startswith(named[1]):
+        raise InputError(
+            f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {named[1]}; "
+            "the file is damaged: delete it and download it again"
+        )
+    if sha256.startswith(zoo_digest):
+        return []
+    return [f"{path.name} is not the zoo's checkpoint (SHA-256 {zoo_digest}...)"]
+
+
+def _load_weights(network: torch.nn.Module, path: Path, what: str) -> None:
+    try:
+        weights = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch.load raises whatever the unpickler meets
+        raise InputError(f"{path}: not a torch checkpoint ({_one_line(error)})") from error
+    try:
+        network.load_state_dict(weights)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: does not fit {what} ({_one_line(error)}); check dataset and model"
+        ) from error
+
+
+def _one_line(error: BaseException) -> str:
+    """A long library message in one line of readable length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else text[:157] + "..."

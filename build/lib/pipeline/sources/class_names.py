@@ -1,0 +1,62 @@
+"""Names of the classes in the order of their numbers, known without network or data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metrics.validation import InputError
+from pipeline.sources.heavy_imports import require
+
+_CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
+_CIFAR100 = """
+    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly
+    camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile
+    cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard lamp
+    lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom
+    oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine
+    possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper snail snake
+    spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor
+    train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+"""
+
+CIFAR10 = tuple(_CIFAR10.split())
+CIFAR100 = tuple(_CIFAR100.split())
+YAHOO = (
+    "Society & Culture",
+    "Science & Mathematics",
+    "Health",
+    "Education & Reference",
+    "Computers & Internet",
+    "Sports",
+    "Business & Finance",
+    "Entertainment & Music",
+    "Family & Relationships",
+    "Politics & Government",
+)
+
+
+def class_names(names: str | Sequence[str]) -> list[str]:
+    """Resolve a set of names, or pass a list of one's own through.
+
+    Args:
+        names: cifar10, cifar100 or yahoo; for ImageNet one of three spellings: imagenet (timm:
+            all synonyms of the synset, "tench, Tinca tinca"), imagenet_first (the first synonym of
+            each) or imagenet_torchvision (torchvision's short unique names).
+
+    Raises:
+        InputError: an unknown set of names.
+    """
+    if not isinstance(names, str):
+        return [str(name) for name in names]
+    if names in (fixed := {"cifar10": CIFAR10, "cifar100": CIFAR100, "yahoo": YAHOO}):
+        return list(fixed[names])
+    if names == "imagenet_torchvision":
+        weights = require("torchvision.models").ResNet50_Weights.IMAGENET1K_V1
+        return list(weights.meta["categories"])
+    if names in ("imagenet", "imagenet_first"):
+        synonyms = require("timm.data").ImageNetInfo().label_descriptions()
+        return [s.partition(",")[0] for s in synonyms] if names == "imagenet_first" else synonyms
+    raise InputError(
+        f"class_names={names}: choose cifar10, cifar100, yahoo, imagenet, imagenet_first or "
+        "imagenet_torchvision, or give a list of names"
+    )

@@ -1,0 +1,198 @@
+"""Logits of the ImageNet-1k validation set from timm models (paper, section 4: ViT, ResNet-50)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from metrics.validation import InputError
+from pipeline.harness.artifacts import sha256_of
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.hub import hub_files
+from pipeline.sources.inference import Run, forward_logits
+from pipeline.sources.result import MissingResource, Progress, SourceResult
+
+VALIDATION_IMAGES = 50_000
+SYNSETS = 1000
+IMAGE_SUFFIXES = (".jpeg", ".jpg", ".png")
+PREPARE = (
+    "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
+    "ILSVRC2012_devkit_t12.tar.gz, and run 'python scripts/prepare_imagenet.py "
+    "--images <tar> --devkit <tar.gz> --output <folder>'"
+)
+
+
+class SynsetImages:
+    """The images of a folder of synset folders with ImageNet's class numbers, in sorted order.
+
+    The label is the synset's place in ImageNet's list, not in the folder, so that a part of the
+    set keeps its class numbers.
+    """
+
+    def __init__(self, folder: Path, synsets: list[str], transform: Any) -> None:
+        numbers = {synset: number for number, synset in enumerate(synsets)}
+        found = require("torchvision.datasets").ImageFolder(
+            str(folder), is_valid_file=_is_image, allow_empty=True
+        )
+        unknown = [synset for synset in found.classes if synset not in numbers]
+        if unknown:
+            raise InputError(
+                f"{folder}: {unknown[0]} is not an ImageNet-1k synset; only folders such as "
+                "n01440764 belong here"
+            )
+        self.items = [(name, numbers[found.classes[place]]) for name, place in found.samples]
+        self.transform = transform
+        self._load = require("torchvision.datasets.folder").default_loader
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        name, label = self.items[index]
+        try:
+            return self.transform(self._load(name)), label
+        except (OSError, SyntaxError) as error:  # PIL raises SyntaxError for some broken files
+            raise InputError(
+                f"{name}: not a readable image; delete it and run scripts/prepare_imagenet.py again"
+            ) from error
+
+    def digest(self) -> str:
+        """SHA-256 over names, sizes and labels of the images."""
+        digest = hashlib.sha256()
+        for name, label in self.items:
+            path = Path(name)
+            digest.update(
+                f"{path.parent.name}/{path.name} {path.stat().st_size} {label}\n".encode()
+            )
+        return digest.hexdigest()
+
+
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(IMAGE_SUFFIXES)
+
+
+def imagenet_logits(
+    *,
+    model: str,
+    data_dir: str | Path,
+    work_dir: Path,
+    checkpoint: str | Path | None = None,
+    pretrained: bool = True,
+    expected_images: int | None = VALIDATION_IMAGES,
+    expected_synsets: int | None = SYNSETS,
+    device: str = "auto",
+    batch_size: int = 256,
+    precision: str = "float32",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> SourceResult:
+    """Run a pinned timm model over the validation set with timm's own preprocessing.
+
+    Args:
+        model: architecture and tag, such as resnet50.a1_in1k.
+        data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
+        work_dir: where a killed run finds its shards again.
+        checkpoint: weights (safetensors or .pth) to load instead of the hub's.
+        pretrained: False gives random weights, to measure speed or to test.
+        expected_images, expected_synsets: what data_dir must hold; null accepts any part of it.
+        device, batch_size, precision, workers, progress: see `inference.Run`.
+
+    Raises:
+        MissingResource: images or weights are not there, with the way to get them.
+        InputError: the folder is incomplete or holds something else, or a file is damaged.
+    """
+    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
+    folder = _validation_folder(Path(data_dir))
+    network, origin = _network(model, checkpoint, pretrained)
+    timm_data = require("timm.data")
+    if network.num_classes != SYNSETS:
+        raise InputError(f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}")
+    # The input size that the model was trained for: the published accuracies "at 224".
+    settings = timm_data.resolve_model_data_config(network, use_test_size=False)
+    synsets = timm_data.ImageNetInfo().label_names()
+    transform = timm_data.create_transform(**settings, is_training=False)
+    images = SynsetImages(folder, synsets, transform)
+    _check_complete(folder, images, expected_images, expected_synsets)
+    key = {"data": images.digest(), "preprocessing": repr(transform)}
+    logits, labels = forward_logits(network, images, key, run)
+    details = {
+        "source": "ImageNet-1k validation set, timm model",
+        "model": model,
+        "preprocessing": {name: _plain(value) for name, value in settings.items()},
+        **run.described(),
+        "origin": origin,
+        "warnings": [] if pretrained else ["random weights (pretrained=false)"],
+    }
+    return SourceResult(logits, labels, details)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _network(
+    model: str, checkpoint: str | Path | None, pretrained: bool
+) -> tuple[Any, dict[str, Any]]:
+    timm = require("timm")
+    if not timm.is_model(model):
+        raise InputError(f"model={model}: timm {timm.__version__} has no such model")
+    if not pretrained:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)  # the same random weights on every run, so that shards are found
+            return timm.create_model(model, pretrained=False), {"weights": "random"}
+    weights = Path(checkpoint) if checkpoint is not None else _hub_weights(timm, model)
+    if not weights.is_file():
+        raise MissingResource(
+            f"checkpoint {weights} does not exist: set benchmark.source.checkpoint to the "
+            f"model.safetensors of timm/{model}, or to null to use the Hugging Face hub"
+        )
+    try:
+        network = timm.create_model(
+            model, pretrained=True, pretrained_cfg_overlay={"file": str(weights)}
+        )
+    except Exception as error:  # safetensors, the unpickler and load_state_dict have no common base
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"{weights}: does not load into {model} ({reason})") from error
+    return network, {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
+
+
+def _hub_weights(timm: Any, model: str) -> Path:
+    settings = timm.get_pretrained_cfg(model)
+    if settings is None or not settings.hf_hub_id:
+        raise InputError(
+            f"model={model}: timm has no pretrained weights; add a tag, or pin another"
+        )
+    folder = hub_files(settings.hf_hub_id, "model", ["model.safetensors"], "checkpoint=<file>")
+    return folder / "model.safetensors"
+
+
+def _validation_folder(data_dir: Path) -> Path:
+    """`data_dir` or its `val/`, whichever holds synset folders."""
+    for folder in (data_dir, data_dir / "val"):
+        if folder.is_dir() and any(re.fullmatch(r"n\d{8}", item.name) for item in folder.iterdir()):
+            return folder
+    state = "holds no synset folders (n01440764, ...)" if data_dir.is_dir() else "does not exist"
+    raise MissingResource(
+        f"ImageNet validation set: {data_dir} {state}: {PREPARE}, "
+        "or set benchmark.source.data_dir=<folder>"
+    )
+
+
+def _check_complete(
+    folder: Path, images: SynsetImages, expected_images: int | None, expected_synsets: int | None
+) -> None:
+    found = Counter(label for _, label in images.items)
+    for what, number, expected in (
+        ("images", len(images), expected_images),
+        ("synsets", len(found), expected_synsets),
+    ):
+        if expected is not None and number != expected:
+            raise InputError(
+                f"{folder}: {number} {what}, expected {expected}; run scripts/prepare_imagenet.py "
+                f"again, or set benchmark.source.expected_{what}=null to accept a part"
+            )

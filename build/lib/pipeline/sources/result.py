@@ -1,0 +1,48 @@
+"""What every source returns, and how it says that something is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class MissingResource(RuntimeError):
+    """A file, package or download that is not there. One line: what is missing, how to get it."""
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """Logits of a benchmark with their labels, and where they come from.
+
+    `details` is what the sidecar records beside checksum and accuracy: `source`, `model`,
+    `preprocessing`, `origin`, optionally `class_names` and `warnings` (a list of lines that the
+    stage also prints). It has to survive JSON.
+    """
+
+    logits: NDArray[np.float32]
+    """[n, C], before the softmax."""
+    labels: NDArray[np.int64]
+    """[n], in [0, C)."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SimilarityResult:
+    """How alike the classes of a benchmark are, for U_w2v, and where that comes from.
+
+    `details` goes to the sidecar, its `line` to the person waiting.
+    """
+
+    matrix: NDArray[np.float64]
+    """[C, C]."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Progress(Protocol):
+    """How a source tells the person waiting how far it is; calling it often costs nothing."""
+
+    def __call__(self, done: int, total: int, what: str = "") -> None:
+        """`done` of `total` pieces (rows, batches, bytes) of `what` are finished."""

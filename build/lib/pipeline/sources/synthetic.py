@@ -1,0 +1,191 @@
+"""A classifier whose true calibration is known: labels drawn from stated conditional probabilities.
+
+Each point has a latent logit vector z; its label is drawn from softmax(z); the classifier reports
+(z + bias per class + noise) / temperature. The true utility calibration of any utility therefore
+follows from a large sample without label noise, at any number of points and classes.
+
+The latent logits: one class stands out from the background by a margin that differs from point to
+point, and the classes of its group are rivals that come close to it, as breeds of dogs do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from metrics import utility_calibration
+from metrics.validation import InputError
+from pipeline.sources.result import Progress, SourceResult
+
+BLOCK = 2048
+"""Rows drawn from one random stream: results depend on the seed, not on memory or threads."""
+
+
+class Sample(NamedTuple):
+    """Points of a `SyntheticClassifier`."""
+
+    logits: NDArray[np.float32]
+    """[n, C], as the classifier reports them."""
+    labels: NDArray[np.int64]
+    """[n], drawn from `true_probabilities`."""
+    true_probabilities: NDArray[np.float64]
+    """[n, C], the distribution of the label given the point."""
+
+
+@dataclass(frozen=True)
+class SyntheticClassifier:
+    """The stated truth and the stated distortion; all logits in natural units (nats)."""
+
+    classes: int = 10
+    margin_mean: float = 3.0
+    """How far the standing-out class exceeds the whole background: log odds, mean over points."""
+    margin_std: float = 2.5
+    """Spread of the margin over points: easy and hard ones."""
+    background_std: float = 1.0
+    """Spread of the other classes' latent logits."""
+    group_size: int = 3
+    """Classes in a group of rivals (1: no rivals)."""
+    rival_gap: float = 5.0
+    """Mean distance (exponential) from the standing-out class down to each rival."""
+    temperature: float = 1.0
+    """Below 1 the classifier is overconfident, above 1 underconfident, 1 is calibrated."""
+    class_bias: float = 0.0
+    """Standard deviation of a fixed offset per class."""
+    noise: float = 0.0
+    """Standard deviation of independent noise per point and class."""
+    bias_seed: int = 0
+    """Fixes the offsets per class: they belong to the classifier, not to a sample."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("classes", 2), ("group_size", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name}={getattr(self, name)}: must be at least {least}")
+        for name in ("margin_std", "background_std", "rival_gap", "class_bias", "noise"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name}={getattr(self, name)}: must not be negative")
+        if self.temperature <= 0:
+            raise InputError(f"temperature={self.temperature}: must be positive")
+
+    def sample(self, count: int, seed: int = 0) -> Sample:
+        """Draw `count` points; equal seeds give equal points."""
+        blocks = list(self.blocks(count, seed))
+        return Sample(
+            np.concatenate([block.logits for block in blocks]),
+            np.concatenate([block.labels for block in blocks]),
+            np.concatenate([block.true_probabilities for block in blocks]),
+        )
+
+    def blocks(self, count: int, seed: int = 0) -> Iterator[Sample]:
+        """The points of `sample(count, seed)`, 2048 at a time, for more than memory holds."""
+        if count < 1:
+            raise InputError(f"samples={count}: must be at least 1")
+        offsets = np.random.default_rng(self.bias_seed).standard_normal(self.classes)
+        for number, start in enumerate(range(0, count, BLOCK)):
+            # Whole blocks are drawn, so a smaller sample is the beginning of a larger one.
+            block = self._block(np.random.default_rng([seed, number]), self.class_bias * offsets)
+            rows = min(BLOCK, count - start)
+            yield Sample(block.logits[:rows], block.labels[:rows], block.true_probabilities[:rows])
+
+    def _block(self, random: np.random.Generator, offsets: NDArray[np.float64]) -> Sample:
+        latent = self._latent(random)
+        truth = softmax(latent.astype(np.float64), axis=1)
+        # Inverse distribution function; the last sum may miss 1 by rounding, hence the clip.
+        below = truth.cumsum(axis=1) <= random.random((BLOCK, 1))
+        labels = np.minimum(below.sum(axis=1), self.classes - 1)
+        noise = random.standard_normal(latent.shape, dtype=np.float32)
+        reported = (latent + offsets + self.noise * noise) / self.temperature
+        return Sample(reported.astype(np.float32), labels.astype(np.int64), truth)
+
+    def _latent(self, random: np.random.Generator) -> NDArray[np.float32]:
+        """Latent logits z [BLOCK, C]."""
+        shape = (BLOCK, self.classes)
+        latent = random.standard_normal(shape, dtype=np.float32) * np.float32(self.background_std)
+        leader = random.integers(self.classes, size=BLOCK)
+        margin = random.normal(self.margin_mean, self.margin_std, size=BLOCK)
+        # log of the summed background: odds do not depend on the number of classes.
+        top = np.log(self.classes - 1) + self.background_std**2 / 2 + margin
+        first = leader - leader % self.group_size
+        rows = np.arange(BLOCK)
+        for place in range(self.group_size):
+            rival = np.minimum(first + place, self.classes - 1)
+            gap = random.exponential(self.rival_gap, size=BLOCK)
+            latent[rows, rival] = np.maximum(latent[rows, rival], top - gap)
+        latent[rows, leader] = top
+        return latent
+
+
+def true_utility_calibration(
+    classifier: SyntheticClassifier,
+    payoffs: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    count: int = 200_000,
+    seed: int = 1,
+) -> float:
+    """The population value of UC (eq. 3) of one utility, by a large sample without label noise.
+
+    The realized utility of a point is replaced by its expectation under the true distribution, so
+    that only the spread of points is left to sample: the error falls like 1/√count.
+
+    Args:
+        payoffs: reported probabilities [b, C] → u(p, e_j) [b, C], the utility if class j is true.
+        count: points to draw; BLOCK × C numbers are in memory at a time.
+        seed: of the sample; choose another than that of the data under test.
+    """
+    predicted, expected = [], []
+    for block in classifier.blocks(count, seed):
+        probabilities = softmax(block.logits.astype(np.float64), axis=1)
+        utility = payoffs(probabilities)
+        predicted.append((probabilities * utility).sum(axis=1))
+        expected.append((block.true_probabilities * utility).sum(axis=1))
+    return float(utility_calibration(np.concatenate(predicted), np.concatenate(expected)))
+
+
+def synthetic_logits(
+    *,
+    samples: int,
+    work_dir: Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Progress | None = None,
+    **classifier: Any,
+) -> SourceResult:
+    """Logits and labels of a `SyntheticClassifier` as a benchmark.
+
+    Args:
+        samples: number of points n.
+        seed: of the sample.
+        classifier: fields of `SyntheticClassifier`.
+        work_dir, device: not used; every source is called with them.
+
+    Raises:
+        InputError: an unknown field or a value out of range.
+    """
+    unknown = set(classifier) - set(SyntheticClassifier.__dataclass_fields__)
+    if unknown:
+        known = ", ".join(SyntheticClassifier.__dataclass_fields__)
+        raise InputError(f"{sorted(unknown)[0]}: not a field of the generator, which has {known}")
+    spec = SyntheticClassifier(**classifier)
+    logits = np.empty((samples, spec.classes), dtype=np.float32)
+    labels = np.empty(samples, dtype=np.int64)
+    best, done = 0.0, 0
+    for block in spec.blocks(samples, seed):
+        rows = slice(done, done + len(block.labels))
+        logits[rows], labels[rows] = block.logits, block.labels
+        best += float(block.true_probabilities.max(axis=1).sum())
+        done = rows.stop
+        if progress is not None:
+            progress(done, samples, "points")
+    details: dict[str, Any] = {
+        "source": "synthetic, labels drawn from known conditional probabilities",
+        "model": "synthetic",
+        "preprocessing": None,
+        "origin": {**asdict(spec), "samples": samples, "seed": seed},
+        "best_possible_accuracy": round(100 * best / samples, 2),
+        "warnings": [],
+    }
+    return SourceResult(logits, labels, details)

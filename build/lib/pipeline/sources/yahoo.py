@@ -1,0 +1,238 @@
+"""Logits of the Yahoo Answers topics test set from a fine-tuned DistilBERT (paper, section 4)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from metrics.validation import InputError
+from pipeline.sources.class_names import YAHOO
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.hub import hub_files
+from pipeline.sources.inference import Run, forward_logits
+from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.shards import weights_digest
+
+MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "pytorch_model.bin")
+LABEL_FIELD = "topic"
+
+
+class _Logits(torch.nn.Module):
+    """A transformers classifier that takes one mapping of tensors and returns the logits alone."""
+
+    def __init__(self, classifier: torch.nn.Module) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, tokens: dict[str, Tensor]) -> Tensor:
+        return self.classifier(**tokens).logits
+
+
+class _Texts:
+    """Items (text, label)."""
+
+    def __init__(self, texts: list[str], labels: list[int]) -> None:
+        self.texts, self.labels = texts, labels
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, index: int) -> tuple[str, int]:
+        return self.texts[index], self.labels[index]
+
+
+def _collate(
+    tokenizer: Any, max_length: int
+) -> Callable[[list[tuple[str, int]]], tuple[dict[str, Tensor], Tensor]]:
+    """Tokens of a batch, padded to its longest text, and its labels."""
+
+    def collate(items: list[tuple[str, int]]) -> tuple[dict[str, Tensor], Tensor]:
+        texts = [text for text, _ in items]
+        tokens = tokenizer(
+            texts, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
+        )
+        return dict(tokens), torch.tensor([label for _, label in items])
+
+    return collate
+
+
+def yahoo_logits(
+    *,
+    model: str,
+    data: str,
+    work_dir: Path,
+    fields: Sequence[str] = ("question_title", "question_content", "best_answer"),
+    separator: str = " ",
+    max_length: int = 512,
+    expected_rows: int | None = 60_000,
+    device: str = "auto",
+    batch_size: int = 64,
+    precision: str = "float32",
+    workers: int = 0,
+    progress: Progress | None = None,
+) -> SourceResult:
+    """Run a sequence classifier over the test questions, in the data set's order.
+
+    Args:
+        model: a hub name, or a folder with the model and its tokenizer.
+        data: a hub name, a parquet file, or a folder of test parquet files.
+        work_dir: where a killed run finds its shards again.
+        fields: columns whose texts are joined; which ones the paper used is not documented.
+        separator: put between the fields; empty fields are left out.
+        max_length: tokens per text, longer ones are cut.
+        expected_rows: rows that the test set must have; null accepts any number.
+        device, batch_size, precision, workers, progress: see `inference.Run`.
+
+    Raises:
+        MissingResource: model or data are not there, with the way to get them.
+        InputError: a field is missing, or the model's labels are not the data set's.
+    """
+    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
+    rows, names = _test_rows(data, fields, expected_rows, Path(work_dir) / "texts")
+    classifier, tokenizer = _classifier(model)
+    order, warnings = _columns_by_name(classifier.config.id2label, names)
+    texts = _joined(rows, fields, separator)
+    labels = [int(label) for label in rows[LABEL_FIELD]]
+    key = {
+        "texts": _digest(texts, labels),
+        "tokenizer": tokenizer.backend_tokenizer.to_str(),
+        "max_length": max_length,
+    }
+    logits, kept = forward_logits(
+        _Logits(classifier), _Texts(texts, labels), key, run, _collate(tokenizer, max_length)
+    )
+    details = {
+        "source": "Yahoo Answers topics, test split, transformers classifier",
+        "model": model,
+        "preprocessing": {
+            "fields": list(fields),
+            "separator": separator,
+            "max_length": max_length,
+        },
+        **run.described(),
+        "origin": {"data": data, "weights_sha256": weights_digest(classifier), "columns": order},
+        "class_names": names,
+        "warnings": warnings,
+    }
+    return SourceResult(_reordered(logits, order), kept, details)
+
+
+def _test_rows(
+    data: str, fields: Sequence[str], expected: int | None, cache: Path
+) -> tuple[Any, list[str]]:
+    """The test split as a datasets.Dataset (kept in `cache`), and the label names in order."""
+    files = sorted(_parquet_files(data))
+    datasets = require("datasets")
+    datasets.disable_progress_bars()  # the forward pass shows its own
+    try:
+        rows = datasets.Dataset.from_parquet([str(file) for file in files], cache_dir=str(cache))
+    except Exception as error:  # datasets wraps pyarrow's errors in its own, without a common base
+        reason = " ".join(str(error.__cause__ or error).split())[:160]
+        raise InputError(f"{files[0]}: not a readable parquet file ({reason})") from error
+    absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
+    if absent:
+        raise InputError(
+            f"{files[0]}: no field {absent[0]}; it has {', '.join(rows.column_names)}; "
+            "set benchmark.source.fields"
+        )
+    if expected is not None and len(rows) != expected:
+        raise InputError(
+            f"{data}: {len(rows)} rows, expected {expected}; "
+            "give the test split, or set benchmark.source.expected_rows=null"
+        )
+    return rows, list(getattr(rows.features[LABEL_FIELD], "names", YAHOO))
+
+
+def _parquet_files(data: str) -> list[Path]:
+    path = Path(data)
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        if path.is_absolute() or path.suffix or data.count("/") != 1:
+            raise MissingResource(
+                f"Yahoo Answers: {data} does not exist: set benchmark.source.data to the test "
+                "parquet file, or to community-datasets/yahoo_answers_topics for the hub"
+            )
+        path = hub_files(data, "dataset", ["test-*.parquet", "*/test-*.parquet"], "data=<file>")
+    files = list(path.rglob("test-*.parquet")) or list(path.glob("*.parquet"))
+    if not files:
+        raise MissingResource(
+            f"Yahoo Answers: {path} holds no parquet file: put test-00000-of-00001.parquet of "
+            "community-datasets/yahoo_answers_topics there"
+        )
+    return files
+
+
+def _classifier(model: str) -> tuple[Any, Any]:
+    """Model and tokenizer from a folder or the hub, weights in float32."""
+    folder = Path(model)
+    if not folder.is_dir():
+        if folder.is_absolute() or model.count("/") != 1:
+            raise MissingResource(
+                f"model folder {model} does not exist: set benchmark.source.model to a folder "
+                "with config.json, model.safetensors and the tokenizer, or to a hub name"
+            )
+        folder = hub_files(model, "model", MODEL_FILES, "model=<folder>")
+    transformers = require("transformers")
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        classifier = transformers.AutoModelForSequenceClassification.from_pretrained(
+            str(folder), local_files_only=True, dtype=torch.float32
+        )
+    except Exception as error:  # missing files, bad JSON and bad tensors have no common base
+        reason = " ".join(str(error).split())[:160]
+        raise InputError(f"{folder}: model or tokenizer does not load ({reason})") from error
+    return classifier, tokenizer
+
+
+def _columns_by_name(id2label: dict[int, str], names: list[str]) -> tuple[list[int], list[str]]:
+    """The model's column for each of the data set's classes, and what to warn about.
+
+    Raises:
+        InputError: the model was trained for other classes.
+    """
+    labels = [id2label[number] for number in sorted(id2label)]
+    if len(labels) != len(names):
+        raise InputError(f"the model has {len(labels)} classes, the data set {len(names)}")
+    if all(re.fullmatch(r"LABEL_\d+", label) for label in labels):
+        warning = "the model does not name its classes (LABEL_0, ...): their order is taken as the "
+        return list(range(len(names))), [warning + "data set's; the accuracy is the check"]
+    plain = [_plain(label) for label in labels]
+    if sorted(plain) != sorted(map(_plain, names)):
+        raise InputError(
+            f"the model's classes ({', '.join(labels)}) are not the data set's ({', '.join(names)})"
+        )
+    order = [plain.index(_plain(name)) for name in names]
+    if order == list(range(len(names))):
+        return order, []
+    return order, ["the model numbers its classes differently; logits are in the data set's order"]
+
+
+def _plain(name: str) -> str:
+    """A label without case, spaces and punctuation: `Society & Culture` = `society_and_culture`."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
+
+
+def _joined(rows: Any, fields: Sequence[str], separator: str) -> list[str]:
+    columns = [rows[field] for field in fields]
+    return [separator.join(part for part in parts if part) for parts in zip(*columns)]
+
+
+def _reordered(logits: NDArray[np.float32], order: list[int]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(logits[:, order])
+
+
+def _digest(texts: list[str], labels: list[int]) -> str:
+    digest = hashlib.sha256(np.asarray(labels, dtype=np.int64).data)
+    for text in texts:
+        digest.update(f"{len(text)}:".encode() + text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
