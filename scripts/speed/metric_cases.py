@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 import metrics
+from metrics import reference
 from metrics.forecast import Forecast
-from scripts.speed import peers, references
+from scripts.speed import peers
 from scripts.speed.case import OURS, OURS_GPU, PLAIN, Answer, Case, Contender, Target
 from scripts.speed.inputs import Arrays, Size
 
@@ -85,7 +86,7 @@ def both(
 def linear_curve(size: Size, target: Target | None = None, gpu_target: float | None = None) -> Case:
     """UC of M sampled linear utilities."""
     contenders = both(
-        lambda data: references.linear_errors(*data.plain, _matrix(data.linear)),
+        lambda data: reference.linear_errors(*data.plain, _matrix(data.linear)),
         lambda data: data.linear and data.linear.calibration_errors(data.p, data.labels),
     )
     note = "plain: per utility a matrix-vector product, a sort and a running sum"
@@ -104,7 +105,7 @@ def linear_curve(size: Size, target: Target | None = None, gpu_target: float | N
 def rank_curve(size: Size) -> Case:
     """UC of M sampled rank utilities."""
     contenders = both(
-        lambda data: references.rank_errors(*data.plain, _matrix(data.rank)),
+        lambda data: reference.rank_errors(*data.plain, _matrix(data.rank)),
         lambda data: data.rank and data.rank.calibration_errors(data.p, data.labels),
     )
     note = "both rank the rows first"
@@ -114,7 +115,7 @@ def rank_curve(size: Size) -> Case:
 def class_wise(size: Size, target: Target | None = None) -> Case:
     """UC of every class."""
     contenders = both(
-        lambda data: references.class_wise_errors(*data.plain),
+        lambda data: reference.class_wise_errors(*data.plain),
         lambda data: metrics.ClassWise().calibration_errors(data.p, data.labels),
     )
     return Case("u_cwe", "U_CWE", size, contenders, ROUNDING, target=target)
@@ -123,20 +124,35 @@ def class_wise(size: Size, target: Target | None = None) -> Case:
 def top_k(size: Size) -> Case:
     """UC of every K."""
     contenders = both(
-        lambda data: references.top_k_errors(*data.plain),
+        lambda data: reference.top_k_errors(*data.plain),
         lambda data: metrics.TopK().calibration_errors(data.p, data.labels),
     )
     note = "both rank the rows first"
     return Case("u_topk", "U_topK", size, contenders, ROUNDING, note=note)
 
 
+def _by_masks(p: Any, labels: Any, bins: int = 15) -> float:
+    """CWE_bin by a mask over all points for every class and bin, as one finds it written."""
+    n, errors = len(labels), []
+    for c in range(p.shape[1]):
+        confidence, hit = p[:, c], 1.0 * (labels == c)
+        ordered, error = np.sort(confidence), 0.0
+        for k in range(bins):
+            low, high = ordered[k * n // bins], ordered[(k + 1) * n // bins - 1]
+            members = (confidence >= low) & (confidence <= high)
+            gap = np.mean(confidence[members]) - np.mean(hit[members])
+            error += abs(gap) * np.mean(members)
+        errors.append(error)
+    return float(np.mean(errors))
+
+
 def class_wise_binned(size: Size, target: Target | None = None) -> Case:
     """Bins of equal weight."""
     contenders = both(
-        lambda data: references.class_wise_binned_error(*data.plain),
+        lambda data: reference.binned_class_wise_error(*data.plain),
         lambda data: metrics.binned_class_wise_error(data.p, data.labels),
     )
-    masks = contender(MASKS, lambda data: references.class_wise_binned_error_by_masks(*data.plain))
+    masks = contender(MASKS, lambda data: _by_masks(*data.plain))
     contenders = (contenders[0], masks, *contenders[1:])
     note = (
         "15 bins of equal weight; plain: a loop over classes and bins of the sorted points; masks: "
@@ -148,7 +164,7 @@ def class_wise_binned(size: Size, target: Target | None = None) -> Case:
 def class_wise_equal_width(size: Size) -> Case:
     """Bins of equal width, which is what torchmetrics has."""
     contenders = both(
-        lambda data: references.class_wise_equal_width_error(*data.plain),
+        lambda data: reference.binned_class_wise_error(*data.plain, scheme="equal_width"),
         lambda data: metrics.binned_class_wise_error(data.p, data.labels, scheme="equal_width"),
     )
     return Case(
@@ -164,7 +180,7 @@ def class_wise_equal_width(size: Size) -> Case:
 def top_class_equal_width(size: Size) -> Case:
     """The usual ECE."""
     contenders = both(
-        lambda data: references.top_class_equal_width_error(*data.plain),
+        lambda data: reference.binned_top_class_error(*data.plain, scheme="equal_width"),
         lambda data: metrics.binned_top_class_error(data.p, data.labels, scheme="equal_width"),
     )
     return Case(
@@ -186,7 +202,7 @@ def noise_floor(size: Size) -> Case:
         return metrics.ClassWise().errors(forecast, outcomes).max(dim=1).values
 
     contenders = both(
-        lambda data: references.noise_floor(data.p.numpy(), data.uniforms.numpy()), ours
+        lambda data: reference.noise_floor(data.p.numpy(), data.uniforms.numpy()), ours
     )
     note = "both draw the labels by inverse CDF; plain sorts anew for every draw"
     return Case("floor", "Noise floor of U_CWE", size, contenders, ROUNDING, note=note)
@@ -217,7 +233,7 @@ def scorecard(size: Size, with_plain: bool = True) -> Case:
 
     def plain(data: Data) -> Any:
         matrices = _matrix(data.linear), _matrix(data.rank)
-        return references.scorecard(*data.plain, *matrices, EXPONENTS)
+        return reference.scorecard(*data.plain, *matrices, EXPONENTS)
 
     plain_and_ours = both(plain, lambda data: _card(data, 0, 0), _numbers)
     floor = contender("ours + floor", lambda data: _card(data, 100, 20), _numbers)

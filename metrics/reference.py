@@ -1,0 +1,325 @@
+"""The paper's definitions in plain NumPy, float64: one equation after the other, and no trick.
+
+The file to read beside the paper (arXiv 2510.25458), whose numbers of equations, examples and
+sections it gives; the oracle of the tests; and the plain side of `scripts/compare_speed.py`. The
+public names of `metrics` compute the same numbers fast, and check their input, which this does not.
+
+Throughout: p = f(X) probabilities [n, C], y labels [n] from 0 to C - 1, v and u the predicted and
+the realized utilities [n] of one utility, u⃗ its vectors [n, C], column j for the outcome e_j.
+Ranks count from 0 here, from 1 in the paper.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[np.int64]
+Scheme = Literal["equal_weight", "equal_width"]
+
+
+# ---- Scores (sec. 4) -----------------------------------------------------------------------------
+
+
+def accuracy(p: Floats, y: Labels) -> float:
+    """The share of points whose most probable class, the first on ties, is the label."""
+    return float(np.mean(p.argmax(axis=1) == y))
+
+
+def brier_score(p: Floats, y: Labels) -> float:
+    """E ‖f(X) - Y‖² (app. A, proof of Prop. A.1)."""
+    return float(np.square(p - np.eye(p.shape[1])[y]).sum(axis=1).mean())
+
+
+def negative_log_likelihood(p: Floats, y: Labels, floor: float = 1e-12) -> float:
+    """E[-log max(f(X)_Y, floor)], in nats."""
+    return float(-np.log(np.maximum(p[np.arange(len(y)), y], floor)).mean())
+
+
+# ---- Binned errors (sec. 2) ----------------------------------------------------------------------
+
+
+def _bins(confidence: Floats, bins: int, scheme: Scheme) -> Iterable[NDArray[Any]]:
+    """The points of each bin: by rank of the confidence (stable), or of equal width on [0, 1]."""
+    if scheme == "equal_weight":
+        order, n = np.argsort(confidence, kind="stable"), len(confidence)
+        return [order[k * n // bins : (k + 1) * n // bins] for k in range(bins)]
+    bin_of = np.minimum((confidence * bins).astype(int), bins - 1)
+    return [np.flatnonzero(bin_of == k) for k in range(bins)]
+
+
+def binned_error(
+    confidence: Floats, hit: Floats, bins: int = 15, scheme: Scheme = "equal_weight"
+) -> float:
+    """Σ_j |E[(confidence - hit) · 1{confidence in B_j}]|, the sum of eq. 2.1 and of eq. 2.2."""
+    error = 0.0
+    for members in _bins(confidence, bins, scheme):
+        error += abs(np.sum(confidence[members] - hit[members])) / len(hit)
+    return float(error)
+
+
+def binned_top_class_error(
+    p: Floats, y: Labels, bins: int = 15, scheme: Scheme = "equal_weight"
+) -> float:
+    """TCE_bin (eq. 2.1)."""
+    return binned_error(p.max(axis=1), 1.0 * (p.argmax(axis=1) == y), bins, scheme)
+
+
+def binned_class_wise_error(
+    p: Floats,
+    y: Labels,
+    bins: int = 15,
+    scheme: Scheme = "equal_weight",
+    weights: Literal["uniform", "prior"] = "uniform",
+) -> float:
+    """CWE_bin (eq. 2.2) with w_c = 1/C, or the share of class c among the labels."""
+    classes = p.shape[1]
+    errors = [binned_error(p[:, c], 1.0 * (y == c), bins, scheme) for c in range(classes)]
+    shares = np.bincount(y, minlength=classes) / len(y)
+    return float(np.mean(errors) if weights == "uniform" else shares @ errors)
+
+
+# ---- Utility calibration of one utility (sec. 3) -------------------------------------------------
+
+
+def predicted_and_realized(vectors: Floats, p: Floats, y: Labels) -> tuple[Floats, Floats]:
+    """v = <f(X), u⃗(X)> (eq. 3.1) and u = u(f(X), Y)."""
+    return (p * vectors).sum(axis=1), vectors[np.arange(len(y)), y]
+
+
+def utility_calibration_by_intervals(v: Floats, u: Floats) -> float:
+    """UC = sup_I |E[(u - v) · 1{v in I}]| over closed intervals I (eq. 3.2), interval by interval.
+
+    Only ends at values of v matter. O(distinct values² · n): for tests.
+    """
+    ends = itertools.combinations_with_replacement(np.unique(v), 2)
+    return max(abs(np.sum((u - v)[(a <= v) & (v <= b)])) for a, b in ends) / len(v)
+
+
+def allowed_sums(v: Floats, u: Floats) -> tuple[Floats, Floats]:
+    """The running sum of u - v in ascending order of v, where an interval may begin or end.
+
+    That is before the first point, and after each group of equal v: returns these values of v,
+    ascending [g], and the sums, the leading 0 included [g + 1].
+    """
+    order = np.argsort(v)
+    ordered = v[order]
+    sums = np.cumsum(u[order] - ordered)
+    last_of_group = np.append(ordered[1:] != ordered[:-1], True)
+    return ordered[last_of_group], np.append(0.0, sums[last_of_group])
+
+
+def utility_calibration(v: Floats, u: Floats) -> float:
+    """UC in O(n log n) (Lemma 3.3): a sum over an interval is a difference of two running sums."""
+    _, sums = allowed_sums(v, u)
+    return float(sums.max() - sums.min()) / len(v)
+
+
+def worst_interval(v: Floats, u: Floats) -> tuple[float, float, float, int]:
+    """The interval that attains UC: (error, low, high, sign), error = sign · E[(u - v) 1{v in I}].
+
+    It lies between the extremes of the running sum, the first of equal ones.
+    """
+    values, sums = allowed_sums(v, u)
+    lowest, highest = int(sums.argmin()), int(sums.argmax())
+    if lowest == highest:
+        return 0.0, float(values[0]), float(values[-1]), 0
+    first, last = min(lowest, highest), max(lowest, highest) - 1
+    error = float(sums[highest] - sums[lowest]) / len(v)
+    return error, float(values[first]), float(values[last]), 1 if highest > lowest else -1
+
+
+def calibration_errors(vectors: Iterable[Floats], p: Floats, y: Labels) -> Floats:
+    """UC of each utility given by its vectors; the largest is UC(f, U) (eq. 3.5)."""
+    pairs = (predicted_and_realized(vector, p, y) for vector in vectors)
+    return np.array([utility_calibration(v, u) for v, u in pairs])
+
+
+# ---- Classes of utilities, by their vectors u⃗ (sec. 3.3, app. C) ---------------------------------
+
+
+def class_order(p: Floats) -> NDArray[np.int64]:
+    """The class at each rank [n, C]: descending, ties by class index."""
+    return np.argsort(-p, axis=1, kind="stable")
+
+
+def ranks(p: Floats) -> NDArray[np.int64]:
+    """rank(p, j) = Σ_i 1{p_j <= p_i} of each class j, ties by class index: [n, C]."""
+    return np.argsort(class_order(p), axis=1)
+
+
+def class_wise(p: Floats, c: int) -> Floats:
+    """U_CWE (Example 3.4): u = 1{Y = e_c}, hence v = p_c."""
+    return np.tile(np.eye(p.shape[1])[c], (len(p), 1))
+
+
+def top_k(p: Floats, k: int) -> Floats:
+    """U_topK (Example 3.6): u = 1{rank(p, Y) <= K}, hence v is the sum of the K largest."""
+    return (ranks(p) < k).astype(np.float64)
+
+
+def top_class(p: Floats) -> Floats:
+    """U_TCE (Example 3.4): u = Y_*, whether the first of the most probable classes is right."""
+    return top_k(p, 1)
+
+
+def linear(p: Floats, payoffs: Floats) -> Floats:
+    """U_lin (Example 3.5): u = a_Y, hence v = <p, a>."""
+    return np.tile(payoffs, (len(p), 1))
+
+
+def rank(p: Floats, valuations: Floats) -> Floats:
+    """U_rank (Example 3.6): u = θ_rank(p, Y)."""
+    return valuations[ranks(p)]
+
+
+def discounts(exponent: float, classes: int) -> Floats:
+    """U_dcg (app. C.3) is U_rank with θ_r = log2(1 + r)^-γ, r = 1 … C."""
+    places = np.arange(1.0, classes + 1)
+    return np.log2(1 + places) ** -exponent
+
+
+def similarity(p: Floats, matrix: Floats) -> Floats:
+    """U_w2v (app. C.3): u(p, e_j) = Σ_i p_i S_ij."""
+    return p @ matrix
+
+
+def decision(p: Floats, loss: Floats) -> Floats:
+    """U_dec,K (Example 3.7): u = -l(Y, δ(p)), δ(p) = argmin_a E l(Ŷ, a), for a loss l of [C, K]."""
+    return -loss[:, (p @ loss).argmin(axis=1)].T
+
+
+def gain_matrix(p: Floats, gains: Floats) -> Floats:
+    """u_R (app. C.2): u(p, e_i) = R_{i, j*(p)}, j*(p) the first class of largest Σ_i p_i R_ij."""
+    return gains[:, (p @ gains).argmax(axis=1)].T
+
+
+# ---- The four classes of the tables and curves, without their vectors ----------------------------
+
+
+def class_wise_errors(p: Floats, y: Labels) -> Floats:
+    """UC of v = p_c, u = 1{y = c}, class after class: [C]."""
+    return np.array([utility_calibration(p[:, c], 1.0 * (y == c)) for c in range(p.shape[1])])
+
+
+def ranked(p: Floats, y: Labels) -> tuple[Floats, Labels]:
+    """Each row in descending order [n, C] and the rank of each label [n]: turns U_rank into U_lin.
+
+    The map T of Corollary B.10.
+    """
+    order = class_order(p)
+    return np.take_along_axis(p, order, axis=1), np.argmax(order == y[:, None], axis=1)
+
+
+def top_k_errors(p: Floats, y: Labels) -> Floats:
+    """UC of v = sum of the K largest, u = 1{rank <= K}, for K = 1 … C: [C]."""
+    ordered, places = ranked(p, y)
+    sums = np.cumsum(ordered, axis=1)
+    return np.array(
+        [utility_calibration(sums[:, k], 1.0 * (places <= k)) for k in range(p.shape[1])]
+    )
+
+
+def linear_errors(p: Floats, y: Labels, payoffs: Floats) -> Floats:
+    """UC of v = <p, a>, u = a_y for each payoff vector a of [M, C]: [M]."""
+    return np.array([utility_calibration(p @ a, a[y]) for a in payoffs])
+
+
+def rank_errors(p: Floats, y: Labels, valuations: Floats) -> Floats:
+    """UC of v = Σ_r θ_r p_(r), u = θ_rank(p, y) for each valuation θ of [M, C]: [M]."""
+    return linear_errors(*ranked(p, y), valuations)
+
+
+# ---- Distribution over a class (sec. 4, app. B.5, C.2) -------------------------------------------
+
+
+def sample_payoffs(count: int, classes: int, random: np.random.Generator) -> Floats:
+    """Uniform on {‖a‖_∞ = 1}: one coordinate is ±1, the others are uniform in [-1, 1]: [M, C]."""
+    vectors = random.uniform(-1, 1, size=(count, classes))
+    vectors[np.arange(count), random.integers(classes, size=count)] = random.choice([-1, 1], count)
+    return vectors
+
+
+def sample_valuations(count: int, classes: int, random: np.random.Generator) -> Floats:
+    """Payoffs in descending order, θ_1 >= … >= θ_C: [M, C]."""
+    return -np.sort(-sample_payoffs(count, classes, random), axis=1)
+
+
+def sample_aligned(count: int, classes: int, random: np.random.Generator) -> Floats:
+    """Gain matrices of users of low tolerance: off the diagonal uniform on (0, 0.1): [M, C, C]."""
+    gains = random.uniform(0, 0.1, size=(count, classes, classes))
+    gains[:, np.eye(classes, dtype=bool)] = 1
+    return gains
+
+
+def specialist(members: NDArray[np.bool_]) -> Floats:
+    """The gain matrix of a user who specializes in the classes `members` [C]: [C, C]."""
+    gains = np.tile(0.2 * members, (len(members), 1))
+    np.fill_diagonal(gains, 1)
+    return gains
+
+
+def ecdf(errors: Floats, e: float) -> float:
+    """F(e): the share of the sampled utilities whose UC is at most e."""
+    return float(np.mean(errors <= e))
+
+
+def dkw_band(count: int, confidence: float = 0.95) -> float:
+    """sqrt(ln(2/δ) / (2M)): how near the CDF the eCDF of M utilities lies, except with chance δ."""
+    return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))
+
+
+# ---- What stands around it -----------------------------------------------------------------------
+
+
+def projection(x: Floats) -> Floats:
+    """π_Δ (Algorithm 1, line 9): the nearest point of the simplex to each row, max(x - τ, 0).
+
+    With k entries above τ, those sum to 1 + k τ; the k largest are taken for the largest such k.
+    """
+    ordered = -np.sort(-x, axis=1)
+    thresholds = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, x.shape[1] + 1)
+    support = (ordered > thresholds).sum(axis=1)
+    return np.maximum(x - thresholds[np.arange(len(x)), support - 1][:, None], 0)
+
+
+def redraw(p: Floats, uniforms: Floats) -> Labels:
+    """Labels drawn from p by inverse CDF over the classes in descending order: one per point."""
+    order = class_order(p)
+    sums = np.cumsum(np.take_along_axis(p, order, axis=1), axis=1)
+    place = (sums <= (uniforms * sums[:, -1])[:, None]).sum(axis=1)
+    return order[np.arange(len(p)), np.minimum(place, p.shape[1] - 1)]
+
+
+def noise_floor(p: Floats, uniforms: Floats) -> Floats:
+    """UC(f, U_CWE) of R draws of labels from p, for which p is perfectly calibrated: [R]."""
+    return np.array([class_wise_errors(p, redraw(p, draw)).max() for draw in uniforms])
+
+
+def scorecard(
+    p: Floats, y: Labels, payoffs: Floats, valuations: Floats, exponents: Iterable[float]
+) -> dict[str, Any]:
+    """The paper's metrics by the keys of `metrics.METRICS`; "linear", "rank": UC of the sample."""
+    ordered, places = ranked(p, y)
+    thetas = np.stack([discounts(exponent, p.shape[1]) for exponent in exponents])
+    u_cwe, u_topk = class_wise_errors(p, y).max(), top_k_errors(p, y).max()
+    return {
+        "accuracy": accuracy(p, y),
+        "brier": brier_score(p, y),
+        "nll": negative_log_likelihood(p, y),
+        "cwe_bin": binned_class_wise_error(p, y),
+        "tce_bin": binned_top_class_error(p, y),
+        "u_cwe": u_cwe,
+        "u_topk": u_topk,
+        "u_tce": utility_calibration(p.max(axis=1), 1.0 * (p.argmax(axis=1) == y)),
+        "u_comb": max(u_cwe, u_topk),
+        "u_dcg": linear_errors(ordered, places, thetas).max(),
+        "linear": linear_errors(p, y, payoffs),
+        "rank": linear_errors(ordered, places, valuations),
+    }

@@ -1,0 +1,117 @@
+"""The plain definitions against themselves: worked examples, and two ways to say the same."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import reference
+
+KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
+POINTS = st.lists(
+    st.tuples(
+        st.one_of(st.sampled_from([0.0, -0.0, 0.3, 0.5, 1.0, -1.0]), st.floats(-1, 1)),
+        st.sampled_from([0.0, 1.0, -1.0, 0.4]),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+def test_the_worked_example_of_one_utility():
+    """Residuals .8, -.2 (tied at .2), -.5, .1: the sum is .6 after the tie, then .1, then .2."""
+    v, u = np.array([0.5, 0.2, 0.9, 0.2]), np.array([0.0, 1.0, 1.0, 0.0])
+    assert reference.utility_calibration(v, u) == pytest.approx(0.6 / 4)
+    assert reference.worst_interval(v, u) == pytest.approx((0.6 / 4, 0.2, 0.2, 1))
+
+
+@given(points=POINTS)
+def test_the_running_sum_finds_the_supremum_over_intervals(points):
+    v, u = np.array(points).T
+    expected = reference.utility_calibration_by_intervals(v, u)
+    assert reference.utility_calibration(v, u) == pytest.approx(expected, abs=1e-14)
+    error, low, high, sign = reference.worst_interval(v, u)
+    assert error == pytest.approx(expected, abs=1e-14)
+    inside = (v >= low) & (v <= high)
+    assert (u - v)[inside].sum() / len(v) == pytest.approx(sign * error, abs=1e-14)
+
+
+def test_the_worked_example_of_every_class_of_utilities():
+    p = np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+    np.testing.assert_array_equal(reference.ranks(p), [[0, 1, 2], [1, 2, 0]])
+    losses = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])  # action 0 bets on class 0
+    gains = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.9, 1.0]])
+    expected = {
+        "class_wise": (reference.class_wise(p, 1), [[0, 1, 0], [0, 1, 0]]),
+        "top_class": (reference.top_class(p), [[1, 0, 0], [0, 0, 1]]),
+        "top_k": (reference.top_k(p, 2), [[1, 1, 0], [1, 0, 1]]),
+        "linear": (reference.linear(p, np.array([3.0, 4, 5])), [[3, 4, 5], [3, 4, 5]]),
+        "rank": (reference.rank(p, np.array([3.0, 4, 5])), [[3, 4, 5], [4, 5, 3]]),
+        "similarity": (
+            reference.similarity(p, np.array([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])),
+            [[0.5, 0.5, 0.25], [0.125, 0.1875, 0.75]],
+        ),
+        "decision": (reference.decision(p, losses), [[0, -1, -1], [-1, 0, 0]]),
+        # Expected gains: .5, .725, .25 for the first point, .125, .8625, .75 for the second.
+        "gain_matrix": (reference.gain_matrix(p, gains), [[0.5, 1, 0.9], [0.5, 1, 0.9]]),
+    }
+    for name, (vectors, by_hand) in expected.items():
+        np.testing.assert_allclose(vectors, by_hand, err_msg=name)
+    np.testing.assert_allclose(reference.discounts(2, 3), [1, np.log2(3) ** -2, 0.25])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_direct_forms_are_those_of_the_vectors(kind, forecast_of):
+    p, y = forecast_of(kind, 40, 4, 0)
+    matrix = np.random.default_rng(0).choice([-1.0, -0.5, 0.0, 0.25, 1.0], size=(5, 4))
+    for direct, vectors in (
+        (reference.class_wise_errors(p, y), [reference.class_wise(p, c) for c in range(4)]),
+        (reference.top_k_errors(p, y)[:-1], [reference.top_k(p, k) for k in range(1, 4)]),
+        (reference.linear_errors(p, y, matrix), [reference.linear(p, a) for a in matrix]),
+        (reference.rank_errors(p, y, matrix), [reference.rank(p, a) for a in matrix]),
+    ):
+        expected = reference.calibration_errors(vectors, p, y)
+        np.testing.assert_allclose(direct, expected, atol=1e-14)
+
+
+def test_binned_errors_by_hand():
+    p = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]])
+    y = np.array([0, 1, 1, 1])
+    # Confidences .6 (wrong), .7, .8, .9 (right): residuals .6, -.3 | -.2, -.1.
+    assert reference.binned_top_class_error(p, y, bins=2) == pytest.approx((0.3 + 0.3) / 4)
+    # Three bins of equal width: .6 lies in [1/3, 2/3), the others in [2/3, 1].
+    width = reference.binned_top_class_error(p, y, 3, "equal_width")
+    assert width == pytest.approx((0.6 + 0.6) / 4)
+    one_bin = reference.binned_class_wise_error(p, y, bins=1)
+    assert one_bin == pytest.approx(abs(p.sum(axis=0) - [1, 3]).sum() / 4 / 2)
+    prior = reference.binned_class_wise_error(p, y, bins=1, weights="prior")
+    assert prior == pytest.approx(abs(p.sum(axis=0) - [1, 3]) @ [0.25, 0.75] / 4)
+
+
+@given(
+    x=st.lists(st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -50.0])), min_size=2).map(
+        np.array
+    )
+)
+def test_the_projection_is_the_nearest_point_of_the_simplex(x):
+    """No corner z of the simplex has <x - y, z - y> > 0."""
+    (y,) = reference.projection(x[None])
+    assert (y >= 0).all()
+    assert y.sum() == pytest.approx(1, abs=1e-12)
+    assert ((x - y) - (x - y) @ y).max() <= 1e-11
+
+
+def test_samples_lie_where_the_paper_draws_them():
+    random = np.random.default_rng(0)
+    payoffs = reference.sample_payoffs(500, 6, random)
+    assert ((np.abs(payoffs) == 1).sum(axis=1) == 1).all()
+    assert (np.abs(payoffs) <= 1).all()
+    assert (np.diff(reference.sample_valuations(500, 6, random)) <= 0).all()
+    aligned = reference.sample_aligned(50, 6, random)
+    off_diagonal = aligned[:, ~np.eye(6, dtype=bool)]
+    assert (aligned[:, np.eye(6, dtype=bool)] == 1).all()
+    assert 0 < off_diagonal.min() < 0.005 < 0.095 < off_diagonal.max() < 0.1
+    np.testing.assert_array_equal(
+        reference.specialist(np.array([True, False, True])),
+        [[1, 0, 0.2], [0.2, 1, 0.2], [0.2, 0, 1]],
+    )
