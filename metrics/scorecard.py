@@ -8,8 +8,9 @@ order of the predicted utilities does not depend on the labels, so the draws sha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def scorecard(
     noise_seed: int = 0,
     similarity: Any = None,
     exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2),
-    utility_points: int | None = None,
+    utility_batch: int | None = None,
     rows_sum_to_one: bool = True,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
@@ -93,7 +94,9 @@ def scorecard(
         noise_seed: the uniforms behind the draws, the same for every method (paired).
         similarity: [C, C], adds `u_w2v`.
         exponents: grid of γ for `u_dcg`.
-        utility_points: evaluate the utility metrics on a seeded subset of this many points.
+        utility_batch: take the utility metrics and the eCDFs as means over disjoint seeded batches
+            of this many points or a few more, all points used; None, or where there are fewer than
+            two batches: over all points at once.
         rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
 
     Raises:
@@ -105,20 +108,21 @@ def scorecard(
         raise InputError("utilities, floor_repetitions, ecdf_repetitions: expected >= 0")
     forecast = Forecast(p)
     outcomes = _with_redraws(forecast, y, floor_repetitions, noise_seed)
-    values = _standard_metrics(forecast, outcomes)
-    worst: dict[str, dict[str, float]] = {}
-    if utility_points is not None and utility_points < len(y):
-        _add_class_wise_and_top_class(values, worst, forecast, outcomes, bins, class_weights)
-        forecast, y = _subset(p, y, utility_points, noise_seed)
-        outcomes = _with_redraws(forecast, y, floor_repetitions, noise_seed)
-        binned = {key: values[key] for key in ("cwe_bin", "tce_bin")}
-        _add_class_wise_and_top_class(values, worst, forecast, outcomes, bins, class_weights)
-        values.update(binned)
-    else:
-        _add_class_wise_and_top_class(values, worst, forecast, outcomes, bins, class_weights)
-    _add_other_utilities(values, worst, forecast, outcomes, exponents, similarity)
+    batches = _batches(forecast, outcomes, utility_batch, noise_seed)
+    errors = partial(
+        _utility_metrics,
+        bins=bins,
+        weights=class_weights,
+        exponents=exponents,
+        similarity=similarity,
+    )
+    found, worst = errors(forecast, outcomes)
+    if len(batches) > 1:
+        found, worst = _over_batches(found, [errors(*batch) for batch in batches])
+    values = _standard_metrics(forecast, outcomes) | found
     drawn = _with_redraws(forecast, y, ecdf_repetitions, noise_seed)
-    curves = _error_curves(forecast, drawn, utilities, utility_seed) if utilities else {}
+    parts = _batches(forecast, drawn, utility_batch, noise_seed)
+    curves = _error_curves(parts, utilities, utility_seed) if utilities else {}
     ordered = {key: values[key] for key in METRICS if key in values}
     return Scorecard(
         metrics={key: float(draws[0]) for key, draws in ordered.items()},
@@ -137,12 +141,24 @@ def _with_redraws(forecast: Forecast, labels: Tensor, repetitions: int, seed: in
     return Outcomes(torch.cat([true.labels, drawn.labels]), torch.cat([true.ranks, drawn.ranks]))
 
 
-def _subset(p: Tensor, y: Tensor, points: int, seed: int) -> tuple[Forecast, Tensor]:
-    if points < 1:
-        raise InputError(f"utility_points: {points}, expected at least 1")
-    generator = torch.Generator().manual_seed(seed)
-    chosen = torch.randperm(len(y), generator=generator)[:points].sort().values.to(p.device)
-    return Forecast(p[chosen]), y[chosen]
+def _batches(
+    forecast: Forecast, outcomes: Outcomes, size: int | None, seed: int
+) -> list[tuple[Forecast, Outcomes]]:
+    """Split the points into as many random parts of equal size as hold `size` points each."""
+    if size is not None and size < 1:
+        raise InputError(f"utility_batch: {size}, expected at least 1")
+    count = forecast.n // size if size is not None else 1
+    if count <= 1:
+        return [(forecast, outcomes)]
+    order = torch.randperm(forecast.n, generator=torch.Generator().manual_seed(seed))
+    parts = [part.sort().values for part in order.to(outcomes.labels.device).tensor_split(count)]
+    return [
+        (
+            Forecast(forecast.probabilities[part]),
+            Outcomes(outcomes.labels[:, part], outcomes.ranks[:, part]),
+        )
+        for part in parts
+    ]
 
 
 def _standard_metrics(forecast: Forecast, outcomes: Outcomes) -> dict[str, Tensor]:
@@ -160,15 +176,21 @@ def _worst(
     return {"utility": index, **interval._asdict()}
 
 
-def _add_class_wise_and_top_class(
-    values: dict[str, Tensor],
-    worst: dict[str, dict[str, float]],
+Found = tuple[dict[str, Tensor], dict[str, dict[str, float]]]
+"""Per key the values of all draws, and per utility metric the worst utility of the true labels."""
+
+
+def _utility_metrics(
     forecast: Forecast,
     outcomes: Outcomes,
     bins: int,
     weights: Weights,
-) -> None:
-    """Add u_cwe, cwe_bin, u_tce and tce_bin: the binned errors share the sorts of UC."""
+    exponents: tuple[float, ...],
+    similarity: Any,
+) -> Found:
+    """Return all utility metrics, and the binned errors, which share the sorts of UC."""
+    values: dict[str, Tensor] = {}
+    worst: dict[str, dict[str, float]] = {}
     for key, utilities in (("cwe", ClassWise()), ("tce", TopClass())):
         errors, binned = interval_and_binned_errors(utilities, forecast, outcomes, bins)
         values[f"u_{key}"] = errors.max(dim=1).values
@@ -176,42 +198,52 @@ def _add_class_wise_and_top_class(
         if key == "cwe":
             binned = binned * class_weights(weights, outcomes, forecast.classes)
         values[f"{key}_bin"] = binned.sum(dim=1)
-
-
-def _add_other_utilities(
-    values: dict[str, Tensor],
-    worst: dict[str, dict[str, float]],
-    forecast: Forecast,
-    outcomes: Outcomes,
-    exponents: tuple[float, ...],
-    similarity: Any,
-) -> None:
-    """Add u_topk, u_dcg, u_w2v, and u_comb = max(u_cwe, u_topk)."""
     classes: dict[str, UtilityClass] = {
         "u_topk": TopK(),
         "u_dcg": DiscountedCumulativeGain(tuple(exponents)),
     }
     if similarity is not None:
         classes["u_w2v"] = Similarity(similarity)
-    for key, utilities in classes.items():
-        errors = utilities.errors(forecast, outcomes)
+    for key, others in classes.items():
+        errors = others.errors(forecast, outcomes)
         values[key] = errors.max(dim=1).values
-        worst[key] = _worst(utilities, forecast, outcomes, errors)
+        worst[key] = _worst(others, forecast, outcomes, errors)
     values["u_comb"] = torch.maximum(values["u_cwe"], values["u_topk"])
+    return values, worst
+
+
+def _over_batches(whole: dict[str, Tensor], batches: Sequence[Found]) -> Found:
+    """Utility metrics as means over batches, binned errors of all points.
+
+    The worst utility is that of the batch with the largest error.
+    """
+    values = {
+        key: torch.stack([found[key] for found, _ in batches]).mean(dim=0)
+        if key.startswith("u_")
+        else of_all
+        for key, of_all in whole.items()
+    }
+    worst = {
+        key: max((found[key] for _, found in batches), key=lambda one: one["error"])
+        for key in batches[0][1]
+    }
+    return values, worst
 
 
 def _error_curves(
-    forecast: Forecast, outcomes: Outcomes, count: int, seed: int
+    batches: Sequence[tuple[Forecast, Outcomes]], count: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
+    classes = batches[0][0].classes
     families: Mapping[str, UtilityClass] = {
-        "linear": Linear.sample(count, forecast.classes, seed),
-        "rank": Rank.sample(count, forecast.classes, seed + 1),
+        "linear": Linear.sample(count, classes, seed),
+        "rank": Rank.sample(count, classes, seed + 1),
     }
     curves: dict[str, NDArray[np.float64]] = {}
     for family, utilities in families.items():
-        errors = utilities.errors(forecast, outcomes).cpu().numpy()
-        curves[family] = errors[0]
-        drawn = np.sort(errors[1:], axis=1)
+        errors = torch.stack([utilities.errors(*batch) for batch in batches]).mean(dim=0)
+        values = errors.cpu().numpy()
+        curves[family] = values[0]
+        drawn = np.sort(values[1:], axis=1)
         if len(drawn):
             curves[f"{family}_floor_mean"] = drawn.mean(axis=0)
             curves[f"{family}_floor_q05"] = np.quantile(drawn, 0.05, axis=0)

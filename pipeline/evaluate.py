@@ -1,7 +1,7 @@
 """Stage 3, unit: benchmark x calibrator x split. Score the fitted parameters on the test part.
 
 python -m pipeline.evaluate benchmark=cifar10_resnet calibrator=temperature split=3
-python -m pipeline.evaluate suite=cifar evaluation=paper_points
+python -m pipeline.evaluate suite=cifar evaluation=paper_batches
 """
 
 from __future__ import annotations

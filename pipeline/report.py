@@ -1,7 +1,7 @@
 """Stage 4, unit: suite. Tables, eCDF figures, the comparison with the paper and report.html.
 
 python -m pipeline.report suite=digits
-python -m pipeline.report suite=cifar evaluation=paper_points
+python -m pipeline.report suite=cifar evaluation=paper_batches
 """
 
 from __future__ import annotations
@@ -158,9 +158,11 @@ def remarks_of(settings: Settings) -> tuple[str, ...]:
             f"patching; the paper: {PAPER_RUNS['dirichlet']} and {PAPER_RUNS['patching']} "
             "(tuning=paper)."
         )
-    if evaluation["utility_points"] is not None:
-        points = evaluation["utility_points"]
-        remarks.append(f"Utility metrics on a seeded subset of {points} test points.")
+    if evaluation["utility_batch"] is not None:
+        points = evaluation["utility_batch"]
+        remarks.append(
+            f"Utility metrics: means over disjoint batches of {points} test points or a few more."
+        )
     return tuple(remarks)
 
 

@@ -55,7 +55,7 @@ class UnitResult:
 class Runs:
     """Where evaluated units lie, and which evaluation of them to read.
 
-    An evaluation with a name of its own (`evaluation=paper_points`) keeps its files beside those
+    An evaluation with a name of its own (`evaluation=paper_batches`) keeps its files beside those
     of the default one: `metrics-<name>.json`, `ecdf-<name>.npz`.
     """
 

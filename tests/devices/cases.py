@@ -225,7 +225,7 @@ def _on_probabilities() -> Iterator[tuple[str, Case]]:
     yield "scorecard", _scorecard
     yield "scorecard with labels from the CPU", lambda p, labels: _scorecard(p, labels.cpu())
     yield "scorecard with similarity", partial(_scorecard, similarity=SIMILARITY)
-    yield "scorecard of a subset", partial(_scorecard, utility_points=POINTS // 2)
+    yield "scorecard in batches", partial(_scorecard, utility_batch=POINTS // 2)
     yield "scorecard of rows that do not sum to one", _rows_as_they_come
     for family in ("aligned", "misaligned"):
         yield f"dynamics of {family} users", partial(_dynamics, family)

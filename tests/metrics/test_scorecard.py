@@ -157,29 +157,38 @@ def test_options_reach_the_metrics_they_are_for(forecast_of):
     assert [card[key] for key in untouched] == [plain[key] for key in untouched]
 
 
-def test_fewer_utility_points_change_the_utility_metrics_alone(forecast_of):
-    p, y = forecast_of("smooth", 300, 4, 9)
-    full = scorecard(p, y, **SMALL)
-    card = scorecard(p, y, utility_points=60, **SMALL)
-    for key in METRICS[:-1]:
+def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_others(forecast_of):
+    p, y = forecast_of("smooth", 320, 4, 9)
+    full = scorecard(p, y, similarity=similarity_of(4), **SMALL)
+    card = scorecard(p, y, similarity=similarity_of(4), utility_batch=60, **SMALL)
+    order = torch.randperm(320, generator=torch.Generator().manual_seed(0)).numpy()
+    parts = [one_by_one(p[part], y[part]) for part in np.array_split(order, 5)]
+    for key in METRICS:
         if key.startswith("u_"):
-            assert card.metrics[key] != full.metrics[key], key
+            expected = np.mean([part[key] for part in parts])
+            assert card.metrics[key] == pytest.approx(expected, abs=1e-12), key
         else:
             assert card.metrics[key] == full.metrics[key], key
             assert card.noise_floor[key] == full.noise_floor[key], key
     assert card.noise_floor["u_topk"]["mean"] > 1.5 * full.noise_floor["u_topk"]["mean"]
     for key, worst in card.worst.items():
-        assert worst["error"] == pytest.approx(card.metrics[key], abs=1e-12)
-    again = scorecard(p, y, utility_points=60, **SMALL)
-    assert again.metrics == card.metrics
-    assert scorecard(p, y, utility_points=300, **SMALL).metrics == full.metrics
-    assert scorecard(p, y, utility_points=999, **SMALL).metrics == full.metrics
+        assert worst["error"] == pytest.approx(max(part[key] for part in parts), abs=1e-12)
+    linear = Linear.sample(40, 4, 0)
+    errors = [linear.calibration_errors(p[part], y[part]) for part in np.array_split(order, 5)]
+    np.testing.assert_allclose(card.ecdf["linear"], np.mean(errors, axis=0), atol=1e-12)
+
+
+def test_fewer_points_than_two_batches_are_taken_at_once(forecast_of):
+    p, y = forecast_of("smooth", 300, 4, 9)
+    full = scorecard(p, y, **SMALL)
+    assert scorecard(p, y, utility_batch=151, **SMALL).metrics == full.metrics
+    assert scorecard(p, y, utility_batch=999, **SMALL).noise_floor == full.noise_floor
 
 
 @pytest.mark.parametrize("points", [0, -3])
-def test_no_utility_points_are_refused(points, forecast_of):
-    with pytest.raises(InputError, match="utility_points"):
-        scorecard(*forecast_of("smooth", 20, 3, 10), utility_points=points, **SMALL)
+def test_batches_of_no_points_are_refused(points, forecast_of):
+    with pytest.raises(InputError, match="utility_batch"):
+        scorecard(*forecast_of("smooth", 20, 3, 10), utility_batch=points, **SMALL)
 
 
 def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):

@@ -41,7 +41,7 @@ def test_every_option_composes_and_resolves(group, option):
 def test_the_preset_is_a_suite_and_an_evaluation_that_the_command_line_may_change():
     settings = resolved(composed(["preset=paper"]))
     assert settings["suite"]["name"] == "cifar_closest"
-    assert settings["evaluation"]["name"] == "paper_points"
+    assert settings["evaluation"]["name"] == "paper_batches"
     assert resolved(composed(["preset=paper", "suite=digits"]))["suite"]["name"] == "digits"
 
 

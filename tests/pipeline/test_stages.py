@@ -139,13 +139,13 @@ def test_a_named_evaluation_lies_beside_the_default(request_tiny, tmp_path):
     before = times(folder)
     run_evaluate(
         request_tiny(
-            "calibrator=temperature", "split=0", "evaluation=paper_points",
-            "evaluation.utility_points=30",
+            "calibrator=temperature", "split=0", "evaluation=paper_batches",
+            "evaluation.utility_batch=30",
         ).units()
     )  # fmt: skip
     assert {path: times(folder)[path] for path in before} == before
-    assert read_json(folder / "metrics-paper_points.json")["evaluation"]["utility_points"] == 30
-    assert (folder / "ecdf-paper_points.npz").is_file()
+    assert read_json(folder / "metrics-paper_batches.json")["evaluation"]["utility_batch"] == 30
+    assert (folder / "ecdf-paper_batches.npz").is_file()
 
 
 def test_code_and_logits_are_part_of_the_hash(request_tiny, tmp_path, monkeypatch):

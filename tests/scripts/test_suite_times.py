@@ -15,7 +15,7 @@ NOW = {
     "runs/cifar10_resnet/dirichlet/split-1/fit.json": 14,
     "runs/cifar10_resnet/dirichlet/split-0/metrics.json": 1,
     "runs/cifar10_resnet/dirichlet/split-1/metrics.json": 1,
-    "runs/cifar10_resnet/dirichlet/split-0/metrics-paper_points.json": 1000,
+    "runs/cifar10_resnet/dirichlet/split-0/metrics-paper_batches.json": 1000,
     "runs/cifar100_resnet/dirichlet/split-0/fit.json": 60,
     "runs/cifar100_resnet/temperature/split-0/fit.json": 4,
     "dynamics/cifar100_resnet-aligned/dynamics.json": 10,

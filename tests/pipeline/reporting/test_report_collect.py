@@ -51,9 +51,9 @@ def test_reads_the_files_of_the_evaluate_stage(write_runs) -> None:
 
 
 def test_an_evaluation_with_its_own_name_lies_beside_the_default(write_runs) -> None:
-    folder = write_runs(methods=("temperature",), suffix="-paper_points", shift=1.0)
+    folder = write_runs(methods=("temperature",), suffix="-paper_batches", shift=1.0)
     assert Runs(folder).evaluated_methods("cifar10_repvgg", [0]) == []
-    named = Runs(folder, "paper_points").read(("cifar10_repvgg", "temperature", 0))
+    named = Runs(folder, "paper_batches").read(("cifar10_repvgg", "temperature", 0))
     assert named.metrics["accuracy"] == pytest.approx(2 * 0.945, abs=0.02)
 
 

@@ -104,7 +104,7 @@ def cells() -> pd.DataFrame:
     other = {("isotonic", "accuracy"): 0.9, ("isotonic", "brier"): 0.0825}
     found = [
         Candidate("cifar10_repvgg", "b", ours(default)),
-        Candidate("cifar10_repvgg", "b", ours(other), "evaluation=paper_points"),
+        Candidate("cifar10_repvgg", "b", ours(other), "evaluation=paper_batches"),
     ]
     return compare(found, printed_values())
 
@@ -129,7 +129,7 @@ def test_counts_per_row_and_choice(cells) -> None:
         ("", "isotonic"): (1, 2),
         ("", "temperature"): (1, 1),
         ("", "isotonic_raw"): (2, 2),
-        ("evaluation=paper_points", "isotonic"): (1, 2),
+        ("evaluation=paper_batches", "isotonic"): (1, 2),
     }
     assert count_line(counts[counts["default"]]) == "2 of 3 within 3 s.e."
 
@@ -166,18 +166,18 @@ def test_nothing_to_compare_is_an_empty_frame() -> None:
 
 def test_results_on_disk_and_their_alternatives(write_runs) -> None:
     write_runs("cifar10_resnet", "cifar10_resnet", shift=-0.02)
-    write_runs("cifar10_resnet", "cifar10_resnet", suffix="-paper_points")
+    write_runs("cifar10_resnet", "cifar10_resnet", suffix="-paper_batches")
     write_runs("cifar10_resnet", "cifar10_resnet", methods=("isotonic_raw",))
     write_runs("cifar10_resnet44", "cifar10_resnet")
     write_runs("cifar10_repvgg_a2", "cifar10_repvgg")
     runs = write_runs("digits", "yahoo")
     known = known_benchmarks(CONF)
-    found = candidates(runs, known, ["default", "paper_points"], range(4))
+    found = candidates(runs, known, ["default", "paper_batches"], range(4))
     assert [(c.paper_key, c.benchmark, c.configuration) for c in found] == [
         ("cifar10_resnet", "cifar10_resnet", ""),
         ("cifar10_resnet", "cifar10_resnet44", ""),
         ("cifar10_repvgg", "cifar10_repvgg_a2", ""),
-        ("cifar10_resnet", "cifar10_resnet", "evaluation=paper_points"),
+        ("cifar10_resnet", "cifar10_resnet", "evaluation=paper_batches"),
     ]
     cells = compare(found, printed_values())
     assert list(dict.fromkeys(cells["table"])) == ["cifar10_repvgg", "cifar10_resnet"]

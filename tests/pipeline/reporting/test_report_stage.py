@@ -142,10 +142,13 @@ def test_paper_benchmarks_are_compared(write_runs, request_for, tmp_path: Path, 
 
 
 def test_another_evaluation_has_files_of_its_own(write_runs, request_for, tmp_path: Path) -> None:
-    add_fit_records(write_runs("digits", "yahoo", splits=2, suffix="-paper_points"))
-    run_report(request_for("digits", extra=("evaluation=paper_points",)))
+    add_fit_records(write_runs("digits", "yahoo", splits=2, suffix="-paper_batches"))
+    run_report(request_for("digits", extra=("evaluation=paper_batches",)))
     results = tmp_path / "results"
-    assert "1500 test points" in (results / "tables" / "digits-paper_points.md").read_text()
+    assert (
+        "batches of 1000 test points"
+        in (results / "tables" / "digits-paper_batches.md").read_text()
+    )
     assert not (results / "tables" / "digits.md").exists()
 
 
