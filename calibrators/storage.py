@@ -11,6 +11,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.archive import read_arrays
 from metrics.validation import InputError
 
 KIND = "calibrator"
@@ -54,27 +55,27 @@ def read_archive(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Any]]
     line) where the file is missing, damaged or not a calibrator.
     """
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):  # an .npy file
-            raise InputError(f"{path}: not a saved calibrator; fit and save it again")
-        with loaded as archive:
-            content = {name: archive[name] for name in archive.files}
+        content = read_arrays(path, fix="fit and save it again")
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
-    except InputError:
-        raise
-    except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds of errors
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}: cannot be read ({reason}); fit and save it again") from error
     if missing := sorted(REQUIRED - content.keys()):
         raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}")
+    kind, text = str(content.pop(KIND)), str(content.pop(PARAMETERS))
     try:
-        parameters = json.loads(str(content.pop(PARAMETERS)))
-    except json.JSONDecodeError as error:
+        parameters = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: damaged parameters ({error}); fit and save it again") from error
-    kind = str(content.pop(KIND))
-    fitted = {k: v.item() if v.ndim == 0 else v for k, v in content.items()}
+    fitted = {name: _fitted(path, name, array) for name, array in content.items()}
+    if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
+        raise InputError(f"{path}: classes_ and n_features_in_ differ; fit and save it again")
     return kind, parameters, fitted
+
+
+def _fitted(path: str | Path, name: str, array: NDArray[Any]) -> Any:
+    """A fitted value under a name that `Calibrator.save` would give: it replaces no method."""
+    if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
+        raise InputError(f"{path}: {name!r} is no fitted value; fit and save it again")
+    return array.item() if array.ndim == 0 else array
 
 
 def _plain(name: str, value: Any) -> Any:

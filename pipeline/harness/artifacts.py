@@ -10,8 +10,6 @@ import json
 import os
 import re
 import socket
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-NPZ_OR_NPY = (b"PK", b"\x93NUMPY")
-"""How files of NumPy begin: of anything else it says that it holds pickled objects."""
 
 
 class CorruptFile(ValueError):
@@ -77,38 +72,13 @@ def read_json(path: Path | str) -> Any:
 
 def read_npz(path: Path | str) -> dict[str, NDArray[Any]]:
     """All arrays of an npz; `CorruptFile` if it is truncated, `FileNotFoundError` if absent."""
-    with Path(path).open("rb") as file:
-        if not file.read(6).startswith(NPZ_OR_NPY):
-            raise CorruptFile(
-                f"{path}: empty or not an npz; save it with numpy.savez, "
-                "or name it .csv if it is a table of text"
-            )
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise CorruptFile(f"{path}: a single array, not an npz; save it with numpy.savez")
-        with archive:
-            return {name: _numbers(path, archive, name) for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError) as error:
-        if isinstance(error, CorruptFile):
-            raise
-        raise CorruptFile(
-            f"{path}: not readable as npz, truncated or of another kind "
-            f"({_first_line(error)}); replace or delete it and rerun"
-        ) from error
+    from metrics.archive import read_arrays  # with torch: who reads no array shall not wait for it
+    from metrics.validation import InputError
 
-
-def _numbers(path: Path | str, archive: Any, name: str) -> NDArray[Any]:
-    """One array of an npz; of Python objects, an error that names it."""
     try:
-        return np.asarray(archive[name])
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise
-        raise CorruptFile(
-            f"{path}: array `{name}` holds Python objects (dtype object); save it as numbers, "
-            f"for instance numpy.array({name}.tolist())"
-        ) from error
+        return read_arrays(path, fix="replace or delete it and rerun")
+    except InputError as error:
+        raise CorruptFile(str(error)) from error
 
 
 def read_json_if_whole(path: Path | str) -> dict[str, Any] | None:
@@ -142,10 +112,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _host() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_a_missing_file(tmp_path):
 def test_a_truncated_file(saved, share):
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * len(content))])
-    assert "cannot be read" in refused(saved)
+    assert re.search("not (readable as|an) npz.*; fit and save it again", refused(saved))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,11 +61,33 @@ def test_an_archive_of_something_else(tmp_path):
     np.savez(tmp_path / "data.npz", logits=np.zeros((2, 2)))
     assert "not a saved calibrator, it lacks" in refused(tmp_path / "data.npz")
     np.save(tmp_path / "array.npy", np.zeros(3))
-    assert "not a saved calibrator" in refused(tmp_path / "array.npy")
+    assert "not an npz; fit and save it again" in refused(tmp_path / "array.npy")
     (tmp_path / "text.npz").write_text("hello\nworld")
     refused(tmp_path / "text.npz")
     np.savez(tmp_path / "pickled.npz", calibrator=np.array([object()]))
     refused(tmp_path / "pickled.npz")
+
+
+def test_fitted_values_replace_no_method(saved):
+    kind, parameters, fitted = read_archive(saved)
+    arrays = {name: np.asarray(value) for name, value in fitted.items()}
+    write_archive(saved, kind, parameters, {**arrays, "predict_proba": np.zeros(3)})
+    assert "'predict_proba' is no fitted value" in refused(saved)
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000])
+def test_parameters_that_are_no_json(saved, text):
+    with np.load(saved) as archive:
+        content = {name: archive[name] for name in archive.files}
+    np.savez(saved, **{**content, "params": np.asarray(text)})
+    assert "damaged parameters" in refused(saved)
+
+
+def test_classes_that_contradict_their_number(saved):
+    kind, parameters, fitted = read_archive(saved)
+    arrays = {name: np.asarray(value) for name, value in fitted.items()}
+    write_archive(saved, kind, parameters, {**arrays, "n_features_in_": np.asarray(2)})
+    assert "classes_ and n_features_in_ differ" in refused(saved)
 
 
 def test_parameters_of_another_version(saved):

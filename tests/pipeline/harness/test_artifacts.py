@@ -128,7 +128,7 @@ def test_npy_and_pickled_arrays_are_refused(tmp_path):
 @pytest.mark.parametrize("content", ["", "label,a,b\n0,1,2\n", "(lp0\n."])
 def test_what_is_no_npz_is_not_told_of_pickles(tmp_path, content):
     (tmp_path / "x.npz").write_text(content)
-    with pytest.raises(CorruptFile, match=r"x\.npz: empty or not an npz; .*\.csv") as caught:
+    with pytest.raises(CorruptFile, match=r"x\.npz: empty or not an npz; replace") as caught:
         read_npz(tmp_path / "x.npz")
     assert "pickle" not in str(caught.value)
 
