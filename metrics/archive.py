@@ -20,6 +20,9 @@ from metrics.validation import InputError, is_whole
 LARGEST_ARRAY = 4 << 30
 """Bytes that one array may take unpacked (4 GiB): a million rows of 1000 float32 logits."""
 
+BLOCK = 1 << 20
+"""Bytes unpacked at a time."""
+
 HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -117,11 +120,10 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) 
                 f"array `{name}` of shape {list(shape)} needs {size:,} bytes, the file holds "
                 f"{member.file_size - stream.tell():,}; it is damaged, save it again"
             )
-        content = bytearray(size)  # writeable, unlike the bytes of stream.read()
-        view, filled = memoryview(content), 0
-        while filled < size and (count := stream.readinto(view[filled : filled + (1 << 20)])):
-            filled += count
-        stream.read(1)  # at its end the checksum is compared
+        content, filled = bytearray(size), 0  # writeable, unlike the bytes of one read
+        while part := stream.read(BLOCK):  # at the end the checksum is compared
+            content[filled : filled + len(part)] = part
+            filled += len(part)
     if filled != size:
         raise _Refused(f"array `{name}` is truncated; save it again")
     flat = np.frombuffer(content, dtype=dtype) if size else np.empty(0, dtype)
