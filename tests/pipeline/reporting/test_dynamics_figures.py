@@ -27,37 +27,42 @@ BOTH = [
 ]
 
 
-def test_history_has_the_worst_user_of_both_families():
+def legend_labels(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_history_has_a_panel_per_family_with_its_worst_user_and_the_others_in_grey():
     figure = history_figure(BOTH, "CIFAR")
-    axis = figure.axes[0]
-    lines = [line.get_ydata().tolist() for line in axis.lines if len(line.get_ydata()) == 2]
-    assert [0.12, 0.03] in lines
-    assert [0.22, 0.09] in lines
-    assert (axis.get_yscale(), axis.get_title()) == ("log", "CIFAR")
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels[:2] == ["Aligned: worst user", "Misaligned: worst user"]
+    worst = {"Aligned users": [0.12, 0.03], "Misaligned users": [0.22, 0.09]}
+    assert [axis.get_title() for axis in figure.axes] == list(worst)
+    for axis in figure.axes:
+        drawn = {tuple(line.get_ydata()): line for line in axis.lines}
+        own = drawn[tuple(worst[axis.get_title()])]
+        (other,) = (drawn[tuple(v)] for k, v in worst.items() if k != axis.get_title())
+        assert own.get_linewidth() > other.get_linewidth()
+        assert axis.get_yscale() == "log"
+    labels = legend_labels(figure)
+    assert labels[:2] == ["Aligned: worst user", "Aligned: 5–95% of users"]
     assert any("if calibrated" in label for label in labels)
     assert "3 users" in figure.legends[0].get_title().get_text()
 
 
-def test_snapshots_have_a_row_per_family_and_a_column_per_iteration():
+def test_snapshots_have_a_panel_per_iteration_that_its_own_errors_fill():
     figure = snapshot_figure(BOTH, "CIFAR")
-    titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["Before patching", "Iteration 1", "", ""]
-    assert [axis.texts[0].get_text() for axis in figure.axes] == [
-        "median 0.11\nworst 0.12", "median 0.02\nworst 0.03",
-        "median 0.21\nworst 0.22", "median 0.03\nworst 0.09",
-    ]  # fmt: skip
-    for axis in figure.axes:
-        shares = axis.patches[0].get_data().values
-        assert shares.sum() == pytest.approx(1)
-    assert len({axis.get_xlim() for axis in figure.axes}) == 1
+    assert [axis.get_title() for axis in figure.axes] == ["Before patching", "Iteration 1"]
+    for axis, (low, high) in zip(figure.axes, [(0.1, 0.22), (0.01, 0.09)], strict=True):
+        for patch in axis.patches:
+            assert patch.get_data().values.sum() == pytest.approx(1)
+        left, right = axis.get_xlim()
+        assert left < low < high < right
+        assert high - low > 0.9 * (right - left)
+    medians = [[line.get_xdata()[0] for line in axis.lines] for axis in figure.axes]
+    assert medians == [[0.11, 0.21], [0.02, 0.03]]
 
 
 @pytest.mark.parametrize("errors", [{0: [0.0, 0.0]}, {0: [0.02, 0.02], 5: [0.0, 0.02]}])
 def test_one_family_and_errors_of_zero(errors, tmp_path):
     one = [result("misaligned", errors)]
     for number, draw in enumerate((history_figure, snapshot_figure)):
-        draw(one, "Title").savefig(tmp_path / f"{number}.svg")
-    labels = [text.get_text() for text in history_figure(one, "T").legends[0].get_texts()]
-    assert not any("if calibrated" in label for label in labels)
+        draw(one, "Costs $5 & <b>").savefig(tmp_path / f"{number}.svg")
+    assert not any("if calibrated" in label for label in legend_labels(history_figure(one, "T")))
