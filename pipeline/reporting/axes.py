@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 MANTISSAS = (
     (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0),
@@ -20,17 +19,24 @@ MANTISSAS = (
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
     """At most `most` round numbers in [low, high], as dense as that allows and evenly spread."""
+    if high / low < 2:
+        return _linear_ticks(low, high, most)
     decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     for mantissas in MANTISSAS:
         numbers = sorted(float(f"{m * 10.0**d:.6g}") for d in decades for m in mantissas)
         inside = [number for number in numbers if low <= number <= high]
         if len(inside) <= most:
             return inside
-    step = -(-len(inside) // most)
-    return inside[::step]
+    return inside[:: -(-len(inside) // most)]
 
 
-def plain_log_axis(axis: Any, limits: Sequence[float], most: int) -> None:
+def _linear_ticks(low: float, high: float, most: int) -> list[float]:
+    """A range too narrow for round numbers of one digit is as good as linear."""
+    ticks = MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [float(tick) for tick in ticks if low <= tick <= high]
+
+
+def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
     """Label an axis (`axes.xaxis` or `.yaxis`) that is set to log scale and to `limits`."""
     axis.set_major_locator(FixedLocator(log_ticks(*limits, most)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))

@@ -176,7 +176,7 @@ def _draw_snapshot(axis: Axes, results: Sequence[FamilyResult], number: int) -> 
     for family, values in errors.items():
         color = FAMILY_LOOKS[family].color
         shares = np.histogram(values, bins)[0] / max(len(values), 1)
-        look = {"facecolor": (color, 0.35), "edgecolor": color, "hatch": HATCHES[family]}
+        look: Any = {"facecolor": (color, 0.35), "edgecolor": color, "hatch": HATCHES[family]}
         axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **look)
         if len(values):
             axis.axvline(float(np.median(values)), color=color, lw=1.4, zorder=3)

@@ -109,7 +109,8 @@ def look(method: str) -> LineLook:
 def _shaded(color: str, amount: float) -> str:
     """Mixed with white (amount > 0) or black."""
     target = 1.0 if amount > 0 else 0.0
-    return to_hex([c + abs(amount) * (target - c) for c in to_rgb(color)])
+    red, green, blue = (c + abs(amount) * (target - c) for c in to_rgb(color))
+    return to_hex((red, green, blue))
 
 
 def plain(text: str) -> str:

@@ -7,6 +7,7 @@ calibration data are allowed: C comes from the columns.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -96,6 +97,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         the file is missing, damaged or of another kind.
         """
         kind, parameters, fitted = read_archive(path)
+        everything = import_module("calibrators")
+        for name in everything.__all__:  # each is loaded, and a subclass, once it is asked for
+            getattr(everything, name)
         known = {subclass.__name__: subclass for subclass in _descendants(cls)}
         if kind not in known:
             raise InputError(

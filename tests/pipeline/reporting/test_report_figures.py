@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import rgb_to_hsv, to_rgb
 
+from pipeline.reporting.axes import log_ticks
 from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.curves import curve_table, levels, pooled_curves, thin
 from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
@@ -93,9 +97,51 @@ def test_nearly_constant_utilities_do_not_stretch_the_axis() -> None:
 
 
 def test_methods_are_told_apart_by_colour_and_by_line_style() -> None:
-    assert len({style.color for style in LOOKS.values()}) == len(METHODS)
-    assert len({style.dash for style in LOOKS.values()}) == len(METHODS)
-    assert look("isotonic_raw") == LOOKS["isotonic"]
+    assert set(METHODS) <= set(LOOKS)
+    assert len({style.color for style in LOOKS.values()}) == len(LOOKS)
+    assert len({style.dash for style in LOOKS.values()}) == len(LOOKS)
+
+
+def test_variants_share_their_methods_line_and_have_a_look_of_their_own() -> None:
+    variants = ["isotonic", "isotonic_raw", "isotonic_global", "isotonic_mine"]
+    looks = [look(variant) for variant in variants]
+    assert len({style.dash for style in looks}) == 1
+    assert len({(style.color, style.marker) for style in looks}) == len(variants)
+    hues = [rgb_to_hsv(to_rgb(style.color))[0] for style in looks]
+    assert hues == pytest.approx([hues[0]] * len(hues), abs=0.02)
+
+
+MANY = [
+    *METHODS, "logit_shift", "dirichlet_logits", "dirichlet_weak", "isotonic_raw",
+    "isotonic_global", "patching_armijo", "patching_brier", "A method of <my> own at $5",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("methods", [MANY[:1], MANY[:7], MANY])
+def test_neither_legend_nor_labels_are_cut_or_collide(methods) -> None:
+    random = np.random.default_rng(0)
+    floors = {key: sorted(random.random(9)) for key in ("mean", "q05", "q95")}
+    units = [unit(m, 0, list(0.01 * np.exp(random.normal(size=9))), **floors) for m in methods]
+    figure = ecdf_figure([pooled_curves(units, methods, "linear")] * 2, "Costs $5, or $6 <b>")
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    legend = figure.legends[0].get_window_extent(renderer)
+    assert legend.x0 >= 0 and legend.y0 >= 0 and legend.x1 <= figure.bbox.x1
+    assert len(figure.legends[0].get_texts()) == len(methods) + 2
+    for axis in figure.axes:
+        assert axis.get_tightbbox(renderer).y0 >= legend.y1 - 1
+        shown = [label for label in axis.get_xticklabels() if label.get_text()]
+        boxes = sorted(label.get_window_extent(renderer).intervalx.tolist() for label in shown)
+        assert len(boxes) >= 2
+        assert all(left[1] < right[0] for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.011, 0.013), (0.001, 0.05), (1e-7, 3.0)])
+def test_log_ticks_are_few_round_numbers_within_the_limits(low, high) -> None:
+    ticks = log_ticks(low, high, 6)
+    assert 2 <= len(ticks) <= 6
+    assert all(low <= tick <= high for tick in ticks)
+    assert ticks == sorted(ticks)
 
 
 def elements(path: Path) -> Iterator[str]:

@@ -13,14 +13,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from pipeline.harness.artifacts import read_json
+from pipeline.reporting.axes import plain_log_axis
 from pipeline.reporting.style import (
     FLOOR_EDGE,
+    FLOOR_FILL,
     NOTE_COLOR,
     LineLook,
     house_style,
+    legend_below,
+    plain,
     save_figure,
 )
 
@@ -28,7 +32,10 @@ FAMILY_LOOKS = {
     "aligned": LineLook("#0072B2", "solid", 1.8),
     "misaligned": LineLook("#D55E00", (0, (5, 1.5)), 1.8),
 }
-BINS_PER_DECADE = 50
+HATCHES = {"aligned": "", "misaligned": "////"}
+BINS = 24
+COLUMNS = 3
+OTHER_FAMILY = "#9A9A9A"
 
 
 @dataclass(frozen=True)
@@ -58,29 +65,26 @@ def write_dynamics_figures(
 
 
 def history_figure(results: Sequence[FamilyResult], title: str) -> Figure:
-    """Worst sampled UC per iteration, one line per family, over the spread of all users' errors."""
+    """A panel per family: the worst user's UC per iteration, over the spread of all users' errors.
+
+    The other family's worst user is a thin grey line, the noise floor a grey band: where the worst
+    user of a calibrated forecast would be.
+    """
     with house_style():
-        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-        axis = figure.subplots()
-        last = max(int(result.history["iteration"].max()) for result in results)
-        for place, result in enumerate(results, 1):
+        figure = Figure(figsize=(0.4 + 3.8 * len(results), 3.9), layout="constrained")
+        axes = figure.subplots(1, len(results), sharex=True, sharey=True, squeeze=False)[0]
+        for axis, result in zip(axes, results, strict=True):
+            _draw_floor(axis, result)
+            for other in results:
+                if other is not result:
+                    table = other.history
+                    axis.plot(table["iteration"], table["worst"], color=OTHER_FAMILY, lw=0.9)
             _draw_history(axis, result)
-            _draw_floor(axis, result, last + 0.025 * place * max(last, 1))
-        if any((result.history["worst"] > 0).any() for result in results):
-            axis.set_yscale("log")
-            _plain_log_axis(axis.yaxis, subs=(1.0, 2.0, 5.0))
-        axis.set_xlim(0, 1.07 * max(last, 1))
-        axis.set_xlabel("Iteration (patches so far)")
-        axis.set_ylabel("Utility calibration error")
-        axis.set_title(title, fontsize=11.5, fontweight="bold")
-        legend = figure.legend(
-            handles=_history_handles(results),
-            loc="outside lower center",
-            ncols=2,
-            title=_note(results[0].record),
-            title_fontsize=8.5,
-        )
-        legend.get_title().set_color(NOTE_COLOR)
+            axis.set_title(f"{result.family.capitalize()} users")
+            axis.set_xlabel("Iteration (patches so far)")
+        _history_axes(axes, results)
+        figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
+        legend_below(figure, _history_handles(results), _note(results[0].record))
     return figure
 
 
@@ -92,95 +96,97 @@ def _note(record: Mapping[str, Any]) -> str:
 def _draw_history(axis: Axes, result: FamilyResult) -> None:
     style, table = FAMILY_LOOKS[result.family], result.history
     number = table["iteration"]
-    axis.fill_between(number, table["q05"], table["q95"], color=style.color, alpha=0.16, lw=0)
-    axis.plot(number, table["median"], color=style.color, lw=0.8, alpha=0.6, zorder=2.5)
-    axis.plot(
-        number, table["worst"], color=style.color, linestyle=style.dash, lw=style.width, zorder=3
-    )
+    axis.fill_between(number, table["q05"], table["q95"], color=style.color, alpha=0.28, lw=0)
+    axis.plot(number, table["worst"], color=style.color, lw=style.width, zorder=3)
 
 
-def _draw_floor(axis: Axes, result: FamilyResult, place: float) -> None:
-    """A bar at the right: where the worst user of a calibrated forecast would be."""
+def _draw_floor(axis: Axes, result: FamilyResult) -> None:
     floor = result.record["worst_noise_floor"]
     if floor:
-        color = FAMILY_LOOKS[result.family].color
-        axis.vlines(place, floor["q05"], floor["q95"], color=color, lw=4.5, alpha=0.45)
-        axis.plot(place, floor["mean"], "_", color=color, markersize=7, markeredgewidth=1.5)
+        axis.axhspan(floor["q05"], floor["q95"], color=FLOOR_FILL, lw=0, zorder=0.5)
+        axis.axhline(floor["mean"], color=FLOOR_EDGE, lw=0.8, ls=(0, (4, 2)), zorder=0.6)
+
+
+def _history_axes(axes: Sequence[Axes], results: Sequence[FamilyResult]) -> None:
+    last = max(int(result.history["iteration"].max()) for result in results)
+    axes[0].set_xlim(0, max(last, 1))
+    axes[0].xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes[0].set_ylabel("Utility calibration error")
+    if any((result.history["worst"] > 0).any() for result in results):
+        axes[0].set_yscale("log")
+        plain_log_axis(axes[0].yaxis, axes[0].get_ylim(), 8)
 
 
 def _history_handles(results: Sequence[FamilyResult]) -> list[Line2D | Patch]:
+    looks = [FAMILY_LOOKS[result.family] for result in results]
     handles: list[Line2D | Patch] = []
-    for result in results:
-        style = FAMILY_LOOKS[result.family]
-        line = Line2D([], [], color=style.color, linestyle=style.dash, linewidth=style.width)
-        line.set_label(f"{result.family.capitalize()}: worst user")
-        handles.append(line)
-    for result in results:
-        color = FAMILY_LOOKS[result.family].color
-        label = f"{result.family.capitalize()}: 5–95% of users, median"
-        handles.append(Patch(facecolor=color, alpha=0.25, lw=0, label=label))
+    for result, style in zip(results, looks, strict=True):
+        name = result.family.capitalize()
+        line = Line2D([], [], color=style.color, lw=style.width, label=f"{name}: worst user")
+        band = Patch(facecolor=style.color, alpha=0.28, lw=0, label=f"{name}: 5–95% of users")
+        handles += [line, band]
+    if len(results) > 1:
+        label = "Worst user of the other family"
+        handles.append(Line2D([], [], color=OTHER_FAMILY, lw=0.9, label=label))
     if any(result.record["worst_noise_floor"] for result in results):
-        label = "At the right: worst user if calibrated, 5–95%"
-        bar = Line2D([], [], color=FLOOR_EDGE, lw=0, marker="|", markersize=11, markeredgewidth=4)
-        bar.set_label(label)
-        handles.append(bar)
+        label = "Worst user if calibrated, 5–95% and mean"
+        handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.8, label=label))
     return handles
 
 
 def snapshot_figure(results: Sequence[FamilyResult], title: str) -> Figure:
-    """Histograms of all users' errors: a row per family, a column per selected iteration."""
+    """Histograms of all users' errors, both families in a panel per selected iteration.
+
+    Each panel has an error axis of its own: errors fall by a factor of twenty while the users
+    differ by a few per cent.
+    """
     numbers = sorted({int(k) for result in results for k in result.snapshots["iteration"]})
-    bins = _log_bins(np.concatenate([result.snapshots["error"] for result in results]))
+    columns = min(COLUMNS, len(numbers))
+    rows = -(-len(numbers) // columns)
     with house_style():
-        size = (1.2 + 1.55 * len(numbers), 0.9 + 1.5 * len(results))
-        figure = Figure(figsize=size, layout="constrained")
-        grid = figure.subplots(len(results), len(numbers), sharex=True, sharey="row", squeeze=False)
-        for row, result in zip(grid, results, strict=True):
-            for axis, number in zip(row, numbers, strict=True):
-                _draw_snapshot(axis, result, number, bins)
-            row[0].set_ylim(0, 1.35 * row[0].get_ylim()[1])  # room for the numbers
-            row[0].set_ylabel(f"{result.family.capitalize()}\nshare of users")
-        for axis, number in zip(grid[0], numbers, strict=True):
-            axis.set_title(f"Iteration {number}" if number else "Before patching")
-        figure.supxlabel("Utility calibration error", fontsize=9.0)
-        figure.suptitle(title, fontsize=11.5, fontweight="bold")
+        figure = Figure(figsize=(0.4 + 2.7 * columns, 0.9 + 1.9 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axis, number in zip(grid.flat, numbers, strict=False):
+            _draw_snapshot(axis, results, number)
+        for axis in list(grid.flat)[len(numbers) :]:
+            axis.set_visible(False)
+        for axis in grid[:, 0]:
+            axis.set_ylabel("Share of users")
+        for axis in grid[-1]:
+            axis.set_xlabel("Utility calibration error")
+        figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
+        handles = [_filled(result.family, f"{result.family.capitalize()}") for result in results]
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="Median"))
+        note = "Each panel has its own error axis, from the least to the most affected user."
+        legend_below(figure, handles, note)
     return figure
 
 
-def _log_bins(errors: Any) -> Any:
-    """Edges over all positive errors, equally wide on a logarithmic axis."""
-    positive = errors[errors > 0]
-    if not len(positive):
-        return np.array([0.5, 2.0]) * 1e-6
-    low, high = np.log10(positive.min()), np.log10(positive.max())
-    count = max(1, int(np.ceil((high - low) * BINS_PER_DECADE)))
-    return np.logspace(low - 1e-9, high + 1e-9, count + 1)
+def _filled(family: str, label: str) -> Any:
+    color = FAMILY_LOOKS[family].color
+    return Patch(facecolor=(color, 0.35), edgecolor=color, hatch=HATCHES[family], label=label)
 
 
-def _draw_snapshot(axis: Axes, result: FamilyResult, number: int, bins: Any) -> None:
-    color, table = FAMILY_LOOKS[result.family].color, result.snapshots
-    errors = table.loc[table["iteration"] == number, "error"].to_numpy()
-    shares, _ = np.histogram(errors, bins)
-    axis.stairs(shares / len(errors), bins, fill=True, color=color, zorder=2)
-    axis.set_xscale("log")
-    narrow = bins[-1] / bins[0] < 100
-    _plain_log_axis(axis.xaxis, subs=(1.0, 3.0) if narrow else (1.0,))
+def _draw_snapshot(axis: Axes, results: Sequence[FamilyResult], number: int) -> None:
+    errors = {result.family: _errors_at(result, number) for result in results}
+    everyone = np.concatenate(list(errors.values()))
+    low, high = float(everyone.min()), float(everyone.max())
+    margin = max(0.03 * (high - low), 1e-3 * high, 1e-9)
+    bins = np.linspace(low - margin, high + margin, BINS + 1)
+    for family, values in errors.items():
+        color = FAMILY_LOOKS[family].color
+        shares = np.histogram(values, bins)[0] / max(len(values), 1)
+        look = {"facecolor": (color, 0.35), "edgecolor": color, "hatch": HATCHES[family]}
+        axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **look)
+        if len(values):
+            axis.axvline(float(np.median(values)), color=color, lw=1.4, zorder=3)
+    axis.set_xlim(bins[0], bins[-1])
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.yaxis.set_major_locator(MaxNLocator(4))
     axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axis.set_xlim(bins[0] / 1.3, bins[-1] * 1.3)
-    at_left = np.median(errors) ** 2 < bins[0] * bins[-1]
-    axis.text(
-        0.97 if at_left else 0.03,
-        0.95,
-        f"median {np.median(errors):.3g}\nworst {errors.max():.3g}",
-        ha="right" if at_left else "left",
-        va="top",
-        transform=axis.transAxes,
-        color=NOTE_COLOR,
-        fontsize=8.0,
-    )
+    axis.set_title(f"Iteration {number}" if number else "Before patching")
 
 
-def _plain_log_axis(axis: Any, subs: tuple[float, ...]) -> None:
-    axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6f}".rstrip("0")))
-    axis.set_minor_formatter(NullFormatter())
+def _errors_at(result: FamilyResult, number: int) -> Any:
+    table = result.snapshots
+    return table.loc[table["iteration"] == number, "error"].to_numpy()

@@ -10,18 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from metrics.ecdf import dkw_band
+from pipeline.reporting.axes import plain_log_axis
 from pipeline.reporting.curves import Array, Band, Curves, levels, thin
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
-    NOTE_COLOR,
     LineLook,
     house_style,
+    legend_below,
     look,
+    plain,
     save_figure,
 )
 
@@ -32,8 +34,8 @@ PANEL_TITLES = {
 DRAWN_POINTS = 201
 CONFIDENCE = 0.95
 BAND = 0.14  # opacity
-LONG_NAME = 16
-"""A method's name with more letters than this, a variant's, takes a third row in the legend."""
+MARKED_POINTS = 8
+MOST_TICKS = 6
 
 
 def write_ecdf_figure(panels: Sequence[Curves], title: str, folder: Path, stem: str) -> list[Path]:
@@ -53,19 +55,8 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
         for axis, curves in zip(axes, panels, strict=True):
             _draw_panel(axis, curves)
         axes[0].set_ylabel("Share of utilities with error ≤ $e$")
-        figure.suptitle(title, fontsize=11.5, fontweight="bold")
-        handles = _legend_handles(panels[0])
-        long_names = any(len(method_name(method)) > LONG_NAME for method in panels[0].errors)
-        columns = -(-len(handles) // (3 if long_names else 2))
-        legend = figure.legend(
-            handles=handles,
-            loc="outside lower center",
-            ncols=columns,
-            handlelength=3.2,
-            title=_note(panels[0]),
-            title_fontsize=8.5,
-        )
-        legend.get_title().set_color(NOTE_COLOR)
+        figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
+        legend_below(figure, _legend_handles(panels[0]), _note(panels[0]))
     return figure
 
 
@@ -103,7 +94,8 @@ def _draw_curve(axis: Axes, errors: Array, style: LineLook) -> None:
     inner = (height >= half_width) & (height <= 1 - half_width)
     below, above = height[inner] - half_width, height[inner] + half_width
     axis.fill_between(x[inner], below, above, color=style.color, alpha=BAND, lw=0, zorder=2)
-    axis.plot(x, height, color=style.color, linestyle=style.dash, linewidth=style.width, zorder=3)
+    every = max(1, len(index) // MARKED_POINTS)
+    axis.plot(x, height, zorder=3, marker=style.marker, ms=4, markevery=every, **style.line)
 
 
 def _log_error_axis(axis: Axes, curves: Curves) -> None:
@@ -121,20 +113,18 @@ def _log_error_axis(axis: Axes, curves: Curves) -> None:
         return
     axis.set_xscale("log")
     axis.set_xlim(min(feet) / 1.15, max(float(values.max()) for values in drawn) * 1.08)
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4f}".rstrip("0")))
-    axis.xaxis.set_minor_formatter(NullFormatter())
+    plain_log_axis(axis.xaxis, axis.get_xlim(), MOST_TICKS)
 
 
 def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
     handles: list[Line2D | Patch] = []
     for method in curves.errors:
         style = look(method)
-        line = Line2D([], [], color=style.color, linestyle=style.dash, linewidth=style.width)
-        line.set_label(method_name(method))
+        line = Line2D([], [], marker=style.marker, ms=4, **style.line)
+        line.set_label(plain(method_name(method)))
         handles.append(line)
     if curves.floor is not None:
-        label = f"Noise floor of {method_name(curves.floor.method)}, 5–95%"
+        label = f"Noise floor of {plain(method_name(curves.floor.method))}, 5–95%"
         handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
     half_width = 100 * dkw_band(curves.count, CONFIDENCE)
     label = f"95% DKW band (±{half_width:.1f} points)"

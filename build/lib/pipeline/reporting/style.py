@@ -1,23 +1,28 @@
 """The one look of every figure: fonts, sizes, and a fixed colour and line style per method.
 
 Colours are the Okabe-Ito set, told apart by readers with a colour vision deficiency; the line
-styles tell the methods apart in print without colour. A method keeps both in every figure.
+styles tell the methods apart in print without colour. A method keeps both in every figure; its
+variants share its hue and line, and have a shade and a marker of their own.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from zlib import crc32
 
 import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from pipeline.harness.artifacts import atomic_path
-from pipeline.reporting.names import family
+from pipeline.reporting.names import VARIANT_WORDS, family
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
@@ -29,6 +34,12 @@ class LineLook:
     color: str
     dash: Dash = "solid"
     width: float = 1.6
+    marker: str = ""
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """As matplotlib's `plot` takes it, the marker aside."""
+        return {"color": self.color, "linestyle": self.dash, "linewidth": self.width}
 
 
 LOOKS: dict[str, LineLook] = {
@@ -38,8 +49,12 @@ LOOKS: dict[str, LineLook] = {
     "temperature": LineLook("#009E73", (0, (3, 1.2))),
     "vector": LineLook("#CC79A7", (0, (3, 1.2, 1, 1.2, 1, 1.2))),
     "patching": LineLook("#D55E00", "solid", width=2.2),
+    "logit_shift": LineLook("#56B4E9", (0, (11, 1.5, 1, 1.5)), width=2.2),
 }
-OTHER = LineLook("#56B4E9", (0, (4, 1, 2, 1)))
+OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
+MARKERS = "osD^vPX"
+SHADES = (0.35, -0.3)
+"""Of variants: towards white, towards black."""
 
 FLOOR_FILL = "#D0D0D0"
 FLOOR_EDGE = "#8C8C8C"
@@ -79,8 +94,52 @@ METADATA: dict[str, dict[str, None]] = {
 
 
 def look(method: str) -> LineLook:
-    """The look of a method; a variant shares its family's."""
-    return LOOKS.get(family(method), OTHER)
+    """The look of a method; a variant has its family's, in another shade and with a marker."""
+    root = family(method)
+    base = LOOKS.get(root, OTHER)
+    if method in LOOKS:
+        return base
+    variant = method[len(root) + 1 :] or method
+    known = list(VARIANT_WORDS)
+    number = known.index(variant) if variant in known else crc32(variant.encode())
+    color = _shaded(base.color, SHADES[number % len(SHADES)])
+    return replace(base, color=color, width=1.3, marker=MARKERS[number % len(MARKERS)])
+
+
+def _shaded(color: str, amount: float) -> str:
+    """Mixed with white (amount > 0) or black."""
+    target = 1.0 if amount > 0 else 0.0
+    return to_hex([c + abs(amount) * (target - c) for c in to_rgb(color)])
+
+
+def plain(text: str) -> str:
+    """`text` as matplotlib shows it letter by letter: a `$` would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
+    """A legend under the axes in as many columns as the figure is wide for; it grows for the rows.
+
+    `title` is a note in small print, on a line of its own.
+    """
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for columns in range(min(len(handles), 6), 0, -1):
+        legend = figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=columns,
+            handlelength=3.2,
+            title=title,
+            title_fontsize=8.5,
+        )
+        if columns == 1 or legend.get_window_extent(renderer).width <= 0.98 * figure.bbox.width:
+            break
+        legend.remove()
+    legend.get_title().set_color(NOTE_COLOR)
+    rows = -(-len(handles) // columns)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + 0.2 * max(0, rows - 2))
+    return legend
 
 
 @contextmanager
