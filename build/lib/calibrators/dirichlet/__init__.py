@@ -1,1 +1,0 @@
-"""Dirichlet calibration with ODIR regularisation."""

@@ -1,1 +1,0 @@
-"""Patching: Algorithm 1 of the paper."""

@@ -1,1 +1,0 @@
-"""Minimisers that several calibrators share."""

@@ -1,1 +1,0 @@
-"""Fast primitives below the definitions; each file holds its CPU and its torch version."""

@@ -1,1 +1,0 @@
-"""Utility classes of the paper: who uses the forecast, and what they gain."""

@@ -1,1 +1,0 @@
-"""What the stages stand on: units, runs, files, fingerprints."""

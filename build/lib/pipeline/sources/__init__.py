@@ -1,1 +1,0 @@
-"""Where logits come from: one module per source, named by `source._target_` in conf/benchmark/."""
