@@ -36,3 +36,13 @@ def dkw_band(count: int, confidence: float = 0.95) -> float:
     if count < 1 or not 0 < confidence < 1:
         raise InputError(f"count {count} and confidence {confidence}: expected >= 1 and in (0, 1)")
     return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))
+
+
+def thin(count: int, points: int) -> NDArray[np.intp]:
+    """Indices of at most `points` of `count` sorted errors, evenly spread, both ends kept."""
+    return np.unique(np.linspace(0, count - 1, min(points, count)).round().astype(np.intp))
+
+
+def levels(count: int) -> NDArray[np.float64]:
+    """The eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
+    return np.arange(1, count + 1, dtype=np.float64) / count

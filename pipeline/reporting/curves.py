@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from metrics.ecdf import levels, thin
 from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.names import FLOOR_METHOD
 
@@ -50,11 +51,6 @@ class Curves:
     def count(self) -> int:
         """M, the number of sampled utilities."""
         return len(next(iter(self.errors.values())))
-
-
-def levels(count: int) -> Array:
-    """The eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
-    return np.arange(1, count + 1, dtype=np.float64) / count
 
 
 def pooled_curves(units: Iterable[UnitResult], methods: Sequence[str], family: str) -> Curves:
@@ -94,11 +90,6 @@ def _mean_sorted(errors: Sequence[Array], method: str) -> Array:
     if len({len(split) for split in errors}) > 1:
         raise ValueError(f"{method}: splits were evaluated on different numbers of utilities")
     return np.asarray(np.sort(np.stack(errors), axis=1).mean(axis=0))
-
-
-def thin(count: int, points: int) -> NDArray[np.intp]:
-    """Indices of at most `points` of `count` sorted errors, evenly spread, both ends kept."""
-    return np.unique(np.linspace(0, count - 1, min(points, count)).round().astype(np.intp))
 
 
 def curve_table(benchmark: str, curves: Curves, points: int = 101) -> pd.DataFrame:

@@ -15,8 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from metrics.plots.axes import plain, plain_log_axis
 from pipeline.harness.artifacts import read_json
-from pipeline.reporting.axes import plain_log_axis
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
@@ -24,7 +24,6 @@ from pipeline.reporting.style import (
     LineLook,
     house_style,
     legend_below,
-    plain,
     save_figure,
 )
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
 
-from metrics.ecdf import dkw_band
-from pipeline.reporting.axes import plain_log_axis
-from pipeline.reporting.curves import Array, Band, Curves, levels, thin
+from metrics.ecdf import dkw_band, levels, thin
+from metrics.plots.axes import plain
+from metrics.plots.ecdf import BAND, DRAWN_POINTS, draw_curve, error_axes
+from pipeline.reporting.curves import Band, Curves
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
-    LineLook,
     house_style,
     legend_below,
     look,
-    plain,
     save_figure,
 )
 
@@ -31,11 +28,7 @@ PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
-DRAWN_POINTS = 201
 CONFIDENCE = 0.95
-BAND = 0.14  # opacity
-MARKED_POINTS = 8
-MOST_TICKS = 6
 
 
 def write_ecdf_figure(panels: Sequence[Curves], title: str, folder: Path, stem: str) -> list[Path]:
@@ -69,12 +62,11 @@ def _draw_panel(axis: Axes, curves: Curves) -> None:
     if curves.floor is not None:
         _draw_floor(axis, curves.floor)
     for method, errors in curves.errors.items():
-        _draw_curve(axis, errors, look(method))
+        style = look(method)
+        draw_curve(axis, errors, CONFIDENCE, marker=style.marker, **style.line)
     axis.set_title(PANEL_TITLES[curves.family])
-    axis.set_xlabel("Utility calibration error $e$ (units of utility)")
-    axis.set_ylim(0, 1.01)
-    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _log_error_axis(axis, curves)
+    floor = [] if curves.floor is None else [curves.floor.low, curves.floor.high]
+    error_axes(axis, [*curves.errors.values(), *floor])
 
 
 def _draw_floor(axis: Axes, floor: Band) -> None:
@@ -84,36 +76,6 @@ def _draw_floor(axis: Axes, floor: Band) -> None:
     axis.fill_betweenx(height, low, high, color=FLOOR_FILL, linewidth=0, zorder=1)
     for edge in (low, high):
         axis.plot(edge, height, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
-
-
-def _draw_curve(axis: Axes, errors: Array, style: LineLook) -> None:
-    index = thin(len(errors), DRAWN_POINTS)
-    x, height = errors[index], levels(len(errors))[index]
-    half_width = dkw_band(len(errors), CONFIDENCE)
-    # Only where both sides of the band lie within 0..1: the one-sided ends would be long boxes.
-    inner = (height >= half_width) & (height <= 1 - half_width)
-    below, above = height[inner] - half_width, height[inner] + half_width
-    axis.fill_between(x[inner], below, above, color=style.color, alpha=BAND, lw=0, zorder=2)
-    every = max(1, len(index) // MARKED_POINTS)
-    axis.plot(x, height, zorder=3, marker=style.marker, ms=4, markevery=every, **style.line)
-
-
-def _log_error_axis(axis: Axes, curves: Curves) -> None:
-    """A logarithmic error axis from the foot of the best curve to the head of the worst.
-
-    Errors of good and bad methods differ by a factor of ten and more; on a linear axis the good
-    ones, and the noise floor, would share a few millimetres. The foot is the 1 % quantile: a
-    sampled utility that is nearly constant has almost no error, and would take decades of axis.
-    """
-    drawn = list(curves.errors.values())
-    if curves.floor is not None:
-        drawn += [curves.floor.low, curves.floor.high]
-    feet = [float(np.quantile(values[values > 0], 0.01)) for values in drawn if values.any()]
-    if not feet:
-        return
-    axis.set_xscale("log")
-    axis.set_xlim(min(feet) / 1.15, max(float(values.max()) for values in drawn) * 1.08)
-    plain_log_axis(axis.xaxis, axis.get_xlim(), MOST_TICKS)
 
 
 def _legend_handles(curves: Curves) -> list[Line2D | Patch]:

@@ -113,11 +113,6 @@ def _shaded(color: str, amount: float) -> str:
     return to_hex((red, green, blue))
 
 
-def plain(text: str) -> str:
-    """`text` as matplotlib shows it letter by letter: a `$` would begin a formula."""
-    return text.replace("$", r"\$")
-
-
 def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
     """A legend under the axes in as many columns as the figure is wide for; it grows for the rows.
 

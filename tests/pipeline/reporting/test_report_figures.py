@@ -10,9 +10,10 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import rgb_to_hsv, to_rgb
 
-from pipeline.reporting.axes import log_ticks
+from metrics.ecdf import levels, thin
+from metrics.plots.axes import log_ticks
 from pipeline.reporting.collect import Runs, UnitResult
-from pipeline.reporting.curves import curve_table, levels, pooled_curves, thin
+from pipeline.reporting.curves import curve_table, pooled_curves
 from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.style import LOOKS, look

@@ -1,7 +1,8 @@
-"""Logarithmic axes whose labels are plain numbers and never collide."""
+"""What all figures share: logarithmic axes whose labels never collide, texts as they are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,3 +47,13 @@ def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
 def plain_number(value: float) -> str:
     """`0.0005`, not `5e-04`."""
     return np.format_float_positional(value, precision=4, fractional=False, trim="-")
+
+
+def plain(text: str) -> str:
+    """`text` as matplotlib shows it letter by letter: a `$` would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def named(values: Any) -> dict[str, Any]:
+    """A mapping from names as it is, a single array under the empty name."""
+    return dict(values) if isinstance(values, Mapping) else {"": values}

@@ -1,0 +1,179 @@
+"""The reliability diagram of any utility: predicted against realized, without bins and with them.
+
+The running curve D(t) = mean((u - v) · 1{v <= t}) needs no bins: it rises where the realized
+utility exceeds the predicted one and falls where it stays behind, and UC (eq. 5) is its range. The
+binned view shows the same points at the place where a reader of reliability diagrams looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from metrics.forecast import Forecast
+from metrics.utilities.base import FunctionUtility, UtilityClass
+from metrics.utility_calibration import WorstInterval, worst_interval
+from metrics.validation import InputError, check_labels, check_probabilities
+
+Array = NDArray[np.float64]
+BAND = (0.025, 0.975)
+"""Quantiles of the noise band, at each place of the curve and in each bin."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One utility on n points: predicted v and realized u [n], and u under R redrawn labels [R, n].
+
+    The labels are redrawn from the forecast itself, for which it is perfectly calibrated.
+    """
+
+    predicted: Array
+    realized: Array
+    redrawn: Array
+
+    @staticmethod
+    def pooled(parts: list[Predictions]) -> Predictions:
+        """The points of several parts one after the other (several test splits)."""
+        names = ("predicted", "realized", "redrawn")
+        return Predictions(*(np.concatenate([getattr(p, n) for p in parts], -1) for n in names))
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal numbers of points by rank of v: mean v and u, and the noise band of u, [b] each."""
+
+    predicted: Array
+    realized: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class UtilityDiagram:
+    """What the diagram of one utility shows, in the unit of the utility.
+
+    predicted, difference: [g] the running curve D(t) and its places t, thinned; low, high: [g] its
+    noise band. bins: the binned view. worst: the interval that attains UC; `share` of the points
+    lie in it, where the realized utility exceeds the predicted one by `gap` on average.
+    floor: 95 % quantile of UC under redrawn labels, NaN without redraws. n: number of points.
+    """
+
+    predicted: Array
+    difference: Array
+    low: Array
+    high: Array
+    bins: Bins
+    worst: WorstInterval
+    share: float
+    gap: float
+    floor: float
+    n: int
+
+
+def utility_of(utility: UtilityClass | Callable[[Any], Any]) -> UtilityClass:
+    """A utility class as it is, a function p [n, C] -> u⃗ [n, C] as the class of it alone."""
+    return utility if isinstance(utility, UtilityClass) else FunctionUtility(utility)
+
+
+def utility_predictions(
+    utility: UtilityClass,
+    probabilities: Any,
+    labels: Any,
+    index: int,
+    uniforms: Any,
+    rows_sum_to_one: bool = True,
+) -> Predictions:
+    """Evaluate utility `index` on a forecast [n, C] and labels [n].
+
+    Args:
+        uniforms: [R, n] in [0, 1), behind the redrawn labels; the same numbers for a point in
+            several splits give it the same luck in all of them.
+        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
+
+    Raises:
+        InputError: shapes, ranges or row sums are off.
+    """
+    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one).cpu()
+    y = check_labels(labels, *p.shape).cpu()
+    forecast = Forecast(p)
+    predicted, realized = utility.predicted_and_realized(forecast, forecast.outcomes(y), index)
+    alike = utility.alike(forecast)
+    if alike is not None:
+        predicted = predicted[alike]
+    drawn = forecast.redraw(torch.as_tensor(np.asarray(uniforms, dtype=np.float64)))
+    vectors = utility.outcome_utilities(forecast, index).to(torch.float64)
+    redrawn = vectors.gather(1, drawn.labels.T).T
+    return Predictions(
+        *(t.cpu().numpy().astype(np.float64) for t in (predicted, realized, redrawn))
+    )
+
+
+def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201) -> UtilityDiagram:
+    """The diagram of one utility.
+
+    Args:
+        predictions: of the utility; redrawn may have no rows, the band is NaN then.
+        bins: bins of equal weight by rank, fewer where points are fewer.
+        points: places of the running curve to keep; its extremes are always among them.
+
+    Raises:
+        InputError: no points, or not finite.
+    """
+    v, u = predictions.predicted, predictions.realized
+    worst = worst_interval(v, u)
+    n = len(v)
+    order = np.argsort(v, kind="stable")
+    ends = np.flatnonzero(np.append(v[order][1:] != v[order][:-1], True))
+    running = np.cumsum((u - v)[order])[ends] / n
+    kept = _thinned(running, points)
+    places = ends[kept]
+    noise = np.cumsum((predictions.redrawn - v)[:, order], axis=1) / n
+    low, high = _quantiles(noise[:, places])
+    inside = (v >= worst.low) & (v <= worst.high)
+    return UtilityDiagram(
+        predicted=v[order][places],
+        difference=running[kept],
+        low=low,
+        high=high,
+        bins=_binned(predictions, order, max(1, min(bins, n))),
+        worst=worst,
+        share=float(inside.mean()),
+        gap=float((u - v)[inside].mean()),
+        floor=_floor(noise[:, ends]),
+        n=n,
+    )
+
+
+def _thinned(running: Array, points: int) -> NDArray[np.intp]:
+    if points < 2:
+        raise InputError(f"points: {points}, expected at least 2")
+    even = np.linspace(0, len(running) - 1, min(points, len(running))).round().astype(np.intp)
+    return np.unique(np.append(even, [running.argmin(), running.argmax()]))
+
+
+def _quantiles(noise: Array) -> tuple[Array, Array]:
+    if not len(noise):
+        return np.full(noise.shape[1], np.nan), np.full(noise.shape[1], np.nan)
+    low, high = np.quantile(noise, BAND, axis=0)
+    return low, high
+
+
+def _floor(noise: Array) -> float:
+    if not len(noise):
+        return float("nan")
+    ranges = np.maximum(noise.max(axis=1), 0) - np.minimum(noise.min(axis=1), 0)
+    return float(np.quantile(ranges, 0.95))
+
+
+def _binned(predictions: Predictions, order: NDArray[np.intp], count: int) -> Bins:
+    parts = np.array_split(order, count)
+    means = [
+        np.stack([values[..., part].mean(axis=-1) for part in parts], axis=-1)
+        for values in (predictions.predicted, predictions.realized, predictions.redrawn)
+    ]
+    return Bins(means[0], means[1], *_quantiles(means[2]))

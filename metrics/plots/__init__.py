@@ -1,0 +1,12 @@
+"""Figures of utility calibration, for a notebook or a paper; needs matplotlib.
+
+    from metrics.plots import plot_ecdf, plot_utility
+    plot_utility(TopK(), {"before": p, "after": q}, labels).savefig("topk.pdf")
+
+The rest of the package does without matplotlib.
+"""
+
+from metrics.plots.ecdf import plot_ecdf
+from metrics.plots.utility import plot_utility
+
+__all__ = ["plot_ecdf", "plot_utility"]

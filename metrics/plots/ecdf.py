@@ -1,0 +1,86 @@
+"""The distribution of calibration errors over a class of utilities, as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
+
+from metrics.ecdf import dkw_band, ecdf, levels, thin
+from metrics.plots.axes import named, plain, plain_log_axis
+from metrics.validation import InputError
+
+Array = NDArray[np.float64]
+DRAWN_POINTS = 201
+MARKED_POINTS = 8
+MOST_TICKS = 6
+BAND = 0.14
+"""Opacity of the bands around the curves."""
+
+
+def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figure:
+    """The share of utilities with an error of at most e (section 4), one curve per method.
+
+    Args:
+        errors: [M] UC of sampled utilities, as `Linear.sample(…).calibration_errors(…)` returns
+            them; or a mapping from names to such, drawn in one panel.
+        title: above the figure.
+        confidence: of the band of the M sampled utilities (Dvoretzky-Kiefer-Wolfowitz); it says
+            nothing about the sample of points.
+
+    Returns:
+        A matplotlib figure that belongs to no window: save it, or show it in a notebook.
+
+    Raises:
+        InputError: nothing to draw, or errors that are not finite and of shape [M].
+    """
+    curves = {name: ecdf(values)[0] for name, values in named(errors).items()}
+    if not curves:
+        raise InputError("errors: nothing to draw; give an array [M], or {name: array}")
+    figure = Figure(figsize=(5.2, 3.8), layout="constrained")
+    axis = figure.subplots()
+    for place, (name, values) in enumerate(curves.items()):
+        draw_curve(axis, values, confidence, color=f"C{place % 10}", label=plain(name))
+    error_axes(axis, curves.values())
+    axis.set_ylabel("Share of utilities with error ≤ $e$")
+    axis.set_title(plain(title))
+    if any(curves):
+        axis.legend(frameon=False)
+    return figure
+
+
+def draw_curve(axis: Axes, errors: Array, confidence: float, *, color: str, **line: Any) -> None:
+    """Draw sorted errors as an eCDF with its band; `line` goes to matplotlib's `plot`."""
+    index = thin(len(errors), DRAWN_POINTS)
+    x, height = errors[index], levels(len(errors))[index]
+    half_width = dkw_band(len(errors), confidence)
+    # Only where both sides of the band lie within 0..1: the one-sided ends would be long boxes.
+    inner = (height >= half_width) & (height <= 1 - half_width)
+    below, above = height[inner] - half_width, height[inner] + half_width
+    axis.fill_between(x[inner], below, above, color=color, alpha=BAND, lw=0, zorder=2)
+    every = max(1, len(index) // MARKED_POINTS)
+    axis.plot(x, height, color=color, zorder=3, ms=4, markevery=every, **line)
+
+
+def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
+    """A logarithmic error axis from the foot of the best curve to the head of the worst.
+
+    Errors of good and bad methods differ by a factor of ten and more; on a linear axis the good
+    ones, and the noise floor, would share a few millimetres. The foot is the 1 % quantile: a
+    sampled utility that is nearly constant has almost no error, and would take decades of axis.
+    """
+    axis.set_xlabel("Utility calibration error $e$ (units of utility)")
+    axis.set_ylim(0, 1.01)
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    curves = [values for values in drawn if values.any()]
+    if not curves:
+        return
+    foot = min(float(np.quantile(values[values > 0], 0.01)) for values in curves)
+    axis.set_xscale("log")
+    axis.set_xlim(foot / 1.15, max(float(values.max()) for values in curves) * 1.08)
+    plain_log_axis(axis.xaxis, axis.get_xlim(), MOST_TICKS)

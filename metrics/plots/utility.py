@@ -1,0 +1,133 @@
+"""The reliability diagram of a utility, small multiples for several methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from metrics.diagram import UtilityDiagram, utility_diagram, utility_of, utility_predictions
+from metrics.plots.axes import named, plain
+from metrics.utilities.base import UtilityClass
+from metrics.validation import InputError, check_probabilities
+
+COLOR = "#0072B2"
+NOISE, SHADE, DIAGONAL = "#D0D0D0", "#F3D9B1", "#8C8C8C"
+COLUMNS = 4
+
+
+def plot_utility(
+    utility: UtilityClass | Callable[[Any], Any],
+    probabilities: Any,
+    labels: Any,
+    *,
+    index: int | None = None,
+    title: str = "",
+    repetitions: int = 200,
+    seed: int = 0,
+    bins: int = 15,
+) -> Figure:
+    """Predicted against realized utility, and their running difference without bins.
+
+    Above, each dot is one of `bins` groups of equally many points, with what a calibrated forecast
+    would show on them in grey. Below is the running curve D(t) = mean((u - v) · 1{v <= t}), whose
+    range is UC (eq. 5); it stays in the grey band, at each t with 95 %, if the forecast is
+    calibrated. The worst interval of predicted utility (eq. 8) is shaded.
+
+    Args:
+        utility: a utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch.
+        probabilities: [n, C], or {name: [n, C]} for a column of panels each.
+        labels: [n] class numbers.
+        index: which utility of the class; for each method its own worst if not given.
+        title: above the figure.
+        repetitions: redrawn label vectors behind the noise; 0 leaves it out. seed: theirs.
+        bins: groups of the upper panels.
+
+    Returns:
+        A matplotlib figure that belongs to no window: save it, or show it in a notebook.
+
+    Raises:
+        InputError: shapes, ranges or row sums are off, or there is nothing to draw.
+    """
+    methods = named(probabilities)
+    if not methods:
+        raise InputError("probabilities: nothing to draw; give [n, C], or {name: [n, C]}")
+    chosen, panels = utility_of(utility), {}
+    for name, matrix in methods.items():
+        number = chosen.worst(matrix, labels)[0] if index is None else index
+        n = check_probabilities(matrix).shape[0]
+        uniforms = np.random.default_rng(seed).random((repetitions, n))
+        predictions = utility_predictions(chosen, matrix, labels, number, uniforms)
+        several = chosen.count(check_probabilities(matrix).shape[1]) > 1 and index is None
+        label = f"{name} (utility {number})".strip() if several else name
+        panels[label] = utility_diagram(predictions, bins)
+    return diagram_figure(list(panels.items()), title)
+
+
+def diagram_figure(
+    panels: Sequence[tuple[str, UtilityDiagram]],
+    title: str = "",
+    colors: Sequence[str] = (),
+) -> Figure:
+    """The figure of `plot_utility` for diagrams that are there already, with their headings."""
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(0.6 + 2.3 * columns, 0.4 + 3.3 * rows), layout="constrained")
+    grid = figure.subplots(
+        2 * rows, columns, squeeze=False, gridspec_kw={"height_ratios": [1.25, 1] * rows}
+    )
+    for axis in grid.flat:
+        axis.set_visible(False)
+    largest = max(float(np.nanmax(np.abs([d.difference, d.low, d.high]))) for _, d in panels)
+    for place, (heading, diagram) in enumerate(panels):
+        row, column = divmod(place, columns)
+        upper, lower = grid[2 * row, column], grid[2 * row + 1, column]
+        color = colors[place] if colors else COLOR
+        draw_binned(upper, diagram, color)
+        draw_running(lower, diagram, color)
+        upper.set_title(plain(heading), fontsize=9)
+        lower.set_ylim(-1.08 * largest, 1.08 * largest)
+        if not column:
+            upper.set_ylabel("Realized utility", fontsize=8.5)
+            lower.set_ylabel("Running difference", fontsize=8.5)
+    if title:
+        figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
+    return figure
+
+
+def draw_binned(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
+    """Mean predicted against mean realized utility of equally many points each, over the noise."""
+    bins = diagram.bins
+    low, high = float(diagram.predicted.min()), float(diagram.predicted.max())
+    shade_worst(axis, diagram)
+    axis.fill_between(bins.predicted, bins.low, bins.high, color=NOISE, lw=0, zorder=1)
+    axis.plot([low, high], [low, high], color=DIAGONAL, lw=0.8, zorder=1.5)
+    axis.plot(bins.predicted, bins.realized, "o", color=color, ms=3.5, zorder=3)
+    _show(axis)
+
+
+def draw_running(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
+    """The running difference of realized and predicted utility, over its noise band."""
+    shade_worst(axis, diagram)
+    axis.fill_between(diagram.predicted, diagram.low, diagram.high, color=NOISE, lw=0, zorder=1)
+    axis.axhline(0, color=DIAGONAL, lw=0.8, zorder=1.5)
+    axis.plot(diagram.predicted, diagram.difference, color=color, lw=1.4, zorder=3)
+    axis.set_xlabel("Predicted utility", fontsize=8.5)
+    _show(axis)
+
+
+def shade_worst(axis: Axes, diagram: UtilityDiagram) -> None:
+    """The worst interval of predicted utility."""
+    axis.axvspan(diagram.worst.low, diagram.worst.high, color=SHADE, alpha=0.55, lw=0, zorder=0)
+
+
+def _show(axis: Axes) -> None:
+    axis.set_visible(True)
+    axis.tick_params(labelsize=8)
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.yaxis.set_major_locator(MaxNLocator(4))
+    axis.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,56 @@
+"""The public figures: what is drawn, and that metrics does without matplotlib."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from metrics import InputError, TopK
+from metrics.plots import plot_ecdf, plot_utility
+from tests.metrics.test_diagram import forecast
+
+
+def visible(figure):
+    return [axis for axis in figure.axes if axis.get_visible()]
+
+
+def test_a_column_of_two_panels_for_each_method():
+    p, labels = forecast(sharpen=3.0)
+    figure = plot_utility(TopK(), {"before $": p, "after": forecast()[0]}, labels, title="Top $K$")
+    axes = visible(figure)
+    assert len(axes) == 4
+    titles = [axis.get_title() for axis in axes if axis.get_title()]
+    assert titles[0].startswith(r"before \$ (utility ")
+    assert titles[1].startswith("after (utility ")
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("count", [1, 5, 9])
+def test_many_methods_wrap_and_every_panel_is_shaded_at_its_worst_interval(count):
+    p, labels = forecast(sharpen=2.0)
+    figure = plot_utility(TopK(), {str(k): p for k in range(count)}, labels, index=0)
+    assert len(visible(figure)) == 2 * count
+    assert all(len(axis.patches) == 1 for axis in visible(figure))
+
+
+def test_ecdf_of_one_array_or_of_several():
+    errors = np.random.default_rng(0).random(50)
+    (axis,) = plot_ecdf({"a $5 method": errors, "b": errors / 2}).axes
+    assert len(axis.lines) == 2
+    height = axis.lines[0].get_ydata()
+    assert height[0] == pytest.approx(1 / 50)
+    assert height[-1] == 1
+    assert len(plot_ecdf(errors).axes[0].lines) == 1
+
+
+@pytest.mark.parametrize("errors", [{}, np.array([[0.1]]), np.array([np.nan])])
+def test_nothing_to_draw_is_told(errors):
+    with pytest.raises(InputError):
+        plot_ecdf(errors)
+
+
+def test_metrics_itself_does_without_matplotlib():
+    code = "import sys, metrics, metrics.diagram; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,103 @@
+"""The diagram of one utility says what the estimator says, and its noise is that of calibration."""
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import ClassWise, InputError, TopK, utility_calibration, worst_interval
+from metrics.diagram import Predictions, utility_diagram, utility_of, utility_predictions
+
+N, C = 600, 4
+
+
+def forecast(seed=0, sharpen=1.0):
+    """Probabilities [N, C], and labels drawn from them before they are sharpened."""
+    random = np.random.default_rng(seed)
+    p = random.dirichlet(np.ones(C), N)
+    labels = (random.random(N)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=C - 1)
+    q = p**sharpen
+    return q / q.sum(axis=1, keepdims=True), labels
+
+
+def predictions(utility, index, sharpen=1.0, repetitions=100, seed=0):
+    p, labels = forecast(seed, sharpen)
+    uniforms = np.random.default_rng(1).random((repetitions, N))
+    return utility_predictions(utility, p, labels, index, uniforms)
+
+
+def test_the_range_of_the_running_curve_is_uc_and_its_ends_are_the_worst_interval():
+    given = predictions(ClassWise(), 2, sharpen=3.0)
+    diagram = utility_diagram(given, points=20)
+    error = utility_calibration(given.predicted, given.realized)
+    curve = np.append(diagram.difference, 0)
+    assert np.ptp(curve) == pytest.approx(error)
+    assert diagram.worst == worst_interval(given.predicted, given.realized)
+    assert abs(diagram.gap) * diagram.share == pytest.approx(error)
+    assert diagram.worst.high in diagram.predicted
+
+
+def test_predicted_and_realized_are_those_of_the_class():
+    given = predictions(TopK((2,)), 0)
+    p, labels = forecast()
+    ranked = np.argsort(-p, axis=1)[:, :2]
+    np.testing.assert_allclose(given.predicted, -np.sort(-p, axis=1)[:, :2].sum(axis=1))
+    np.testing.assert_array_equal(given.realized, (ranked == labels[:, None]).any(axis=1))
+
+
+def test_a_function_is_a_utility():
+    payoff = torch.tensor([0.0, 1.0, 2.0, -1.0], dtype=torch.float64)
+    given = predictions(utility_of(lambda p: payoff.expand_as(p)), 0)
+    p, labels = forecast()
+    np.testing.assert_allclose(given.predicted, p @ payoff.numpy())
+    np.testing.assert_array_equal(given.realized, payoff.numpy()[labels])
+
+
+def test_calibrated_forecasts_are_mostly_below_the_floor_and_a_sharpened_one_is_beyond_it():
+    diagrams = [utility_diagram(predictions(ClassWise(), 0, seed=seed)) for seed in range(60)]
+    beyond = sum(diagram.worst.error > diagram.floor for diagram in diagrams)
+    assert 0 < beyond <= 9  # 3 expected
+    sharpened = utility_diagram(predictions(ClassWise(), 0, sharpen=4.0))
+    assert sharpened.worst.error > sharpened.floor
+    inside = (sharpened.difference >= sharpened.low) & (sharpened.difference <= sharpened.high)
+    assert inside.mean() < 0.5
+
+
+def test_redrawn_labels_have_the_band_around_the_prediction():
+    diagram = utility_diagram(predictions(ClassWise(), 1, repetitions=400), bins=6)
+    later = diagram.predicted > 0.02  # before, hardly a draw has a hit
+    assert (diagram.low[later] < 0).all() and (diagram.high[later] > 0).all()
+    assert (diagram.bins.low <= diagram.bins.predicted).all()
+    assert (diagram.bins.high >= diagram.bins.predicted).all()
+    spread = np.sqrt(np.mean(diagram.bins.predicted * (1 - diagram.bins.predicted)) / (N / 6))
+    width = np.mean(diagram.bins.high - diagram.bins.low)
+    assert width == pytest.approx(2 * 1.96 * spread, rel=0.2)
+
+
+def test_bins_hold_equally_many_points_and_means_of_all():
+    given = predictions(ClassWise(), 0)
+    bins = utility_diagram(given, bins=7).bins
+    assert len(bins.predicted) == 7
+    assert (np.diff(bins.predicted) > 0).all()
+    sizes = np.array([len(part) for part in np.array_split(np.arange(N), 7)])
+    assert sizes @ bins.realized / N == pytest.approx(given.realized.mean())
+
+
+def test_without_redraws_there_is_no_band_and_ties_are_one_place():
+    tied = Predictions(np.array([0.5, 0.5, 0.2]), np.array([1.0, 0.0, 0.0]), np.empty((0, 3)))
+    diagram = utility_diagram(tied)
+    np.testing.assert_allclose(diagram.predicted, [0.2, 0.5])
+    np.testing.assert_allclose(diagram.difference, [-0.2 / 3, -0.2 / 3])
+    assert np.isnan(diagram.low).all() and np.isnan(diagram.floor)
+
+
+def test_parts_are_pooled_point_by_point():
+    parts = [predictions(ClassWise(), 0, seed=seed) for seed in (0, 1)]
+    pooled = Predictions.pooled(parts)
+    assert pooled.predicted.shape == (2 * N,)
+    assert pooled.redrawn.shape == (100, 2 * N)
+    np.testing.assert_array_equal(pooled.realized[N:], parts[1].realized)
+
+
+def test_too_few_places_are_refused():
+    with pytest.raises(InputError, match="points: 1"):
+        utility_diagram(predictions(ClassWise(), 0), points=1)
