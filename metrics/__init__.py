@@ -9,7 +9,8 @@ A map, in the order of the paper:
   `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a
   utility of your own; each has `.calibration_errors(probabilities, labels)`
 * distribution over a class (sec. 4): `ecdf`, `dkw_band`
-* all of it with its noise floor: `scorecard`
+* all of it with its noise floor: `scorecard`; every metric by its key: `METRICS`, one's own by
+  `register`
 
 NumPy arrays and torch tensors on any device are accepted; the answer is of the same kind. Bad input
 raises `InputError`, a ValueError with one line.
@@ -23,7 +24,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from metrics.binned import binned_class_wise_error, binned_top_class_error
 from metrics.ecdf import dkw_band, ecdf
-from metrics.scorecard import METRICS, Scorecard, scorecard
+from metrics.registry import METRICS, Metric, register, utility_metric
+from metrics.scorecard import Scorecard, scorecard
 from metrics.scores import accuracy, brier_score, negative_log_likelihood
 from metrics.utilities.base import FunctionUtility, UtilityClass
 from metrics.utilities.decision import Decision
@@ -49,6 +51,7 @@ __all__ = [
     "GainMatrix",
     "InputError",
     "Linear",
+    "Metric",
     "Rank",
     "Scorecard",
     "Similarity",
@@ -63,7 +66,9 @@ __all__ = [
     "dkw_band",
     "ecdf",
     "negative_log_likelihood",
+    "register",
     "scorecard",
     "utility_calibration",
+    "utility_metric",
     "worst_interval",
 ]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from hydra.utils import get_class
+from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
@@ -109,9 +109,13 @@ def evaluation_hash(fit: FitTask) -> str:
             "parameters": sha256_of(fit.unit.folder / "parameters.npz"),
             "evaluation": fit.unit.settings["evaluation"],
             "similarity": fit.logits.similarity_sha256,
-            "code": source_fingerprint("metrics.scorecard"),
+            "code": source_fingerprint("metrics.scorecard", *_own_targets(fit.unit)),
         }
     )
+
+
+def _own_targets(unit: Unit) -> list[str]:
+    return [own["_target_"] for own in unit.settings["evaluation"]["own"].values()]
 
 
 def is_evaluated(task: EvaluateTask) -> bool:
@@ -132,14 +136,15 @@ def evaluate_unit(task: EvaluateTask) -> None:
 
     unit = task.unit
     began = time.perf_counter()
-    probabilities, labels, rows_sum_to_one = test_probabilities(task.fit)
+    test = held_out(task.fit)
     options = {key: value for key, value in unit.settings["evaluation"].items() if key != "name"}
     card = scorecard(
-        probabilities,
-        labels,
+        test.probabilities,
+        test.labels,
+        points=test.points,
         similarity=_similarity(task.fit),
-        rows_sum_to_one=rows_sum_to_one,
-        **options,
+        rows_sum_to_one=test.rows_sum_to_one,
+        **options | {"own": instantiate(options["own"], _convert_="all")},
     )
     curves = unit.folder / f"{result_name(unit, 'ecdf')}.npz"
     write_npz(curves, **card.ecdf)
@@ -151,7 +156,7 @@ def evaluate_unit(task: EvaluateTask) -> None:
             "benchmark": unit.benchmark,
             "calibrator": unit.calibrator,
             "split": unit.split,
-            "n_test": len(labels),
+            "n_test": len(test.labels),
             "metrics": card.metrics,
             "noise_floor": card.noise_floor,
             "worst": card.worst,
@@ -162,11 +167,21 @@ def evaluate_unit(task: EvaluateTask) -> None:
     )
 
 
-def test_probabilities(fit: FitTask) -> tuple[Any, Any, bool]:
-    """Calibrated probabilities float64 [n_test, C] and labels of a unit's test part, as tensors.
+class HeldOut(NamedTuple):
+    """What a unit is scored on."""
 
-    The third value tells whether rows sum to one: isotonic regression may be asked not to.
-    """
+    probabilities: Any
+    """Calibrated, float64 [n_test, C], a tensor."""
+    labels: Any
+    """[n_test], a tensor."""
+    points: NDArray[np.int64]
+    """[n_test], the numbers of the points among all."""
+    rows_sum_to_one: bool
+    """Isotonic regression may be asked not to normalise."""
+
+
+def held_out(fit: FitTask) -> HeldOut:
+    """A unit's calibrated probabilities and labels on its test points."""
     import torch
 
     unit, splits = fit.unit, fit.unit.settings["splits"]
@@ -177,7 +192,7 @@ def test_probabilities(fit: FitTask) -> tuple[Any, Any, bool]:
     calibrator = kind.load(unit.folder / "parameters.npz")
     probabilities = calibrator.predict_proba(torch.from_numpy(logits[test]).to(device))
     rows_sum_to_one = bool(getattr(calibrator, "normalize", True))
-    return probabilities, torch.from_numpy(labels[test]).to(device), rows_sum_to_one
+    return HeldOut(probabilities, torch.from_numpy(labels[test]).to(device), test, rows_sum_to_one)
 
 
 def _similarity(fit: FitTask) -> NDArray[np.float64] | None:

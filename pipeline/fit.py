@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import read_json_if_whole, sha256_of, sha256_of_json, write_json
 from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
+from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.receipts import write_receipt
@@ -74,6 +75,7 @@ def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
     logits: dict[str, CachedLogits] = {}
     for unit in units:
         if unit.benchmark not in logits:
+            columns_of(unit.settings)  # an unknown metric is told before hours of fitting
             logits[unit.benchmark] = logits_of(unit.settings)
     return [
         FitTask(unit, logits[unit.benchmark], fit_hash(unit, logits[unit.benchmark].sha256))

@@ -15,6 +15,7 @@ import pandas as pd
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import read_json_if_whole, sha256_of, write_text
+from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say
 from pipeline.harness.receipts import write_receipt
@@ -130,7 +131,8 @@ def table_specs(
     """
     benchmark = settings["benchmark"]
     name, title, remarks = benchmark["name"], benchmark["title"], remarks_of(settings)
-    specs = [TableSpec(name, title, benchmark["metrics"], methods, stem, remarks)]
+    columns = columns_of(settings)
+    specs = [TableSpec(name, title, columns, methods, stem, remarks)]
     printed = printed_values()
     short = printed[printed["table"] == f"{benchmark['paper_key']}_table1"]
     if not short.empty:
@@ -142,9 +144,7 @@ def table_specs(
         families = {family(variant) for variant in variants}
         rows = [m for m in available if m in variants or m in families]
         label = f"{title}: variants"
-        specs.append(
-            TableSpec(name, label, benchmark["metrics"], rows, f"{stem}_variants", remarks)
-        )
+        specs.append(TableSpec(name, label, columns, rows, f"{stem}_variants", remarks))
     return specs
 
 

@@ -143,7 +143,7 @@ def score(options: argparse.Namespace) -> None:
 
 def write_results(settings: Settings, options: argparse.Namespace) -> None:
     """metrics.json, table and figure from the evaluated units; prints the table."""
-    from metrics import METRICS
+    from metrics.registry import METRICS
     from pipeline.report import curves_of, remarks_of
     from pipeline.reporting.collect import Runs, summarise
     from pipeline.reporting.figures import write_ecdf_figure
@@ -155,8 +155,8 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
         benchmark["name"], options.methods, range(options.splits)
     )
     summary = summarise(units)
-    measured = {metric for unit in units for metric in unit.metrics}
-    shown = [metric for metric in METRICS if metric in measured]
+    measured = dict.fromkeys(metric for unit in units for metric in unit.metrics)
+    shown = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
     tuned = any(method.startswith(("dirichlet", "patching")) for method in options.methods)
     remarks = remarks_of(settings) if tuned else ()
     spec = TableSpec(

@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from metrics.registry import metric
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
-from pipeline.reporting.names import METHODS, method_name, metric
+from pipeline.reporting.names import METHODS, method_name
 from pipeline.reporting.page import page, scrolling
 from pipeline.reporting.table_formats import number
 from pipeline.reporting.tables import decimals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from pipeline.reporting.names import METRICS, Metric
+from metrics.registry import METRICS, Metric
 from pipeline.reporting.table_model import Cell, ResultTable
 
 # Works with booktabs alone: where bm or graphicx is not loaded, bold and scaling degrade.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
-from pipeline.reporting.names import Metric
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from metrics.registry import Metric, metric
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting import table_formats
-from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, Metric, method_name, metric
+from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, method_name
 from pipeline.reporting.table_model import Cell, ResultTable, Row
 
-SCORES = ("accuracy", "brier", "nll")
-"""Not of calibration alone, so their noise floor says nothing about the order of methods."""
 Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """The rows of a tidy summary by (method, metric)."""
 
@@ -127,7 +126,7 @@ def _within_floor(numbers: Numbers, column: Metric, spec: TableSpec) -> bool:
     """Whether a metric of calibration finds no method beyond the 95 % quantile of the noise."""
     limit = numbers[_floor_method(numbers, spec.methods), column.key]["floor_q95"]
     means = [numbers[method, column.key]["mean"] for method in spec.methods]
-    return column.key not in SCORES and all(mean <= limit for mean in means)
+    return column.has_floor and all(mean <= limit for mean in means)
 
 
 def _floor_method(numbers: Numbers, methods: Sequence[str]) -> str:

@@ -181,7 +181,7 @@ def _single_utility(p: Tensor, labels: Tensor) -> Answer:
 
 
 def _scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
-    card = scorecard(p, labels, utilities=20, floor_repetitions=5, ecdf_repetitions=3, **options)
+    card = scorecard(p, labels, utilities=20, floor_repetitions=5, **options)
     floors = {f"{key} floor": [*floor.values()] for key, floor in card.noise_floor.items()}
     worst = {f"{key} worst": [*found.values()] for key, found in card.worst.items()}
     return {**card.metrics, **floors, **worst, **card.ecdf}

@@ -217,7 +217,6 @@ def test_bad_parameters_of_utilities_are_named(call, args, words):
 SCORECARD_OPTIONS = {
     "utilities": ({"utilities": -1}, ["utilities"]),
     "floor": ({"floor_repetitions": -1}, ["floor_repetitions"]),
-    "curves' floor": ({"ecdf_repetitions": -1}, ["ecdf_repetitions"]),
     "bins": ({"bins": 0}, ["bins"]),
     "fraction of bins": ({"bins": 2.5}, ["bins", "2.5", "whole"]),
     "weights": ({"class_weights": "none"}, ["weights", "'uniform' or 'prior'"]),

@@ -23,8 +23,9 @@ from metrics import (
     worst_interval,
 )
 
-SMALL = {"utilities": 40, "floor_repetitions": 6, "ecdf_repetitions": 4}
+SMALL = {"utilities": 40, "floor_repetitions": 6}
 ALWAYS = [key for key in METRICS if key != "u_w2v"]
+ERRORS = [key for key in ALWAYS if METRICS[key].has_floor]
 CURVES = {"linear", "rank"}
 FLOORS = {f"{family}_floor_{line}" for family in CURVES for line in ("mean", "q05", "q95")}
 
@@ -50,7 +51,14 @@ def one_by_one(p, y):
         "u_comb": max(class_wise.max(), top_k.max()),
         "u_dcg": DiscountedCumulativeGain().calibration_errors(p, y).max(),
         "u_w2v": Similarity(similarity_of(p.shape[1])).calibration_errors(p, y)[0],
+        **{f"u_lin_{name}": value for name, value in sampled(Linear, 0, p, y).items()},
+        **{f"u_rank_{name}": value for name, value in sampled(Rank, 1, p, y).items()},
     }
+
+
+def sampled(family, seed, p, y):
+    errors = family.sample(40, p.shape[1], seed).calibration_errors(p, y)
+    return {"median": np.median(errors), "q95": np.quantile(errors, 0.95)}
 
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
@@ -58,13 +66,13 @@ def one_by_one(p, y):
 def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
     p, y = forecast_of(kind, n, classes, 0)
     card = scorecard(p, y, similarity=similarity_of(classes), **SMALL)
-    assert tuple(card.metrics) == METRICS
-    assert tuple(card.noise_floor) == METRICS
+    assert list(card.metrics) == list(METRICS)
+    assert list(card.noise_floor) == [key for key in METRICS if METRICS[key].has_floor]
     for key, value in one_by_one(p, y).items():
         assert card.metrics[key] == pytest.approx(value, abs=1e-12), key
     assert all(isinstance(value, float) for value in card.metrics.values())
     for floor in card.noise_floor.values():
-        assert set(floor) == {"mean", "q95"}
+        assert set(floor) == {"mean", "q95", "p_value"}
         assert np.isfinite(list(floor.values())).all()
     assert set(card.ecdf) == CURVES | FLOORS
     assert all(curve.shape == (40,) for curve in card.ecdf.values())
@@ -72,7 +80,8 @@ def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
 
 def test_without_a_similarity_its_key_is_absent(forecast_of):
     card = scorecard(*forecast_of("smooth", 50, 3, 1), **SMALL)
-    assert list(card.metrics) == list(card.noise_floor) == ALWAYS
+    assert list(card.metrics) == ALWAYS
+    assert list(card.noise_floor) == ERRORS
     assert set(card.worst) == {"u_cwe", "u_topk", "u_tce", "u_dcg"}
 
 
@@ -127,22 +136,23 @@ def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):
     assert other.noise_floor != first.noise_floor
     np.testing.assert_array_equal(other.ecdf["linear"], first.ecdf["linear"])
     resampled = scorecard(p, y, utility_seed=1, **SMALL)
-    assert resampled.metrics == first.metrics
+    for key, value in resampled.metrics.items():
+        assert (value != first.metrics[key]) == METRICS[key].sampled, key
     assert (resampled.ecdf["linear"] != first.ecdf["linear"]).any()
 
 
 def test_no_repetitions_leave_the_floors_empty(forecast_of):
     p, y = forecast_of("smooth", 40, 3, 6)
-    card = scorecard(p, y, utilities=7, floor_repetitions=0, ecdf_repetitions=0)
+    card = scorecard(p, y, utilities=40, floor_repetitions=0)
     assert card.metrics == pytest.approx(scorecard(p, y, **SMALL).metrics, rel=1e-12)
-    assert list(card.noise_floor) == ALWAYS
-    assert all(floor == {} for floor in card.noise_floor.values())
+    assert card.noise_floor == {}
     assert set(card.ecdf) == CURVES
 
 
 def test_no_utilities_leave_the_curves_out(forecast_of):
     card = scorecard(*forecast_of("smooth", 40, 3, 7), utilities=0, floor_repetitions=2)
     assert card.ecdf == {}
+    assert not any(METRICS[key].sampled for key in card.metrics)
 
 
 def test_options_reach_the_metrics_they_are_for(forecast_of):
@@ -164,12 +174,12 @@ def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_other
     order = torch.randperm(320, generator=torch.Generator().manual_seed(0)).numpy()
     parts = [one_by_one(p[part], y[part]) for part in np.array_split(order, 5)]
     for key in METRICS:
-        if key.startswith("u_"):
+        if METRICS[key].of_utilities:
             expected = np.mean([part[key] for part in parts])
             assert card.metrics[key] == pytest.approx(expected, abs=1e-12), key
         else:
             assert card.metrics[key] == full.metrics[key], key
-            assert card.noise_floor[key] == full.noise_floor[key], key
+            assert card.noise_floor.get(key) == full.noise_floor.get(key), key
     assert card.noise_floor["u_topk"]["mean"] > 1.5 * full.noise_floor["u_topk"]["mean"]
     for key, worst in card.worst.items():
         assert worst["error"] == pytest.approx(max(part[key] for part in parts), abs=1e-12)
@@ -200,7 +210,7 @@ def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):
     assert certain.metrics["accuracy"] == 1
     assert all(value == 0 for key, value in certain.metrics.items() if key != "accuracy")
     assert certain.worst["u_topk"]["sign"] == 0
-    assert certain.noise_floor["nll"] == {"mean": 0.0, "q95": 0.0}
+    assert certain.noise_floor["u_cwe"] == {"mean": 0.0, "q95": 0.0, "p_value": 1.0}
 
 
 def unnormalised(n, classes):

@@ -46,7 +46,6 @@ def request_tiny(tmp_path: Path) -> MakeRequest:
         "splits.count=3",
         "evaluation.utilities=20",
         "evaluation.floor_repetitions=4",
-        "evaluation.ecdf_repetitions=2",
         "jobs=1",
     ]
 

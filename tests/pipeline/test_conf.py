@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
@@ -13,11 +14,13 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_method, instantiate
 
 import metrics
+from metrics import InputError
+from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed, resolved
 
 ROOT = CONF.parent
-SIX = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]
+SIX = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
 LAUNCHERS = {"cores": "joblib", "queue": "submitit", "slurm": "submitit", "ray_cluster": "ray"}
 
 
@@ -66,7 +69,7 @@ def test_every_file_starts_with_a_comment_that_says_how_to_override_it(path: Pat
 
 def test_suites_name_existing_benchmarks_and_the_six_calibrators():
     for suite in options("suite"):
-        content = yaml.safe_load((CONF / "suite" / f"{suite}.yaml").read_text())
+        content = resolved(composed([f"suite={suite}"]))["suite"]
         assert set(content["benchmarks"]) <= set(options("benchmark"))
         # A variant stands for its method: isotonic_raw for isotonic.
         assert [name.partition("_")[0] for name in content["calibrators"]] == SIX
@@ -79,17 +82,13 @@ def test_paper_suite_has_its_seven_benchmarks():
     assert "cifar10_resnet44" not in content["benchmarks"]
 
 
-def test_dvc_stages_are_the_six_calibrators_of_the_suites():
-    assert yaml.safe_load((ROOT / "params.yaml").read_text())["calibrators"] == SIX
-
-
-def test_the_report_waits_for_every_calibrator_of_params_yaml(tmp_path):
-    for name in ("dvc.yaml", "params.yaml", "conf", "pipeline", "calibrators", "metrics"):
+def test_the_report_waits_for_every_calibrator_of_the_shared_list(tmp_path):
+    for name in ("dvc.yaml", "params.yaml", "pipeline", "calibrators", "metrics"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "params.yaml").unlink()
-    text = (ROOT / "params.yaml").read_text()
-    assert "  - vector\n" in text
-    (tmp_path / "params.yaml").write_text(text.replace("  - vector\n", "  - isotonic_raw\n"))
+    shutil.copytree(CONF, tmp_path / "conf")
+    shared = tmp_path / "conf" / "shared" / "calibrators.yaml"
+    assert "  - vector\n" in shared.read_text()
+    shared.write_text(shared.read_text().replace("  - vector\n", "  - isotonic_raw\n"))
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run([sys.executable, "-m", "dvc", "init", "-q"], cwd=tmp_path, check=True)
     graph = subprocess.run(
@@ -102,6 +101,34 @@ def test_the_report_waits_for_every_calibrator_of_params_yaml(tmp_path):
     before = set(re.findall(r'"(\S+)" -> "report"', graph))
     assert {f"evaluate@{name}" for name in ("isotonic_raw", *SIX) if name != "vector"} <= before
     assert "evaluate@vector" not in graph
+
+
+def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
+    folder = tmp_path / "conf"
+    shutil.copytree(CONF, folder)
+    (folder / "benchmark" / "mine.yaml").write_text(
+        "defaults: [/shared/benchmark@_here_, _self_]\n"
+        "name: mine\ntitle: Mine\nsource: {_target_: my.source, samples: 5}\n"
+    )
+    with initialize_config_dir(str(folder), version_base="1.3"):
+        mine = resolved(compose("config", ["benchmark=mine"]))
+    digits = resolved(composed(["benchmark=digits"]))["benchmark"]
+    assert set(mine["benchmark"]) == set(digits)
+    assert mine["benchmark"]["precomputed"] == "mine"
+    assert columns_of(mine) == tuple(digits["metrics"])
+
+
+def test_an_unknown_metric_is_told_with_the_nearest_one():
+    settings = resolved(composed(["benchmark=digits", "benchmark.metrics=[brier,u_topp]"]))
+    message = r"benchmark=digits: metrics: u_topp is no metric \(did you mean u_topk\?\)"
+    with pytest.raises(InputError, match=message):
+        columns_of(settings)
+
+
+def test_own_utilities_of_the_evaluation_are_columns_after_the_others():
+    own = "+evaluation.own={u_mine: {_target_: metrics.TopK, ks: [1, 3]}}"
+    settings = resolved(composed(["benchmark=digits", own]))
+    assert columns_of(settings)[-1] == "u_mine"
 
 
 def test_dvc_depends_on_files_that_exist():

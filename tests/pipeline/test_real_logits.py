@@ -29,7 +29,7 @@ def receipts(shared_dir, tmp_path_factory):
     request = request_of(
         "suite=cifar", "calibrator=uncalibrated", f"paths.precomputed={shared_dir / 'logits'}",
         f"paths.data={folder / 'data'}", f"paths.results={folder / 'results'}",
-        "evaluation.utilities=0", "evaluation.floor_repetitions=0", "evaluation.ecdf_repetitions=0",
+        "evaluation.utilities=0", "evaluation.floor_repetitions=0",
         "jobs=1", "splits.count=4",
     )  # fmt: skip
     run_logits(request.benchmark_settings())

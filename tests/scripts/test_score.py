@@ -4,8 +4,10 @@ import importlib.util
 
 import numpy as np
 import pytest
+import torch
 
 import metrics
+from metrics import registry
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.command import CONF
 from tests.pipeline.conftest import write_example
@@ -64,6 +66,21 @@ def test_exact_zeros_ones_and_a_class_that_never_occurs(score, tmp_path):
     assert all(np.isfinite(v["mean"]) for scores in result.values() for v in scores.values())
 
 
+def test_a_registered_utility_has_a_column_everywhere(score, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "METRICS", dict(registry.METRICS))
+    first_class = metrics.FunctionUtility(lambda p: torch.eye(p.shape[1])[0].expand_as(p) * 1.0)
+    metrics.register(metrics.utility_metric("u_first", "first", lambda _: first_class))
+    path = write_example(tmp_path / "x.npz")
+    result = run(score, path, tmp_path / "out", "--methods", "temperature", "--splits", "2")
+    assert 0 < result["temperature"]["u_first"]["mean"] <= result["temperature"]["u_cwe"]["mean"]
+    texts = {
+        kind: (tmp_path / "out" / f"table.{kind}").read_text() for kind in ("md", "tex", "csv")
+    }
+    assert "U<sub>first</sub> ×10³" in texts["md"]
+    assert r"$\mathcal{U}_{\mathrm{first}}$" in texts["tex"]
+    assert "temperature,u_first," in texts["csv"]
+
+
 def test_csv_similarity_and_a_single_split(score, tmp_path):
     arrays = np.load(write_example(tmp_path / "x.npz"))
     rows = np.column_stack([arrays["labels"], arrays["logits"]])
@@ -73,7 +90,7 @@ def test_csv_similarity_and_a_single_split(score, tmp_path):
         score, tmp_path / "x.csv", tmp_path / "out", "--methods", "temperature", "--splits", "1",
         "--similarity", str(tmp_path / "s.csv"), "--title", "Mine",
     )  # fmt: skip
-    assert list(result["temperature"]) == [*METRICS, "u_w2v"]
+    assert list(result["temperature"]) == list(metrics.METRICS)
     assert result["temperature"]["accuracy"]["two_se"] is None
     assert "Mine" in (tmp_path / "out/table.tex").read_text()
 

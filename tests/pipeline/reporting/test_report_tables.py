@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from metrics.registry import metric
 from pipeline.reporting import table_formats
 from pipeline.reporting.collect import SUMMARY_COLUMNS, Runs, summarise
-from pipeline.reporting.names import METHODS, PAPER_METRICS, method_name, metric, ordered
+from pipeline.reporting.names import METHODS, method_name, ordered
 from pipeline.reporting.tables import (
     IncompleteResults,
     TableSpec,
@@ -22,6 +23,8 @@ from pipeline.reporting.tables import (
     write_tables,
 )
 from pipeline.reporting.terminal import print_tables
+
+PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
 
 
 def summary_of(values: dict[tuple[str, str], tuple[float, float]]) -> pd.DataFrame:

@@ -1,0 +1,83 @@
+"""One forecast under several outcomes: what the metrics share, computed once.
+
+The outcomes are draws of the labels or weights of the points (metrics.forecast.Outcomes). The order
+of the predicted utilities depends on neither, so all draws share every sort, and the binned errors
+share those of UC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from metrics.binned import Weights, interval_and_binned_errors
+from metrics.forecast import Forecast, Outcomes
+from metrics.utilities.base import UtilityClass
+from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the metrics depend on besides forecast and labels; see `metrics.scorecard`."""
+
+    utilities: int = 1500
+    utility_seed: int = 0
+    bins: int = 15
+    class_weights: Weights = "uniform"
+    exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)
+    similarity: Any = None
+    own: Mapping[str, UtilityClass] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A forecast, R outcomes of it and the options: the input of every metric."""
+
+    forecast: Forecast
+    outcomes: Outcomes
+    options: Options
+    _errors: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def class_wise(self) -> tuple[Tensor, Tensor]:
+        """UC and binned error of each class: [R, C] each."""
+        return interval_and_binned_errors(
+            ClassWise(), self.forecast, self.outcomes, self.options.bins
+        )
+
+    @cached_property
+    def top_class(self) -> tuple[Tensor, Tensor]:
+        """UC and binned error of the most probable class: [R, 1] each."""
+        return interval_and_binned_errors(
+            TopClass(), self.forecast, self.outcomes, self.options.bins
+        )
+
+    @cached_property
+    def linear(self) -> Tensor:
+        """UC of the sampled users paid by class: [R, M]."""
+        sample = Linear.sample(
+            self.options.utilities, self.forecast.classes, self.options.utility_seed
+        )
+        return sample.errors(self.forecast, self.outcomes)
+
+    @cached_property
+    def rank(self) -> Tensor:
+        """UC of the sampled users paid by rank: [R, M]."""
+        sample = Rank.sample(
+            self.options.utilities, self.forecast.classes, self.options.utility_seed + 1
+        )
+        return sample.errors(self.forecast, self.outcomes)
+
+    def errors(self, key: str, utilities: UtilityClass) -> Tensor:
+        """UC of each utility of the class behind metric `key`: [R, m]."""
+        if type(utilities) is ClassWise:
+            return self.class_wise[0]
+        if type(utilities) is TopClass:
+            return self.top_class[0]
+        if key not in self._errors:
+            self._errors[key] = utilities.errors(self.forecast, self.outcomes)
+        return self._errors[key]

@@ -1,0 +1,229 @@
+"""Every metric, once: its key, its heading and scale, its direction and unit, how it is computed.
+
+Tables, pages, configuration and command line read this table. A metric of your own is one more
+entry: a line in `METRICS`, or `register(utility_metric("u_mine", "mine", lambda options: Mine()))`
+before scoring. Headings and powers of ten are those of the paper's tables (section 4, appendix
+"Extended Results"), so that a printed cell can be held against the paper's.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from html import escape
+
+import torch
+from torch import Tensor
+
+from metrics.binned import class_weights
+from metrics.measurement import Measurement, Options
+from metrics.scores import accuracies, brier_scores, log_losses
+from metrics.utilities.base import UtilityClass
+from metrics.utilities.payoffs import ClassWise, DiscountedCumulativeGain, TopClass, TopK
+from metrics.utilities.similarity import Similarity
+from metrics.validation import InputError
+
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+UtilitiesOf = Callable[[Options], UtilityClass | None]
+"""The utility class behind a metric under given options; None where they lack what it needs."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric and its column.
+
+    `latex`, `html` and `text` are headings without the scale; printed value = value x 10^`power`.
+    A metric is the largest UC of the class that `utilities` gives, or what `compute` returns: a
+    value per outcome, [R]. `has_floor`: errors of calibration, which are positive by chance alone.
+    `sampled`: needs the users sampled for the eCDFs.
+    """
+
+    key: str
+    text: str
+    html: str
+    latex: str
+    power: int
+    meaning: str
+    unit: str = "utility"
+    larger_is_better: bool = False
+    has_floor: bool = True
+    utilities: UtilitiesOf | None = None
+    compute: Callable[[Measurement], Tensor] | None = None
+    sampled: bool = False
+
+    @property
+    def scale(self) -> str:
+        """The scale as plain text, such as `×10²`."""
+        return f"×10{str(self.power).translate(SUPERSCRIPTS)}"
+
+    def utility_class(self, options: Options) -> UtilityClass | None:
+        """The class whose largest UC this metric is, if it is one and the options allow it."""
+        return None if self.utilities is None else self.utilities(options)
+
+    def applies(self, options: Options) -> bool:
+        """Whether the options hold what the metric needs: U_w2v needs a similarity."""
+        if self.utilities is not None:
+            return self.utilities(options) is not None
+        return options.utilities > 0 or not self.sampled
+
+    @property
+    def of_utilities(self) -> bool:
+        """Whether this measures utilities, so that `utility_batch` applies."""
+        return self.unit == "utility"
+
+    def value(self, measurement: Measurement) -> Tensor:
+        """The metric under each outcome: float64 [R]."""
+        if self.compute is not None:
+            return self.compute(measurement)
+        utilities = self.utility_class(measurement.options)
+        if utilities is None:
+            raise InputError(f"{self.key}: the options lack what this metric needs")
+        return measurement.errors(self.key, utilities).max(dim=1).values
+
+
+def utility_metric(
+    key: str, name: str, utilities: UtilitiesOf | None, meaning: str = "", power: int = 3
+) -> Metric:
+    """The metric U_name: the largest UC over the utilities of a class."""
+    return Metric(
+        key,
+        text=f"U_{name}",
+        html=f"U<sub>{escape(name)}</sub>",
+        latex=rf"$\mathcal{{U}}_{{\mathrm{{{name}}}}}$",
+        power=power,
+        meaning=meaning,
+        utilities=utilities,
+    )
+
+
+def _binned(key: str, name: str, power: int, of: str, compute: Callable[..., Tensor]) -> Metric:
+    return Metric(
+        key,
+        text=f"{name}_bin",
+        html=f"{name}<sup>bin</sup>",
+        latex=rf"$\mathrm{{{name}}}^{{\mathrm{{bin}}}}$",
+        power=power,
+        meaning=f"binned {of} error, 15 bins of equal weight",
+        unit="share",
+        compute=compute,
+    )
+
+
+def _score(
+    key: str, name: str, unit: str, compute: Callable[..., Tensor], larger_is_better: bool = False
+) -> Metric:
+    return Metric(
+        key,
+        text=name,
+        html="Brier score" if key == "brier" else name,
+        latex="Brier Score" if key == "brier" else name,
+        power=2,
+        meaning=name,
+        unit=unit,
+        larger_is_better=larger_is_better,
+        has_floor=False,
+        compute=compute,
+    )
+
+
+def _quantile(key: str, family: str, what: str, level: float, of: str) -> Metric:
+    def compute(measurement: Measurement) -> Tensor:
+        return torch.quantile(getattr(measurement, of), level, dim=1)
+
+    return Metric(
+        key,
+        text=f"U_{family} {what}",
+        html=f"U<sub>{family}</sub> {what}",
+        latex=rf"$\mathcal{{U}}_{{\mathrm{{{family}}}}}$ {what}".replace("%", r"\%"),
+        power=3,
+        meaning=f"{what} over sampled users paid by {'class' if of == 'linear' else 'rank'}",
+        compute=compute,
+        sampled=True,
+    )
+
+
+def _class_wise_binned(m: Measurement) -> Tensor:
+    weights = class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
+    return (m.class_wise[1] * weights).sum(dim=1)
+
+
+def _combined(m: Measurement) -> Tensor:
+    parts = METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m)
+    return torch.maximum(*parts)
+
+
+def _similarity(options: Options) -> UtilityClass | None:
+    return None if options.similarity is None else Similarity(options.similarity)
+
+
+METRICS: dict[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        _score("accuracy", "Accuracy", "share", lambda m: accuracies(m.outcomes), True),
+        _score("brier", "Brier", "squared error", lambda m: brier_scores(m.forecast, m.outcomes)),
+        _score("nll", "NLL", "nats", lambda m: log_losses(m.forecast, m.outcomes)),
+        _binned("cwe_bin", "CWE", 4, "class-wise", _class_wise_binned),
+        _binned("tce_bin", "TCE", 3, "top-class", lambda m: m.top_class[1][:, 0]),
+        utility_metric("u_cwe", "CWE", lambda _: ClassWise(), "each class's probability", 4),
+        utility_metric("u_topk", "topK", lambda _: TopK(), "label among the K most probable"),
+        utility_metric("u_tce", "TCE", lambda _: TopClass(), "label is the most probable class"),
+        Metric(
+            "u_comb", "U_comb", "U<sub>comb</sub>", r"$\mathcal{U}_{\mathrm{comb}}$", 3,
+            "the larger of U_CWE and U_topK", compute=_combined,
+        ),
+        utility_metric(
+            "u_dcg", "dcg", lambda options: DiscountedCumulativeGain(tuple(options.exponents)),
+            "pay by the label's rank, discounted",
+        ),
+        utility_metric("u_w2v", "w2v", _similarity, "pay by similarity to the label"),
+        _quantile("u_lin_median", "lin", "median", 0.5, "linear"),
+        _quantile("u_lin_q95", "lin", "95 %", 0.95, "linear"),
+        _quantile("u_rank_median", "rank", "median", 0.5, "rank"),
+        _quantile("u_rank_q95", "rank", "95 %", 0.95, "rank"),
+    )
+}  # fmt: skip
+"""All metrics by key, in the order of the tables."""
+
+
+def register(metric: Metric) -> Metric:
+    """Add a metric of your own, the last column of every table that it is asked for in.
+
+    Raises:
+        InputError: the key is taken.
+    """
+    if METRICS.get(metric.key, metric) != metric:
+        raise InputError(f"{metric.key}: there is a metric of this key; choose another")
+    METRICS[metric.key] = metric
+    return metric
+
+
+def metric(key: str) -> Metric:
+    """The metric of a key; that of an own utility given by configuration gets a plain heading."""
+    if key in METRICS:
+        return METRICS[key]
+    escaped = key.replace("_", r"\_")
+    return Metric(key, key, f"<code>{escape(key)}</code>", rf"\texttt{{{escaped}}}", 3, "own")
+
+
+def metrics_of(options: Options) -> list[Metric]:
+    """The metrics that apply under `options`, those of own utilities last."""
+    known = [metric for metric in METRICS.values() if metric.applies(options)]
+    return known + [_own(key, utilities) for key, utilities in options.own.items()]
+
+
+def _own(key: str, utilities: UtilityClass) -> Metric:
+    if key in METRICS:
+        raise InputError(f"{key}: there is a metric of this key; name your utility otherwise")
+    return utility_metric(key, key, lambda _: utilities)
+
+
+def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:
+    """`InputError`, with a suggestion, for the first key that is no metric."""
+    known = [*METRICS, *own]
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise InputError(f"{where}: {key} is no metric{hint}; known: {', '.join(known)}")
