@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.blocks import over_blocks
 from metrics.kernels.compiled import compiled
 from metrics.kernels.row_sort import fill_keys, sort_keys
 from metrics.kernels.softmax import softmax
+from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.validation import InputError
 
 MODES = ("one_vs_all", "global")
@@ -180,7 +180,7 @@ class IsotonicCalibration(Calibrator):
         def work(start: int, stop: int) -> None:
             fit_columns(scores, truth, start, stop, room, x, level, taken)
 
-        over_blocks(work, classes, n, COLUMNS * n)
+        over_blocks(work, row_blocks(classes, n, COLUMNS * n))
         keep = np.arange(room[-1]) - np.repeat(room[:-1], np.diff(room)) < np.repeat(
             taken, np.diff(room)
         )
@@ -197,5 +197,5 @@ class IsotonicCalibration(Calibrator):
         probabilities = softmax(logits).cpu()
         rows = probabilities.numpy()
         maps = (self.thresholds_, self.values_, self.offsets_, bool(self.normalize))
-        over_blocks(lambda start, stop: map_rows(rows[start:stop], *maps), *rows.shape)
+        over_blocks(lambda start, stop: map_rows(rows[start:stop], *maps), row_blocks(*rows.shape))
         return probabilities.to(logits.device)

@@ -20,9 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.blocks import over_blocks, row_blocks
 from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels, softmax
+from metrics.kernels.threads import over_blocks, row_blocks
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
@@ -116,7 +116,7 @@ def moments(logits: Tensor, labels: Tensor, beta: float) -> Moments:
             moment_sums(values[start:stop], codes[start:stop], beta, out)
             return [float(value) for value in out]
 
-        parts = over_blocks(block_sums, n, classes)
+        parts = over_blocks(block_sums, row_blocks(n, classes))
         totals = [math.fsum(part[k] for part in parts) / n for k in range(4)]
     else:
         sums = torch.zeros(4, dtype=torch.float64, device=logits.device)

@@ -20,11 +20,11 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.blocks import over_blocks, row_blocks
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels, softmax
+from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.validation import InputError, is_whole
 
 FAR_FROM_ZERO = 10
@@ -96,7 +96,7 @@ def nll_and_derivatives(
             )
             return loss, gradient, curvature
 
-        parts = over_blocks(block, n, classes)
+        parts = over_blocks(block, row_blocks(n, classes))
         loss = math.fsum(part[0] for part in parts)
         gradient = torch.from_numpy(np.sum([part[1] for part in parts], axis=0))
         curvature = torch.from_numpy(np.sum([part[2] for part in parts], axis=0))

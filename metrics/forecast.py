@@ -8,52 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled
-from metrics.kernels.row_sort import argsort_short_rows
-from metrics.kernels.threads import over_row_blocks
-
-
-def rank_rows(probabilities: Tensor) -> Tensor:
-    """Return the classes of each row in descending order of probability: int64/int32 [n, C]."""
-    if probabilities.device.type != "cpu":
-        return torch.sort(probabilities, dim=1, descending=True, stable=True).indices
-    values = probabilities.contiguous().numpy()
-    order = np.empty(values.shape, np.int32)
-
-    def work(start: int, stop: int) -> None:
-        argsort_short_rows(values[start:stop], order[start:stop])
-
-    over_row_blocks(work, values.shape[0], values.size)
-    return torch.from_numpy(order)
-
-
-@compiled
-def _count_ahead(p: Any, labels: Any, ranks: Any) -> None:
-    """Write the number of classes ahead of each of `labels` [R, n]."""
-    for i in range(p.shape[0]):
-        for draw in range(labels.shape[0]):
-            label = labels[draw, i]
-            own = p[i, label]
-            ahead = 0
-            for j in range(label):
-                ahead += p[i, j] >= own
-            for j in range(label + 1, p.shape[1]):
-                ahead += p[i, j] > own
-            ranks[draw, i] = ahead
-
-
-def _ranks_of_draw(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """As `_count_ahead` for labels [n], in plain torch."""
-    of_label = probabilities.gather(1, labels[:, None])
-    columns = torch.arange(probabilities.shape[1], device=labels.device)
-    tied_before = (probabilities == of_label) & (columns < labels[:, None])
-    return ((probabilities > of_label) | tied_before).sum(dim=1)
+from metrics.kernels.label_ranks import label_ranks
+from metrics.kernels.row_sort import descending_order
 
 
 def first_alike(rows: Tensor) -> Tensor | None:
@@ -94,7 +54,7 @@ class Forecast:
     @cached_property
     def order(self) -> Tensor:
         """[n, C]: the class at each rank."""
-        return rank_rows(self.probabilities)
+        return descending_order(self.probabilities)
 
     @cached_property
     def ranked(self) -> Tensor:
@@ -119,22 +79,6 @@ class Forecast:
     def outcomes(self, labels: Tensor) -> Outcomes:
         """Return the outcomes of `labels` int64 [n] or [R, n] (R draws)."""
         return Outcomes(labels.reshape(-1, self.n), forecast=self)
-
-    def ranks_of(self, labels: Tensor) -> Tensor:
-        """Return the rank of each label int64 [R, n], from 0: more probable classes, ties by class.
-
-        Comparisons instead of the ranking: n C of them for each draw.
-        """
-        if labels.device.type != "cpu":
-            return torch.stack([_ranks_of_draw(self.probabilities, draw) for draw in labels])
-        ranks = torch.empty(labels.shape, dtype=torch.int64)
-        p, y, out = self.probabilities.numpy(), labels.numpy(), ranks.numpy()
-
-        def work(start: int, stop: int) -> None:
-            _count_ahead(p[start:stop], y[:, start:stop], out[:, start:stop])
-
-        over_row_blocks(work, self.n, p.size * len(y) // 8)  # a comparison costs next to nothing
-        return ranks
 
     def redraw(self, uniforms: Tensor) -> Outcomes:
         """Return outcomes drawn from the forecast itself by inverse CDF.
@@ -177,7 +121,7 @@ class Outcomes:
             return self.known_ranks
         if self.forecast is None:
             raise ValueError("outcomes without a forecast have no ranks")
-        return self.forecast.ranks_of(self.labels)
+        return label_ranks(self.forecast.probabilities, self.labels)
 
     @property
     def draws(self) -> int:

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.blocks import row_blocks
 from calibrators.dirichlet.linear_map import (
     LinearMapProblem,
     map_nll,
@@ -24,6 +23,7 @@ from calibrators.dirichlet.linear_map import (
 from calibrators.solvers.tuning import tune
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.softmax import softmax
+from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError
 
 INPUTS = ("log_probabilities", "logits")

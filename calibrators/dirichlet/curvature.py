@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrators.blocks import row_blocks
 from metrics.kernels.softmax import softmax
+from metrics.kernels.threads import row_blocks
 
 TOP_ROWS = 64
 FLOOR = 1e-6

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrators.blocks import row_blocks
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.solvers.lbfgs import Minimum, minimize
 from metrics.kernels.softmax import residuals
+from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
 """n C² up to which the products run in float64: 2 s a pass on one core at the very most."""

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.blocks import over_blocks, row_blocks
 from metrics.kernels.compiled import compiled, compiled_sums
+from metrics.kernels.threads import over_blocks, row_blocks
 
 
 @partial(compiled, fastmath={"contract"})
@@ -111,8 +111,7 @@ def softmax(logits: Tensor, scale: float = 1.0) -> Tensor:
         values, target = logits.contiguous().numpy(), out.numpy()
         over_blocks(
             lambda start, stop: softmax_rows(values[start:stop], scale, target[start:stop]),
-            n,
-            classes,
+            row_blocks(n, classes),
         )
         return out
     for start, stop in row_blocks(n, classes, 1 << 24):
@@ -129,7 +128,8 @@ def residuals(logits: Tensor, labels: Tensor) -> float:
         values, codes = logits.numpy(), labels.numpy()
         return math.fsum(
             over_blocks(
-                lambda start, stop: residual_rows(values[start:stop], codes[start:stop]), n, classes
+                lambda start, stop: residual_rows(values[start:stop], codes[start:stop]),
+                row_blocks(n, classes),
             )
         )
     loss = torch.zeros((), dtype=torch.float64, device=logits.device)

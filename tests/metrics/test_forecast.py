@@ -6,27 +6,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.forecast import Forecast, _ranks_of_draw, rank_rows
+from metrics import reference
+from metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 3, 10, 250])
-def test_ranks_break_ties_by_the_class_number(kind, classes, forecast_of, slow_ranks):
+def test_ranks_break_ties_by_the_class_number(kind, classes, forecast_of):
     p, y = forecast_of(kind, 30, classes, 0)
     forecast = Forecast(torch.from_numpy(p))
-    ranks = np.array([slow_ranks(row) for row in p])
+    ranks = reference.ranks(p)
     np.testing.assert_array_equal(forecast.order.numpy(), ranks.argsort(axis=1))
     outcomes = forecast.outcomes(torch.from_numpy(y))
     np.testing.assert_array_equal(outcomes.ranks[0].numpy(), ranks[np.arange(30), y])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_torchs_stable_sort_gives_the_same_ranks_as_the_compiled_one(kind, forecast_of):
-    p = torch.from_numpy(forecast_of(kind, 200, 20, 1)[0])
-    by_torch = torch.sort(p, dim=1, descending=True, stable=True).indices
-    assert torch.equal(rank_rows(p).to(torch.int64), by_torch)
 
 
 def test_sums_of_the_largest_do_not_depend_on_which_class_they_belong_to(forecast_of):
@@ -79,20 +73,6 @@ def test_drawn_ranks_are_the_ranks_of_the_drawn_labels(forecast_of):
         drawn = forecast.redraw(torch.rand(20, 50, generator=torch.Generator().manual_seed(1)))
         assert torch.equal(forecast.outcomes(drawn.labels).ranks, drawn.ranks)
         assert drawn.labels.shape == (20, 50)
-
-
-@pytest.mark.parametrize("draws", [1, 3])
-def test_ranks_of_labels_are_their_places_in_the_order(forecast_of, draws):
-    """Without the order, by comparisons, in both implementations."""
-    for kind in KINDS:
-        p, _ = forecast_of(kind, 50, 6, 4)
-        forecast = Forecast(torch.from_numpy(p))
-        labels = torch.randint(6, (draws, 50), generator=torch.Generator().manual_seed(2))
-        ranks = forecast.ranks_of(labels)
-        assert torch.equal(forecast.order.long().gather(1, ranks.T), labels.T)
-        for draw in range(draws):
-            elsewhere = _ranks_of_draw(forecast.probabilities, labels[draw])
-            assert torch.equal(elsewhere, ranks[draw])
 
 
 @given(low=st.booleans(), seed=st.integers(0, 99))

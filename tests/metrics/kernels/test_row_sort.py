@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.kernels.row_sort import SMALL, argsort_rows, argsort_short_rows
+from metrics.kernels.row_sort import SMALL, argsort_rows, argsort_short_rows, descending_order
 
 
 def stable_argsort(values, descending=False):
@@ -111,3 +112,16 @@ def test_the_values_are_left_as_they_were():
     before = values.copy()
     stable_argsort(values)
     np.testing.assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_order_of_a_matrix_is_torchs_stable_one(kind, threads):
+    """Which is what other devices use."""
+    matrix = torch.from_numpy(np.stack([values_of(kind, 500) for _ in range(300)])).flip(0)
+    by_torch = torch.sort(matrix, dim=1, descending=True, stable=True).indices
+    torch.set_num_threads(threads)
+    try:
+        assert torch.equal(descending_order(matrix).to(torch.int64), by_torch)
+    finally:
+        torch.set_num_threads(1)

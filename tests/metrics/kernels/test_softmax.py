@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import metrics.kernels.softmax as module
-from calibrators.blocks import over_blocks, row_blocks
 from metrics.kernels.softmax import exponential, residuals, softmax
 
 logits = arrays(
@@ -60,10 +59,3 @@ def test_residuals_are_the_gradient_of_the_cross_entropy():
     block = values.detach().clone()
     assert residuals(block, labels) == pytest.approx(expected.item(), rel=1e-13)
     torch.testing.assert_close(block, values.grad, atol=1e-14, rtol=1e-12)
-
-
-def test_blocks_cover_all_rows_once_and_come_back_in_order():
-    torch.set_num_threads(2)
-    assert row_blocks(10, 3, 9) == [(0, 3), (3, 6), (6, 9), (9, 10)]
-    assert row_blocks(3, 100, 10) == [(0, 1), (1, 2), (2, 3)]
-    assert over_blocks(lambda a, b: (a, b), 10, 3, 9) == row_blocks(10, 3, 9)

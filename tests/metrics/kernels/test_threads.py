@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from metrics.kernels.threads import INLINE_ELEMENTS, over_row_blocks
+from metrics.kernels.threads import INLINE_ELEMENTS, over_blocks, over_row_blocks, row_blocks
 
 MANY = 10 * INLINE_ELEMENTS
 
@@ -35,6 +35,12 @@ def test_every_row_is_worked_on_exactly_once(threads, rows, unit):
     over_row_blocks(work, rows, MANY, unit)
     assert (seen == 1).all()
     assert all(start % unit == 0 for start in starts)
+
+
+def test_blocks_of_one_shape_cover_all_rows_and_come_back_in_order(threads):
+    assert row_blocks(10, 3, 9) == [(0, 3), (3, 6), (6, 9), (9, 10)]
+    assert row_blocks(3, 100, 10) == [(0, 1), (1, 2), (2, 3)]
+    assert over_blocks(lambda a, b: (a, b), row_blocks(10, 3, 9)) == row_blocks(10, 3, 9)
 
 
 @pytest.mark.parametrize("in_caller", [True, False], ids=["caller", "helper"])
