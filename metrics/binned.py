@@ -15,7 +15,8 @@ from torch import Tensor
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, TopClass
+from metrics.utilities.class_wise import ClassWise
+from metrics.utilities.top_k import TopClass
 from metrics.validation import InputError, check_labels, check_probabilities, is_whole
 
 Scheme = Literal["equal_weight", "equal_width"]

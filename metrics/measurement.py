@@ -17,7 +17,10 @@ from torch import Tensor
 from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
+from metrics.utilities.class_wise import ClassWise
+from metrics.utilities.linear import Linear
+from metrics.utilities.rank import Rank
+from metrics.utilities.top_k import TopClass
 
 
 @dataclass(frozen=True)

@@ -189,12 +189,6 @@ def check_probabilities(
     return matrix
 
 
-def check_scores_in_unit_interval(matrix: Tensor, name: str) -> None:
-    """Raise `InputError` unless every entry of `matrix` is finite and in [0, 1] up to rounding."""
-    check_finite(matrix, name)
-    _check_unit_interval(matrix, name)
-
-
 def _check_unit_interval(matrix: Tensor, name: str) -> None:
     low, high = -ROUNDING, 1 + ROUNDING
     if float(matrix.min()) < low or float(matrix.max()) > high:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
@@ -59,10 +58,3 @@ class Decision(UtilityClass):
             loss, expected, action = self._act(forecast, index)
             codes = outcomes.labels * actions + action
             yield Block(-expected[None], -loss.reshape(1, -1), codes)
-
-
-def sample_losses(count: int, classes: int, actions: int, seed: int) -> Tensor:
-    """Return bounded losses uniform on [-1, 1]: float64 [count, classes, actions]."""
-    generator = torch.Generator().manual_seed(seed)
-    shape = (count, classes, actions)
-    return torch.rand(shape, generator=generator, dtype=torch.float64) * 2 - 1

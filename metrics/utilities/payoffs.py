@@ -6,9 +6,8 @@ Both are linear forms, in the probabilities (class coordinates) or in the sorted
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -16,8 +15,7 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
-from metrics.utilities.sampling import sample_unit_sphere_infinity
-from metrics.validation import InputError, is_whole
+from metrics.validation import InputError
 
 
 class PayoffClass(UtilityClass):
@@ -74,77 +72,7 @@ class PayoffClass(UtilityClass):
             yield Block(predicted, payoffs, codes)
 
 
-class ClassWise(PayoffClass):
-    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}."""
-
-    coordinate = "class"
-
-    def count(self, classes: int) -> int:
-        """One utility per class."""
-        return classes
-
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Unit vectors."""
-        return torch.eye(classes, dtype=torch.float64)[part]
-
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
-        """Columns of the probabilities: exactly those, so ties stay ties."""
-        return forecast.probabilities[:, part].T
-
-
-class TopK(PayoffClass):
-    """U_topK (Example 3.6): for each K in 1 … C, u = 1{rank(p, y) <= K} and v its probability.
-
-    Args:
-        ks: the K to use; all of 1 … C if not given.
-    """
-
-    coordinate = "rank"
-
-    def __init__(self, ks: tuple[int, ...] | None = None) -> None:
-        self.ks = ks
-
-    def _chosen(self, classes: int) -> Tensor:
-        if self.ks is None:
-            return torch.arange(1, classes + 1)
-        ks = list(self.ks) if isinstance(self.ks, Iterable) else []
-        if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
-            raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
-        return torch.tensor(ks)
-
-    def count(self, classes: int) -> int:
-        """One utility per K."""
-        return len(self._chosen(classes))
-
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Ones up to rank K, then zeros."""
-        ranks = torch.arange(classes)
-        return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
-
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
-        """Sums of the K largest probabilities; of all K without a copy."""
-        if self.ks is None:
-            return forecast.top_sums[:, part].T
-        columns = self._chosen(forecast.classes)[part].to(forecast.probabilities.device) - 1
-        return forecast.top_sums[:, columns].T
-
-
-class TopClass(TopK):
-    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, the first class winning ties."""
-
-    def __init__(self) -> None:
-        super().__init__(ks=(1,))
-
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
-        """The largest probability, which needs no ranking."""
-        return forecast.probabilities.amax(dim=1)[None]
-
-    def alike(self, forecast: Forecast) -> Tensor | None:
-        """Equal probabilities: those that are equal but for their order have the same largest."""
-        return forecast.alike
-
-
-class _GivenPayoffs(PayoffClass):
+class GivenPayoffs(PayoffClass):
     """Payoff vectors given as a matrix [m, C]."""
 
     def __init__(self, matrix: Any, name: str) -> None:
@@ -163,65 +91,3 @@ class _GivenPayoffs(PayoffClass):
         """Rows of the matrix."""
         self.count(classes)
         return self.matrix[part]
-
-
-class Linear(_GivenPayoffs):
-    """U_lin (Example 3.5): u(p, e_j) = a_j, v = <p, a>.
-
-    Args:
-        payoffs: [m, C] (or [C]), one payoff vector per row.
-    """
-
-    coordinate = "class"
-
-    def __init__(self, payoffs: Any) -> None:
-        super().__init__(payoffs, "payoffs")
-
-    @classmethod
-    def sample(cls, count: int, classes: int, seed: int) -> Linear:
-        """Draw `count` payoff vectors uniformly from {‖a‖_∞ = 1}."""
-        return cls(sample_unit_sphere_infinity(count, classes, seed))
-
-
-class Rank(_GivenPayoffs):
-    """U_rank (Example 3.6): u(p, e_j) = θ_rank(p, j), v = Σ_i p_i θ_rank(p, i).
-
-    Args:
-        valuations: [m, C] (or [C]), the value of each rank, best rank first.
-    """
-
-    coordinate = "rank"
-
-    def __init__(self, valuations: Any) -> None:
-        super().__init__(valuations, "valuations")
-
-    @classmethod
-    def sample(cls, count: int, classes: int, seed: int) -> Rank:
-        """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C}."""
-        vectors = sample_unit_sphere_infinity(count, classes, seed)
-        return cls(vectors.sort(dim=1, descending=True).values)
-
-
-class DiscountedCumulativeGain(PayoffClass):
-    """U_dcg (app. "Extended Results"): θ_r = log2(1 + r)^-γ for each exponent γ.
-
-    Args:
-        exponents: the grid of γ > 0.
-    """
-
-    coordinate = "rank"
-
-    def __init__(self, exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)) -> None:
-        if not exponents or not all(math.isfinite(g) and g >= 0 for g in exponents):
-            raise InputError(f"exponents: expected numbers >= 0, got {list(exponents)}")
-        self.exponents = tuple(float(g) for g in exponents)
-
-    def count(self, classes: int) -> int:
-        """One utility per exponent."""
-        return len(self.exponents)
-
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Discounts by rank."""
-        ranks = torch.arange(1, classes + 1, dtype=torch.float64)
-        gammas = torch.tensor(self.exponents[part], dtype=torch.float64)
-        return torch.log2(1 + ranks)[None, :] ** -gammas[:, None]

@@ -1,13 +1,11 @@
-"""Utilities that pay by class or by rank, against their definitions written as plain functions."""
-
-import math
+"""Utilities that pay by class or by rank, against the vectors that define them."""
 
 import numpy as np
 import pytest
 import torch
 
-from metrics import ClassWise, DiscountedCumulativeGain, Linear, Rank, TopClass, TopK
-from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics import ClassWise, DiscountedCumulativeGain, Linear, Rank, TopClass, TopK, reference
+from metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 CLASSES = [2, 3, 5]
@@ -17,38 +15,30 @@ EXACT = [-1.0, -0.5, 0.0, 0.25, 1.0]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", CLASSES)
-def test_class_wise_asks_for_one_class_against_the_others(kind, classes, forecast_of, slow_error):
+def test_class_wise_asks_for_one_class_against_the_others(kind, classes, forecast_of):
     p, y = forecast_of(kind, 14, classes, 0)
-    expected = [slow_error(p, y, lambda p, j, c=c: float(j == c)) for c in range(classes)]
+    vectors = [reference.class_wise(p, c) for c in range(classes)]
+    expected = reference.calibration_errors(vectors, p, y)
     np.testing.assert_allclose(ClassWise().calibration_errors(p, y), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", CLASSES)
-def test_top_k_asks_whether_the_outcome_is_among_the_first(
-    kind, classes, forecast_of, slow_error, slow_ranks
-):
+def test_top_k_asks_whether_the_outcome_is_among_the_first(kind, classes, forecast_of):
     p, y = forecast_of(kind, 14, classes, 1)
-    expected = [
-        slow_error(p, y, lambda p, j, k=k: float(slow_ranks(p)[j] < k))
-        for k in range(1, classes + 1)
-    ]
+    vectors = [reference.top_k(p, k) for k in range(1, classes + 1)]
     errors = TopK().calibration_errors(p, y)
-    np.testing.assert_allclose(errors, expected, atol=1e-14)
+    np.testing.assert_allclose(errors, reference.calibration_errors(vectors, p, y), atol=1e-14)
     for ks in ((classes, 1), np.array([classes, 1])):
         np.testing.assert_array_equal(TopK(ks=ks).calibration_errors(p, y), errors[[-1, 0]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", CLASSES)
-def test_top_class_asks_whether_the_first_of_the_most_probable_is_right(
-    kind, classes, forecast_of, slow_error
-):
+def test_top_class_asks_whether_the_first_of_the_most_probable_is_right(kind, classes, forecast_of):
     p, y = forecast_of(kind, 14, classes, 2)
-    (error,) = TopClass().calibration_errors(p, y)
-    assert error == pytest.approx(
-        slow_error(p, y, lambda p, j: float(np.argmax(p) == j)), abs=1e-14
-    )
+    expected = reference.calibration_errors([reference.top_class(p)], p, y)
+    np.testing.assert_allclose(TopClass().calibration_errors(p, y), expected, atol=1e-14)
 
 
 def test_tied_classes_are_ranked_by_their_number():
@@ -62,32 +52,28 @@ def test_tied_classes_are_ranked_by_their_number():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", CLASSES)
-def test_linear_pays_by_class(kind, classes, forecast_of, slow_error):
+def test_linear_pays_by_class(kind, classes, forecast_of):
     p, y = forecast_of(kind, 14, classes, 3)
     payoffs = np.random.default_rng(0).choice(EXACT, size=(6, classes))
-    expected = [slow_error(p, y, lambda p, j, a=a: a[j]) for a in payoffs]
+    expected = reference.calibration_errors([reference.linear(p, a) for a in payoffs], p, y)
     np.testing.assert_allclose(Linear(payoffs).calibration_errors(p, y), expected, atol=1e-14)
     assert Linear(payoffs[2]).calibration_errors(p, y) == pytest.approx(expected[2], abs=1e-14)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", CLASSES)
-def test_rank_pays_by_the_rank_of_the_outcome(kind, classes, forecast_of, slow_error, slow_ranks):
+def test_rank_pays_by_the_rank_of_the_outcome(kind, classes, forecast_of):
     p, y = forecast_of(kind, 14, classes, 4)
     valuations = np.random.default_rng(1).choice(EXACT, size=(6, classes))
-    expected = [slow_error(p, y, lambda p, j, t=t: t[slow_ranks(p)[j]]) for t in valuations]
+    expected = reference.calibration_errors([reference.rank(p, t) for t in valuations], p, y)
     np.testing.assert_allclose(Rank(valuations).calibration_errors(p, y), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["smooth", "one_hot"])
-def test_discounted_gain_falls_with_the_logarithm_of_the_rank(
-    kind, forecast_of, slow_error, slow_ranks
-):
+def test_discounted_gain_falls_with_the_logarithm_of_the_rank(kind, forecast_of):
     p, y = forecast_of(kind, 14, 5, 5)
-    expected = [
-        slow_error(p, y, lambda p, j, g=g: math.log2(2 + slow_ranks(p)[j]) ** -g)
-        for g in (0.5, 0.75, 1, 1.25, 1.5, 2)
-    ]
+    thetas = [reference.discounts(g, 5) for g in (0.5, 0.75, 1, 1.25, 1.5, 2)]
+    expected = reference.rank_errors(p, y, np.array(thetas))
     errors = DiscountedCumulativeGain().calibration_errors(p, y)
     np.testing.assert_allclose(errors, expected, atol=1e-14)
     one = DiscountedCumulativeGain(exponents=(1.25,)).calibration_errors(p, y)
@@ -135,8 +121,6 @@ def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_vector_of_a_utility_gives_its_predictions_and_payoffs(utilities, kind, forecast_of):
     """`outcome_utilities` (the definition) and `blocks` (the fast form) are the same utility."""
-    from metrics.forecast import Forecast
-
     p, y = forecast_of(kind, 60, 7, 9)
     forecast = Forecast(torch.from_numpy(p))
     outcomes = forecast.outcomes(torch.from_numpy(y))
@@ -149,47 +133,6 @@ def test_the_vector_of_a_utility_gives_its_predictions_and_payoffs(utilities, ki
             assert torch.equal(realized, payoffs[block.codes[0]])
             index += 1
     assert index == utilities.count(7)
-
-
-@pytest.mark.parametrize("classes", [2, 3, 10, 100])
-def test_samples_lie_on_the_sphere_of_the_infinity_norm(classes):
-    vectors = sample_unit_sphere_infinity(4000, classes, 0).numpy()
-    on_face = np.abs(vectors) == 1
-    assert vectors.shape == (4000, classes)
-    assert (on_face.sum(axis=1) == 1).all()
-    assert (np.abs(vectors) <= 1).all()
-
-
-def test_samples_are_uniform_on_the_sphere():
-    classes, count = 5, 20_000
-    vectors = sample_unit_sphere_infinity(count, classes, 1).numpy()
-    on_face = np.abs(vectors) == 1
-    faces = np.concatenate([(vectors == 1).sum(axis=0), (vectors == -1).sum(axis=0)])
-    expected = count / (2 * classes)
-    assert ((faces - expected) ** 2 / expected).sum() < 27.9  # χ² with 9 degrees: 99.9 %
-    others = np.sort(vectors[~on_face])
-    uniform = np.linspace(-1, 1, others.size)
-    assert np.abs(others - uniform).max() < 2 * 1.95 / math.sqrt(others.size)  # Kolmogorov
-    rest = np.where(on_face, 0, vectors)
-    correlations = np.corrcoef(rest.T) - np.eye(classes)
-    assert np.abs(correlations).max() < 4 / math.sqrt(count)
-
-
-def test_sampled_valuations_are_the_sampled_vectors_sorted():
-    valuations = Rank.sample(300, 8, 3).matrix
-    assert bool((valuations.diff(dim=1) <= 0).all())
-    expected = sample_unit_sphere_infinity(300, 8, 3).sort(dim=1, descending=True).values
-    assert torch.equal(valuations, expected)
-    assert torch.equal(Linear.sample(300, 8, 3).matrix, sample_unit_sphere_infinity(300, 8, 3))
-
-
-@pytest.mark.parametrize("family", [Linear, Rank])
-def test_a_seed_names_a_sample(family):
-    state = torch.random.get_rng_state()
-    first = family.sample(50, 6, 7).matrix
-    assert torch.equal(first, family.sample(50, 6, 7).matrix)
-    assert not torch.equal(first, family.sample(50, 6, 8).matrix)
-    assert torch.equal(state, torch.random.get_rng_state())  # the global generator is left alone
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
