@@ -102,37 +102,40 @@ def utility_calibration_by_intervals(v: Floats, u: Floats) -> float:
     return max(abs(np.sum((u - v)[(a <= v) & (v <= b)])) for a, b in ends) / len(v)
 
 
-def allowed_sums(v: Floats, u: Floats) -> tuple[Floats, Floats]:
-    """The running sum of u - v in ascending order of v, where an interval may begin or end.
+def running_sum(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[Floats, Floats, Floats]:
+    """The sum of u - v in ascending order of v, where an interval may begin or end.
 
-    That is before the first point, and after each group of equal v: returns these values of v,
-    ascending [g], and the sums, the leading 0 included [g + 1].
+    That is before the first point and after each group of tied v, neighbours that lie no further
+    apart than `tolerance`. Returns the smallest and the largest v of each group [g], and the sums,
+    the leading 0 included [g + 1].
     """
     order = np.argsort(v)
     ordered = v[order]
+    gap = np.diff(ordered) > tolerance
     sums = np.cumsum(u[order] - ordered)
-    last_of_group = np.append(ordered[1:] != ordered[:-1], True)
-    return ordered[last_of_group], np.append(0.0, sums[last_of_group])
+    last = np.append(gap, True)
+    return ordered[np.append(True, gap)], ordered[last], np.append(0.0, sums[last])
 
 
-def utility_calibration(v: Floats, u: Floats) -> float:
+def utility_calibration(v: Floats, u: Floats, tolerance: float = 0.0) -> float:
     """UC in O(n log n) (Lemma 3.3): a sum over an interval is a difference of two running sums."""
-    _, sums = allowed_sums(v, u)
+    sums = running_sum(v, u, tolerance)[2]
     return float(sums.max() - sums.min()) / len(v)
 
 
-def worst_interval(v: Floats, u: Floats) -> tuple[float, float, float, int]:
-    """The interval that attains UC: (error, low, high, sign), error = sign · E[(u - v) 1{v in I}].
+def worst_interval(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[float, float, float, int]:
+    """The interval I and the sign ξ of UC (eq. 3.3): (error, low, high, ξ).
 
-    It lies between the extremes of the running sum, the first of equal ones.
+    error = ξ E[(v - u) · 1{v in I}] = E<f(X) - Y, w(f(X))> with the witness w = ξ u⃗ 1{v in I}. I
+    lies between the extremes of the running sum, the first of equal ones.
     """
-    values, sums = allowed_sums(v, u)
-    lowest, highest = int(sums.argmin()), int(sums.argmax())
-    if lowest == highest:
-        return 0.0, float(values[0]), float(values[-1]), 0
-    first, last = min(lowest, highest), max(lowest, highest) - 1
-    error = float(sums[highest] - sums[lowest]) / len(v)
-    return error, float(values[first]), float(values[last]), 1 if highest > lowest else -1
+    lows, highs, sums = running_sum(v, u, tolerance)
+    bottom, top = int(sums.argmin()), int(sums.argmax())
+    if bottom == top:
+        return 0.0, float(lows[0]), float(highs[-1]), 0
+    error = float(sums[top] - sums[bottom]) / len(v)
+    first, last = min(bottom, top), max(bottom, top) - 1
+    return error, float(lows[first]), float(highs[last]), 1 if bottom > top else -1
 
 
 def calibration_errors(vectors: Iterable[Floats], p: Floats, y: Labels) -> Floats:

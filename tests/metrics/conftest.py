@@ -1,8 +1,7 @@
-"""What the tests of the metrics share: slow definitions to compare with, and awkward forecasts."""
+"""What the tests of the metrics share: awkward forecasts, and settings."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -31,52 +30,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def _over_all_closed_intervals(predicted: Floats, realized: Floats) -> float:
-    v, residual = np.asarray(predicted, float), np.asarray(realized, float) - predicted
-    ends = sorted(set(v.tolist()))
-    inside = (residual[(v >= a) & (v <= b)] for a, b in _pairs(ends))
-    return max(abs(values.sum()) for values in inside) / len(v)
-
-
-def _pairs(ends: list[float]) -> Iterator[tuple[float, float]]:
-    return itertools.combinations_with_replacement(ends, 2)
-
-
-@pytest.fixture(scope="session")
-def brute_force() -> Callable[[Floats, Floats], float]:
-    """UC by its definition: the largest |mean((u - v) · 1{v in I})| over closed intervals I.
-
-    Only ends at values of v matter. Costs O(distinct values² · n).
-    """
-    return _over_all_closed_intervals
-
-
-def _utility_by_utility(
-    probabilities: Floats, labels: NDArray[np.int64], utility: Callable[[Floats, int], float]
-) -> float:
-    classes = range(probabilities.shape[1])
-    predicted = [sum(p[j] * utility(p, j) for j in classes) for p in probabilities]
-    realized = [utility(p, y) for p, y in zip(probabilities, labels)]
-    return _over_all_closed_intervals(np.array(predicted), np.array(realized))
-
-
-@pytest.fixture(scope="session")
-def slow_error() -> Callable[..., float]:
-    """UC of a utility given as a plain function of (row of probabilities, outcome)."""
-    return _utility_by_utility
-
-
-def _ranks(p: Floats) -> list[int]:
-    order = sorted(range(len(p)), key=lambda j: (-p[j], j))
-    return [order.index(j) for j in range(len(p))]
-
-
-@pytest.fixture(scope="session")
-def slow_ranks() -> Callable[[Floats], list[int]]:
-    """Position of each class in descending order of p, ties broken by the class number."""
-    return _ranks
 
 
 def _forecast(kind: str, n: int, classes: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:

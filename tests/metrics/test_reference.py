@@ -22,7 +22,9 @@ def test_the_worked_example_of_one_utility():
     """Residuals .8, -.2 (tied at .2), -.5, .1: the sum is .6 after the tie, then .1, then .2."""
     v, u = np.array([0.5, 0.2, 0.9, 0.2]), np.array([0.0, 1.0, 1.0, 0.0])
     assert reference.utility_calibration(v, u) == pytest.approx(0.6 / 4)
-    assert reference.worst_interval(v, u) == pytest.approx((0.6 / 4, 0.2, 0.2, 1))
+    assert reference.worst_interval(v, u) == pytest.approx((0.6 / 4, 0.2, 0.2, -1))
+    tied = reference.worst_interval(v, u, tolerance=0.3)  # .2, .2 and .5 count as one
+    assert tied == pytest.approx((0.2 / 4, 0.2, 0.9, -1))
 
 
 @given(points=POINTS)
@@ -33,7 +35,7 @@ def test_the_running_sum_finds_the_supremum_over_intervals(points):
     error, low, high, sign = reference.worst_interval(v, u)
     assert error == pytest.approx(expected, abs=1e-14)
     inside = (v >= low) & (v <= high)
-    assert (u - v)[inside].sum() / len(v) == pytest.approx(sign * error, abs=1e-14)
+    assert (v - u)[inside].sum() / len(v) == pytest.approx(sign * error, abs=1e-14)
 
 
 def test_the_worked_example_of_every_class_of_utilities():

@@ -1,4 +1,4 @@
-"""Gain matrices against brute force over materialised matrices."""
+"""Gain matrices against their definition over materialised matrices."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import GainMatrix, InputError, utility_calibration
+from metrics import GainMatrix, InputError, reference
 from metrics.forecast import Forecast, Outcomes
 
 
@@ -16,20 +16,9 @@ def materialised(utilities, classes):
     return np.stack(columns, axis=2).transpose(1, 0, 2)
 
 
-def chosen_by_brute_force(p, gains):
-    """The class each user predicts: the first of the largest Σ_i p_i R_ij."""
-    return np.einsum("ni,mij->nmj", p, gains).argmax(axis=2)
-
-
-def errors_by_brute_force(p, y, gains):
-    n, m = len(p), len(gains)
-    chosen = chosen_by_brute_force(p, gains)
-    errors = []
-    for u in range(m):
-        predicted = [p[i] @ gains[u][:, chosen[i, u]] for i in range(n)]
-        realized = [gains[u][y[i], chosen[i, u]] for i in range(n)]
-        errors.append(utility_calibration(np.array(predicted), np.array(realized)))
-    return np.array(errors)
+def errors_of(gains, p, y):
+    """UC of every user by the definition."""
+    return reference.calibration_errors([reference.gain_matrix(p, R) for R in gains], p, y)
 
 
 def random_gains(count, classes, low, high, seed):
@@ -41,15 +30,15 @@ def random_gains(count, classes, low, high, seed):
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
 @pytest.mark.parametrize(("low", "high"), [(0, 0.1), (0, 1), (0.6, 0.9), (0.3, 0.3)])
 @pytest.mark.parametrize("classes", [2, 3, 7])
-def test_given_matrices_equal_brute_force(kind, low, high, classes, forecast_of):
+def test_given_matrices_have_the_errors_of_the_definition(kind, low, high, classes, forecast_of):
     p, y = forecast_of(kind, 60, classes, 0)
     gains = random_gains(6, classes, low, high, 1)
     np.testing.assert_allclose(
-        GainMatrix(gains).calibration_errors(p, y), errors_by_brute_force(p, y, gains), atol=1e-13
+        GainMatrix(gains).calibration_errors(p, y), errors_of(gains, p, y), atol=1e-13
     )
     np.testing.assert_allclose(
         GainMatrix(gains[3]).calibration_errors(p, y),
-        errors_by_brute_force(p, y, gains[3:4]),
+        errors_of(gains[3:4], p, y),
         atol=1e-13,
     )
 
@@ -57,7 +46,7 @@ def test_given_matrices_equal_brute_force(kind, low, high, classes, forecast_of)
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
 @pytest.mark.parametrize("classes", [2, 3, 12])
 @pytest.mark.parametrize("family", ["aligned", "misaligned"])
-def test_sampled_users_equal_brute_force(family, classes, kind, forecast_of):
+def test_sampled_users_have_the_errors_of_the_definition(family, classes, kind, forecast_of):
     p, y = forecast_of(kind, 80, classes, 2)
     if family == "aligned":
         utilities = GainMatrix.sample_aligned(9, classes, 5)
@@ -65,7 +54,7 @@ def test_sampled_users_equal_brute_force(family, classes, kind, forecast_of):
         utilities = GainMatrix.sample_misaligned(9, classes, 5, subsets=2)
     gains = materialised(utilities, classes)
     errors = utilities.calibration_errors(p, y)
-    np.testing.assert_allclose(errors, errors_by_brute_force(p, y, gains), atol=1e-13)
+    np.testing.assert_allclose(errors, errors_of(gains, p, y), atol=1e-13)
     np.testing.assert_allclose(GainMatrix(gains).calibration_errors(p, y), errors, atol=1e-13)
     index, worst = utilities.worst(p, y)
     assert index == int(errors.argmax())
@@ -106,7 +95,7 @@ def test_the_first_of_equal_predictions_is_made():
         _, _, chosen = users.choose(Forecast(torch.from_numpy(p)), Outcomes(nobody, nobody))
         assert chosen.flatten().tolist() == [0] * 5
         assert users.calibration_errors(p, y)[0] == pytest.approx(
-            errors_by_brute_force(p, y, gains)[0], abs=1e-15
+            errors_of(gains, p, y)[0], abs=1e-15
         )
 
 
