@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import metrics  # noqa: F401  (before torch: it says how torch's threads are to wait)
 
 if TYPE_CHECKING:
+    from calibrators.calibrated_model import CalibratedModel
     from calibrators.dirichlet.calibrator import DirichletCalibration
+    from calibrators.inputs import from_probabilities
     from calibrators.isotonic import IsotonicCalibration
     from calibrators.patching.calibrator import UtilityPatching
     from calibrators.temperature import TemperatureScaling
@@ -18,21 +20,25 @@ if TYPE_CHECKING:
     from calibrators.vector import VectorScaling
 
 __all__ = [
+    "CalibratedModel",
     "DirichletCalibration",
     "IsotonicCalibration",
     "TemperatureScaling",
     "Uncalibrated",
     "UtilityPatching",
     "VectorScaling",
+    "from_probabilities",
 ]
 
 WHERE = {
+    "CalibratedModel": "calibrated_model",
     "DirichletCalibration": "dirichlet.calibrator",
     "IsotonicCalibration": "isotonic",
     "TemperatureScaling": "temperature",
     "Uncalibrated": "uncalibrated",
     "UtilityPatching": "patching.calibrator",
     "VectorScaling": "vector",
+    "from_probabilities": "inputs",
 }
 
 

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.storage import read_archive, write_archive
 from metrics.kinds import Array, like
@@ -79,6 +79,15 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             predicted = predicted.cpu().numpy()
         return float(np.average(predicted == truth, weights=sample_weight))
 
+    def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
+        """Return what `predict_proba` computes as a torch module of fixed arrays: [n, C] -> [n, C].
+
+        For deployment by `torch.export` or ONNX, which need nothing of this package. It computes in
+        `dtype` throughout; float32 moves probabilities by rounding.
+        """
+        check_is_fitted(self)
+        return self._to_module(dtype).eval()
+
     def save(self, path: str | Path) -> Path:
         """Write the fitted calibrator to `path` (.npz, no pickle), atomically; return the path."""
         check_is_fitted(self)
@@ -134,6 +143,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def _predict_proba(self, logits: Tensor) -> Tensor:
         """Return float64 [n, C] for checked `logits` float32 or float64 [n, C]."""
         raise TypeError(f"{type(self).__name__} must define _predict_proba")
+
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        raise TypeError(f"{type(self).__name__} must define _to_module")
 
 
 def _working_type(logits: Array) -> Tensor:

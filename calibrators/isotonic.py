@@ -13,10 +13,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.modules import PiecewiseLinearMaps
 from metrics.kernels.compiled import compiled
 from metrics.kernels.row_sort import fill_keys, sort_keys
 from metrics.kernels.softmax import softmax
@@ -199,3 +201,7 @@ class IsotonicCalibration(Calibrator):
         maps = (self.thresholds_, self.values_, self.offsets_, bool(self.normalize))
         over_blocks(lambda start, stop: map_rows(rows[start:stop], *maps), row_blocks(*rows.shape))
         return probabilities.to(logits.device)
+
+    def _to_module(self, dtype: torch.dtype) -> PiecewiseLinearMaps:
+        maps = self.thresholds_, self.values_, self.offsets_
+        return PiecewiseLinearMaps.of(*maps, bool(self.normalize), dtype)

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.modules import ScaledSoftmax, constant
 from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels, softmax
 from metrics.kernels.threads import over_blocks, row_blocks
@@ -263,3 +264,6 @@ class TemperatureScaling(Calibrator):
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         return softmax(logits, 1 / self.temperature_)
+
+    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
+        return ScaledSoftmax(constant(1 / self.temperature_, dtype), constant(0.0, dtype))

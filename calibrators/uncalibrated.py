@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.modules import ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
 
 
@@ -16,3 +18,6 @@ class Uncalibrated(Calibrator):
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         return softmax(logits)
+
+    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
+        return ScaledSoftmax(constant(1.0, dtype), constant(0.0, dtype))

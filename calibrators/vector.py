@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.compiled import compiled_sums
@@ -221,3 +222,6 @@ class VectorScaling(Calibrator):
         scale = torch.as_tensor(self.scale_, device=logits.device)
         shift = torch.as_tensor(self.shift_, device=logits.device)
         return softmax(logits.double() * scale + shift)
+
+    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
+        return ScaledSoftmax(constant(self.scale_, dtype), constant(self.shift_, dtype))

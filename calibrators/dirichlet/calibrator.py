@@ -20,6 +20,7 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
+from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.tuning import tune
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.softmax import softmax
@@ -231,6 +232,10 @@ class DirichletCalibration(Calibrator):
             inputs = self._inputs(logits[start:stop], torch.float64)
             out[start:stop] = softmax(torch.addmm(intercept, inputs, matrix.T))
         return out
+
+    def _to_module(self, dtype: torch.dtype) -> LinearSoftmax:
+        matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
+        return LinearSoftmax(matrix, intercept, centred=self.on == "log_probabilities")
 
 
 class _TuningRuns:

@@ -1,0 +1,115 @@
+"""A classifier and its calibrator as one scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from calibrators.inputs import from_probabilities
+from calibrators.temperature import TemperatureScaling
+from metrics.validation import InputError
+
+
+class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Fit a classifier, and a calibrator on what the classifier says of points it did not see.
+
+    The calibrator is fitted on out-of-fold scores: every point is scored by a classifier that was
+    trained on the other folds (cross-validated stacking, Wolpert 1992; as `ensemble=False` of
+    scikit-learn's CalibratedClassifierCV). The classifier that predicts is trained on all points.
+
+    Args:
+        classifier: any scikit-learn classifier with `decision_function` or `predict_proba`; the
+            first is taken where there are both, since it keeps what probabilities round away.
+        calibrator: of this package; TemperatureScaling() if None.
+        cv: folds, or a splitter, as scikit-learn takes them.
+
+    Attributes:
+        classes_: [C], labels of any kind, sorted; the columns of `predict_proba`.
+        classifier_, calibrator_: as fitted.
+        n_features_in_, feature_names_in_: those of the classifier, where it has them.
+
+    Raises:
+        InputError: one class only, or a class with fewer points than folds.
+    """
+
+    classes_: NDArray[Any]
+    classifier_: Any
+    calibrator_: Any
+
+    def __init__(self, classifier: Any, calibrator: Any = None, cv: Any = 5) -> None:
+        self.classifier = classifier
+        self.calibrator = calibrator
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit both on features `X` and labels `y` [n]."""
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+        self._check_classes(codes)
+        folds = check_cv(self.cv, codes, classifier=True)
+        logits = self._logits(
+            cross_val_predict(self.classifier, X, codes, cv=folds, method=self._method())
+        )
+        self.calibrator_ = clone(self.calibrator or TemperatureScaling()).fit(logits, codes)
+        self.classifier_ = clone(self.classifier).fit(X, codes)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.classifier_, name):
+                setattr(self, name, getattr(self.classifier_, name))
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return calibrated probabilities [n, C], columns in the order of `classes_`."""
+        check_is_fitted(self)
+        scores = getattr(self.classifier_, self._method())(X)
+        probabilities: NDArray[np.float64] = self.calibrator_.predict_proba(self._logits(scores))
+        return probabilities
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row."""
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.classifier)
+        tags.input_tags = inner.input_tags
+        return tags
+
+    def _method(self) -> str:
+        known = ("decision_function", "predict_proba")
+        for name in known:
+            if hasattr(self.classifier, name):
+                return name
+        kind = type(self.classifier).__name__
+        raise InputError(f"classifier: {kind} has neither {' nor '.join(known)}; take one that has")
+
+    def _logits(self, scores: Any) -> NDArray[np.float64]:
+        """Scores of either method as logits [n, C]."""
+        values = np.asarray(scores, dtype=np.float64)
+        if self._method() == "predict_proba":
+            return from_probabilities(values)
+        if values.ndim == 1:  # of two classes only the second one's margin is given
+            return np.stack([-values / 2, values / 2], axis=1)
+        return values
+
+    def _check_classes(self, codes: NDArray[Any]) -> None:
+        if not len(codes):
+            raise InputError("y: no points; give at least 2 classes")
+        if len(self.classes_) < 2:
+            raise InputError(f"y: the one class {self.classes_[0]}; give at least 2 classes")
+        folds = self.cv if isinstance(self.cv, int) else 0
+        counts = np.bincount(codes)
+        if counts.min() < folds:
+            rare = self.classes_[counts.argmin()]
+            raise InputError(
+                f"y: class {rare} has {counts.min()} points, fewer than the {folds} folds of cv; "
+                "give more points of it, or a smaller cv"
+            )

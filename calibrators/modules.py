@@ -1,0 +1,111 @@
+"""Fitted calibrators as torch modules of fixed arrays, for deployment.
+
+`calibrator.to_module()` returns one of these: logits [n, C] in, probabilities [n, C] out, any batch
+size, on the device of the module. They use plain torch operations that `torch.export` and the ONNX
+exporter take, so what they export runs without this repository. Everything is computed in the type
+of the module's arrays, float32 unless asked for otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+
+def constant(values: ArrayLike, dtype: torch.dtype) -> Tensor:
+    """Return `values` as a tensor of its own memory."""
+    return torch.tensor(values, dtype=dtype)
+
+
+class ScaledSoftmax(nn.Module):
+    """softmax(w ⊙ z + b): the uncalibrated model, temperature scaling and vector scaling."""
+
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(self, scale: Tensor, shift: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("scale", scale)
+        self.register_buffer("shift", shift)
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        return torch.softmax(logits.to(self.scale.dtype) * self.scale + self.shift, dim=1)
+
+
+class LinearSoftmax(nn.Module):
+    """softmax(W x + b) of the row-centred logits, or of the logits as they are: Dirichlet."""
+
+    matrix: Tensor
+    intercept: Tensor
+
+    def __init__(self, matrix: Tensor, intercept: Tensor, centred: bool) -> None:
+        super().__init__()
+        self.register_buffer("matrix", matrix)
+        self.register_buffer("intercept", intercept)
+        self.centred = centred
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        x = logits.to(self.matrix.dtype)
+        if self.centred:
+            x = x - x.mean(dim=1, keepdim=True)
+        return torch.softmax(x @ self.matrix.T + self.intercept, dim=1)
+
+
+class PiecewiseLinearMaps(nn.Module):
+    """A map of the softmax per class, or one for all: isotonic regression.
+
+    Args:
+        thresholds, values: [C, K] or [1, K], each map's points; unused places of `thresholds` hold
+            infinity. A row takes C · K comparisons: searching would be less, but ONNX has none.
+        normalize: divide rows by their sum; a row of zeros becomes uniform.
+    """
+
+    thresholds: Tensor
+    values: Tensor
+
+    def __init__(self, thresholds: Tensor, values: Tensor, normalize: bool) -> None:
+        super().__init__()
+        self.register_buffer("thresholds", thresholds)
+        self.register_buffer("values", values)
+        self.normalize = normalize
+
+    @classmethod
+    def of(
+        cls,
+        thresholds: NDArray[Any],
+        values: NDArray[Any],
+        offsets: NDArray[Any],
+        normalize: bool,
+        dtype: torch.dtype,
+    ) -> PiecewiseLinearMaps:
+        """Maps that stand one after the other: map c from offsets[c] to offsets[c + 1]."""
+        sizes = [int(size) for size in offsets[1:] - offsets[:-1]]
+        x = torch.full((len(sizes), max(sizes) + 1), torch.inf, dtype=dtype)
+        level = torch.zeros_like(x)
+        for c, size in enumerate(sizes):
+            part = slice(int(offsets[c]), int(offsets[c]) + size)
+            x[c, :size] = constant(thresholds[part], dtype)
+            level[c, :size] = constant(values[part], dtype)
+            level[c, size:] = level[c, size - 1]
+        return cls(x, level, normalize)
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        x, level = self.thresholds, self.values
+        p = torch.softmax(logits.to(x.dtype), dim=1)
+        passed = (p[:, :, None] >= x[None]).sum(dim=2)
+        left = (passed - 1).clamp(min=0) + torch.arange(x.shape[0], device=x.device) * x.shape[1]
+        x, level = x.flatten(), level.flatten()
+        start, stop = x[left], x[left + 1]
+        share = ((p - start) / (stop - start)).clamp(0, 1)
+        mapped = level[left] + share * (level[left + 1] - level[left])
+        if not self.normalize:
+            return mapped
+        total = mapped.sum(dim=1, keepdim=True)
+        evenly = torch.full_like(mapped, 1 / mapped.shape[1])
+        return torch.where(total > 0, mapped / torch.where(total > 0, total, 1), evenly)
