@@ -3,15 +3,14 @@
 softmax(z / T) with the T > 0 that minimises the negative log-likelihood of the calibration data.
 In the inverse temperature β = 1/T the problem is convex in one variable, so a safeguarded Newton
 iteration reaches the optimum to machine precision; one pass over the logits gives value, slope and
-curvature together.
+curvature together. Fitted by the Brier score instead, which is not convex: `brier_temperature`.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.brier_temperature import brier_moments, least_brier
+from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
+from calibrators.solvers.root import solve_increasing
 from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels, softmax
 from metrics.kernels.threads import over_blocks, row_blocks
@@ -29,7 +31,6 @@ SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
 PILOT_ELEMENTS = 1 << 21
 """From twice this many logits on, a strided sample of this size provides the starting point."""
-MAX_STEPS = 200
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -59,9 +60,10 @@ class Moments:
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """The inverse temperature, the NLL there, and how the optimum was found."""
+    """The inverse temperature, the loss and the NLL there, and how the optimum was found."""
 
     beta: float
+    loss: float
     nll: float
     spread: float
     evaluations: int
@@ -141,36 +143,25 @@ def _moment_sums_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
     return torch.stack([total.log().sum(), mean.sum(), of_label.sum(), variance.sum()])
 
 
-def solve_increasing(
-    function: Callable[[float], tuple[float, float, bool]], start: float, low: float, high: float
-) -> tuple[float, bool]:
-    """Find the zero of an increasing function in (low, high); return it and whether it was reached.
-
-    `function(x)` returns value, derivative and whether the value is zero up to rounding. Newton's
-    steps are kept inside the shrinking bracket; a step that leaves it is replaced by its middle.
-    """
-    x = start
-    for _ in range(MAX_STEPS):
-        value, derivative, is_zero = function(x)
-        if is_zero:
-            return x, True
-        if value < 0:
-            low = x
-        else:
-            high = x
-        following = x - value / derivative if derivative > 0 else math.nan
-        if not low < following < high:
-            # The middle of a bracket over many powers of ten is its geometric middle.
-            following = math.sqrt(low * high) if low > 0 and high > 4 * low else (low + high) / 2
-        # Newton doubles the correct digits: after a step of 1e-9 the next one would be rounding.
-        if abs(following - x) <= 1e-9 * abs(x):
-            return following, True
-        x = following
-    return x, False
+def fit_temperature(logits: Tensor, labels: Tensor, loss: Loss = "likelihood") -> TemperatureFit:
+    """Return the exact minimiser of `loss` over β = 1/T for `logits` [n, C], `labels` [n]."""
+    if loss == "likelihood":
+        return _fit_likelihood(logits, labels)
+    zero = moments(logits, labels, 0.0)
+    spread = math.sqrt(zero.variance)
+    if spread == 0 or zero.of_label == 0:  # constant, or separable
+        begin = _fit_likelihood(logits, labels)
+        score = brier_moments(logits, labels, begin.beta).score
+        return replace(begin, loss=score, evaluations=begin.evaluations + 2)
+    found = least_brier(logits, labels, SMALLEST / spread, LARGEST / spread)
+    nll = moments(logits, labels, found.beta).nll
+    return TemperatureFit(
+        found.beta, found.score, nll, spread, found.evaluations + 2, found.outcome
+    )
 
 
-def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
-    """Return the exact minimiser of the NLL over β = 1/T for `logits` [n, C], `labels` [n].
+def _fit_likelihood(logits: Tensor, labels: Tensor) -> TemperatureFit:
+    """Return the minimiser of the NLL.
 
     The boundary cases are decided before iterating, from one pass at β = 0. The optimum is zero or
     less if the slope there is not negative. It is infinite if every label attains its row's
@@ -190,7 +181,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
     def fit(beta: float, outcome: str) -> TemperatureFit:
         known = next((m for m in seen if m.beta == beta), None)
         nll = (known or at(beta)).nll
-        return TemperatureFit(beta, nll, spread, len(seen), outcome)
+        return TemperatureFit(beta, nll, nll, spread, len(seen), outcome)
 
     if spread == 0:
         return fit(1.0, "constant")
@@ -212,7 +203,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> TemperatureFit:
         return fit(beta, "separable") if reached and beta < 0.999 * high else fit(high, "bound")
     stride = logits.numel() // PILOT_ELEMENTS
     if stride >= 2:
-        pilot = fit_temperature(logits[::stride].contiguous(), labels[::stride].contiguous())
+        pilot = _fit_likelihood(logits[::stride].contiguous(), labels[::stride].contiguous())
         if pilot.outcome == "optimum":
             start = pilot.beta
 
@@ -236,29 +227,41 @@ def report(found: TemperatureFit, who: str) -> None:
 class TemperatureScaling(Calibrator):
     """softmax(z / T) with the exact maximum-likelihood temperature T > 0 (Guo et al. 2017).
 
+    `loss="brier"` minimises the calibration data's Brier score instead, over all T.
+
     The inverse temperature lies within 1e-6 and 1e6 divided by the logits' spread (root mean square
     of the row-centred logits), so the result does not depend on the logits' unit. Where no interior
     optimum exists (no errors in the data, logits that do not favour the labels, constant logits) a
     `ConvergenceWarning` says so in one line, and what was returned instead; see `fit_temperature`.
 
+    Parameters
+    ----------
+    loss : "likelihood" or "brier"
+
     Attributes
     ----------
     temperature_ : float, T
+    loss_ : float, the loss on the calibration data, the least over all T
     nll_ : float, mean negative log-likelihood of the calibration data, nats
     outcome_ : str, "optimum" or the boundary case
     n_evaluations_ : int, passes over the logits
     """
 
     temperature_: float
+    loss_: float
     nll_: float
     outcome_: str
     n_evaluations_: int
 
+    def __init__(self, loss: Loss = "likelihood") -> None:
+        self.loss = loss
+
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        found = fit_temperature(logits, labels)
+        check_loss(self.loss)
+        found = fit_temperature(logits, labels, self.loss)
         report(found, "TemperatureScaling")
         self.temperature_ = 1 / found.beta
-        self.nll_ = found.nll
+        self.loss_, self.nll_ = found.loss, found.nll
         self.outcome_ = found.outcome
         self.n_evaluations_ = found.evaluations
 

@@ -2,7 +2,8 @@
 
 The negative log-likelihood is convex in the 2C parameters. L-BFGS starts at the temperature-scaled
 solution and is preconditioned, class by class, with the 2 x 2 block of the Hessian there: about 25
-passes over the logits reach the optimum, where plain L-BFGS needs 500.
+passes over the logits reach the optimum, where plain L-BFGS needs 500. The Brier score in its place
+is not convex: from the best temperature the same iteration ends in a minimum at or below it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.losses import Loss, check_loss, logit_curvature
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels, softmax
+from metrics.kernels.softmax import exponential, has_kernels, softmax, squared_errors
 from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.validation import InputError, is_whole
 
@@ -125,6 +127,31 @@ def _derivatives_torch(
     return loss, torch.stack([(p * z).sum(dim=0), p.sum(dim=0)]), curvature
 
 
+def brier_and_derivatives(
+    logits: Tensor, labels: Tensor, parameters: Tensor, with_curvature: bool
+) -> tuple[float, Tensor, Tensor]:
+    """As `nll_and_derivatives` for the Brier score; the curvatures are Gauss-Newton's."""
+    n, classes = logits.shape
+    score = 0.0
+    gradient = torch.zeros(2, classes, dtype=torch.float64, device=logits.device)
+    curvature = gradient.new_zeros(3 if with_curvature else 0, classes)
+    for start, stop in row_blocks(n, classes, 1 << 22):
+        z = logits[start:stop].double()
+        mapped = z * parameters[0] + parameters[1]
+        if with_curvature:
+            v = logit_curvature(softmax(mapped), "brier")
+            curvature += torch.stack([(v * z * z).sum(dim=0), (v * z).sum(dim=0), v.sum(dim=0)])
+        score += squared_errors(mapped, labels[start:stop])  # `mapped` now holds the gradient
+        gradient += torch.stack([(mapped * z).sum(dim=0), mapped.sum(dim=0)])
+    return score / n, gradient / n, curvature / n
+
+
+DERIVATIVES: dict[Loss, Callable[..., tuple[float, Tensor, Tensor]]] = {
+    "likelihood": nll_and_derivatives,
+    "brier": brier_and_derivatives,
+}
+
+
 def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
     """Return the map that solves each class's 2 x 2 block of the Hessian for a gradient [2, C]."""
     ww, wb, bb = curvature[0] + ridge[0], curvature[1], curvature[2] + ridge[1]
@@ -141,9 +168,12 @@ def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Te
 class VectorScaling(Calibrator):
     """softmax(w ⊙ z + b) with maximum-likelihood w, b [C] (Guo et al. 2017).
 
+    `loss="brier"` minimises the calibration data's Brier score instead, starting at the temperature
+    of least Brier score.
+
     The likelihood alone does not fix b (a common shift changes nothing), nor w and b where a class
     has no sample or the data are separable. Therefore a small ridge towards the temperature-scaled
-    solution β is added to the mean NLL,
+    solution β is added to the mean loss,
 
         l2 / 2 · Σ_j [ s² (w_j - β)² + b_j² ],    s = root mean square of the row-centred logits,
 
@@ -152,31 +182,38 @@ class VectorScaling(Calibrator):
 
     Parameters
     ----------
+    loss : "likelihood" or "brier"
     l2 : float > 0, weight of that ridge
     max_iterations : int, of L-BFGS
 
     Attributes
     ----------
     scale_, shift_ : float64 [C], w and b (the b_j sum to zero)
+    loss_ : float, mean loss of the calibration data
     nll_ : float, mean negative log-likelihood of the calibration data, nats
     n_evaluations_ : int, passes over the logits
     """
 
     scale_: NDArray[np.float64]
     shift_: NDArray[np.float64]
+    loss_: float
     nll_: float
     n_evaluations_: int
 
-    def __init__(self, l2: float = 1e-8, max_iterations: int = 500) -> None:
+    def __init__(
+        self, l2: float = 1e-8, max_iterations: int = 500, loss: Loss = "likelihood"
+    ) -> None:
         self.l2 = l2
         self.max_iterations = max_iterations
+        self.loss = loss
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
             raise InputError(f"l2: {self.l2}, expected a positive number")
         if not (is_whole(self.max_iterations) and self.max_iterations >= 1):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
-        begin = fit_temperature(logits, labels)
+        check_loss(self.loss)
+        begin = fit_temperature(logits, labels, self.loss)
         # b would have to undo w times an offset of all logits, against the ridge: not far from 0.
         offset = float(logits.mean(dtype=torch.float64))
         if abs(offset) > FAR_FROM_ZERO * begin.spread:
@@ -187,11 +224,12 @@ class VectorScaling(Calibrator):
         if not found.converged:
             warnings.warn(
                 f"VectorScaling: stopped after {found.iterations} iterations, about "
-                f"{found.decrement / 2:.1e} above the optimal NLL; raise max_iterations",
+                f"{found.decrement / 2:.1e} above the optimal loss; raise max_iterations",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         self.nll_ = nll_and_derivatives(logits, labels, found.point, with_curvature=False)[0]
+        self.loss_ = DERIVATIVES[self.loss](logits, labels, found.point, with_curvature=False)[0]
         self.scale_, shift = found.point.cpu().numpy()
         shift = shift - offset * self.scale_
         self.shift_ = shift - shift.mean()  # a common shift changes nothing; the ridge asks for 0
@@ -203,13 +241,15 @@ class VectorScaling(Calibrator):
         spread = begin.spread if begin.spread > 0 else 1.0
         ridge = start.new_tensor([[self.l2 * spread**2], [self.l2]])
 
+        derivatives = DERIVATIVES[self.loss]
+
         def penalised(point: Tensor) -> tuple[float, Tensor]:
-            nll, gradient, _ = nll_and_derivatives(logits, labels, point, with_curvature=False)
+            loss, gradient, _ = derivatives(logits, labels, point, with_curvature=False)
             pull = ridge * (point - start)
-            return nll + 0.5 * float(((point - start) * pull).sum()), gradient + pull
+            return loss + 0.5 * float(((point - start) * pull).sum()), gradient + pull
 
         objective: Objective = penalised
-        curvature = nll_and_derivatives(logits, labels, start, with_curvature=True)[2]
+        curvature = derivatives(logits, labels, start, with_curvature=True)[2]
         return minimize(
             objective,
             start,

@@ -16,10 +16,11 @@ from torch import Tensor
 from calibrators.base import Calibrator
 from calibrators.dirichlet.linear_map import (
     LinearMapProblem,
-    map_nll,
+    map_loss,
     penalty_weights,
     products_type,
 )
+from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.tuning import tune
 from calibrators.temperature import TemperatureFit, fit_temperature
@@ -32,7 +33,7 @@ TOLERANCE, TUNING_TOLERANCE = 1e-9, 1e-7
 """On the Newton decrement, about twice the gap to the minimal objective, in nats."""
 CHECK_EVERY = 10
 OVERFIT = 1.1
-"""A tuning run is given up when its hold-out NLL is this many times temperature scaling's."""
+"""A tuning run is given up when its hold-out loss is this many times temperature scaling's."""
 WARM_STARTS = 8
 
 
@@ -41,18 +42,19 @@ class DirichletCalibration(Calibrator):
 
     The fit minimises
 
-        NLL + odir / (C (C - 1)) · Σ_{j≠k} W_jk² + l2 / C · Σ_j b_j² + ridge,
+        loss + odir / (C (C - 1)) · Σ_{j≠k} W_jk² + l2 / C · Σ_j b_j² + ridge,
 
-    with the mean NLL in nats: λ = `odir` weighs the mean squared off-diagonal entry, μ = `l2` the
-    mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean square of
-    the row-centred logits, only makes the optimum unique. The inputs x are the log-probabilities
-    minus their row mean (`on="log_probabilities"`; the mean, common to all classes, is what makes
-    first-order training diverge), or the logits as they are (`on="logits"`). Full-batch L-BFGS
-    starts at the temperature-scaled solution W = βI, b = 0, where the penalties vanish, so its NLL
-    cannot end above temperature scaling's; should rounding make it so, W = βI is returned and
-    `fell_back_` says it.
+    where the loss is the mean NLL in nats, or with `loss="brier"` the Brier score: λ = `odir`
+    weighs the mean squared off-diagonal entry, μ = `l2` the mean squared intercept. The ridge
+    1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean square of the row-centred logits, only makes
+    the optimum unique. The inputs x are the log-probabilities minus their row mean
+    (`on="log_probabilities"`; the mean, common to all classes, is what makes first-order training
+    diverge), or the logits as they are (`on="logits"`). Full-batch L-BFGS starts at the
+    temperature-scaled solution W = βI, b = 0, where the penalties vanish, so its loss cannot end
+    above temperature scaling's; should rounding make it so, W = βI is returned and `fell_back_`
+    says it. The Brier score is not convex: the fit ends in a minimum below that start.
 
-    λ and μ that are None are tuned by `tune` on the NLL of a seeded hold-out, then the map is
+    λ and μ that are None are tuned by `tune` on the loss of a seeded hold-out, then the map is
     refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and `l2_range`
     times C, because the penalty per entry is what has the same meaning for any C.
 
@@ -66,6 +68,7 @@ class DirichletCalibration(Calibrator):
     odir_range, l2_range : (low, high), search ranges per entry
     batch : int, tuning runs asked for at a time
     max_iterations : int, of L-BFGS in the final fit
+    loss : "likelihood" or "brier"
 
     `InputError` (one line) on arguments out of range and where the hold-out would be empty.
 
@@ -73,6 +76,7 @@ class DirichletCalibration(Calibrator):
     ----------
     matrix_, intercept_ : float64 [C, C] and [C], W and b
     odir_, l2_ : float, the λ and μ used
+    loss_, temperature_loss_ : float, mean loss of the calibration data, and temperature scaling's
     nll_, temperature_nll_ : float, mean NLL of the calibration data, and temperature scaling's
     fell_back_ : bool
     n_evaluations_ : int, passes over the data in the final fit
@@ -82,6 +86,8 @@ class DirichletCalibration(Calibrator):
     intercept_: NDArray[np.float64]
     odir_: float
     l2_: float
+    loss_: float
+    temperature_loss_: float
     nll_: float
     temperature_nll_: float
     fell_back_: bool
@@ -99,6 +105,7 @@ class DirichletCalibration(Calibrator):
         l2_range: tuple[float, float] = (1e-5, 1e2),
         batch: int = 8,
         max_iterations: int = 200,
+        loss: Loss = "likelihood",
     ) -> None:
         self.on = on
         self.l2 = l2
@@ -110,6 +117,7 @@ class DirichletCalibration(Calibrator):
         self.l2_range = l2_range
         self.batch = batch
         self.max_iterations = max_iterations
+        self.loss = loss
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_parameters()
@@ -121,8 +129,10 @@ class DirichletCalibration(Calibrator):
             tuned, begin = self._tune(inputs, labels)
             strengths |= tuned
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
-        temperature = fit_temperature(logits, labels)
-        problem = LinearMapProblem.build(inputs, labels, temperature.beta, temperature.spread)
+        temperature = fit_temperature(logits, labels, self.loss)
+        problem = LinearMapProblem.build(
+            inputs, labels, temperature.beta, temperature.spread, self.loss
+        )
         weights = penalty_weights(classes, self.odir_, self.l2_, logits.device)
         found = problem.solve(
             weights, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations
@@ -140,16 +150,18 @@ class DirichletCalibration(Calibrator):
     def _keep(
         self, logits: Tensor, labels: Tensor, point: Tensor, temperature: TemperatureFit
     ) -> None:
-        """Store the map if its NLL, in float64, is no worse than temperature scaling's."""
+        """Store the map if its loss, in float64, is no worse than temperature scaling's."""
         classes = logits.shape[1]
         inputs = self._inputs(logits, torch.float64)
-        self.temperature_nll_ = temperature.nll
-        self.nll_ = map_nll(inputs, labels, point)
-        self.fell_back_ = not self.nll_ <= temperature.nll
+        self.temperature_loss_, self.temperature_nll_ = temperature.loss, temperature.nll
+        self.nll_ = map_loss(inputs, labels, point)
+        likelihood = self.loss == "likelihood"
+        self.loss_ = self.nll_ if likelihood else map_loss(inputs, labels, point, loss=self.loss)
+        self.fell_back_ = not self.loss_ <= temperature.loss
         if self.fell_back_:
             point = torch.zeros_like(point)
             point[:, :classes].fill_diagonal_(temperature.beta)
-            self.nll_ = temperature.nll
+            self.loss_, self.nll_ = temperature.loss, temperature.nll
         self.matrix_ = point[:, :classes].cpu().numpy().copy()
         self.intercept_ = point[:, classes].cpu().numpy().copy()
 
@@ -189,9 +201,9 @@ class DirichletCalibration(Calibrator):
         order = torch.from_numpy(np.random.default_rng(self.seed).permutation(n))
         order = order.to(inputs.device)
         fitted, scored = order[held:].sort()[0], order[:held].sort()[0]
-        temperature = fit_temperature(inputs[fitted], labels[fitted])
+        temperature = fit_temperature(inputs[fitted], labels[fitted], self.loss)
         train = LinearMapProblem.build(
-            inputs[fitted], labels[fitted], temperature.beta, temperature.spread
+            inputs[fitted], labels[fitted], temperature.beta, temperature.spread, self.loss
         )
         return train, (inputs[scored], labels[scored])
 
@@ -210,6 +222,7 @@ class DirichletCalibration(Calibrator):
         return out
 
     def _check_parameters(self) -> None:
+        check_loss(self.loss)
         if self.on not in INPUTS:
             raise InputError(f"on: {self.on!r}; choose {' or '.join(INPUTS)}")
         for name in ("l2", "odir"):
@@ -242,18 +255,18 @@ class _TuningRuns:
     """Fits for varying λ, μ on one part of the data, scored on the other.
 
     A run starts from the earlier solution whose (log λ, log μ) is nearest. It is given up when its
-    hold-out NLL rises beyond `OVERFIT` times temperature scaling's: penalties that weak overfit,
+    hold-out loss rises beyond `OVERFIT` times temperature scaling's: penalties that weak overfit,
     their fits take the most iterations, and the score reached so far says enough.
     """
 
     def __init__(self, train: LinearMapProblem, held: tuple[Tensor, Tensor]) -> None:
         self.train, self.held = train, held
-        self.limit = OVERFIT * map_nll(*held, train.start)
+        self.limit = OVERFIT * self._held_loss(train.start)
         self.earlier: deque[tuple[float, float, Tensor]] = deque(maxlen=WARM_STARTS)
         self.best_score, self.best_point = math.inf, None  # type: float, Tensor | None
 
     def score(self, odir: float, l2: float) -> float:
-        """Return the hold-out NLL of the fit with λ = `odir`, μ = `l2`."""
+        """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
         classes = self.train.inputs.shape[1]
         place = (math.log(odir + 1e-300), math.log(l2 + 1e-300))
         begin = min(
@@ -268,12 +281,15 @@ class _TuningRuns:
             max_iterations=300,
             give_up=self._watch(),
         )
-        score = map_nll(*self.held, found.point)
+        score = self._held_loss(found.point)
         if found.converged:
             self.earlier.append((*place, found.point))
         if score < self.best_score:
             self.best_score, self.best_point = score, found.point
         return score
+
+    def _held_loss(self, point: Tensor) -> float:
+        return map_loss(*self.held, point, loss=self.train.loss)
 
     def _watch(self) -> Callable[[int, Tensor], bool]:
         last = -math.inf
@@ -282,8 +298,8 @@ class _TuningRuns:
             nonlocal last
             if iteration == 0 or iteration % CHECK_EVERY:
                 return False
-            nll = map_nll(*self.held, point)
-            rising, last = nll > last, nll
-            return rising and nll > self.limit
+            loss = self._held_loss(point)
+            rising, last = loss > last, loss
+            return rising and loss > self.limit
 
         return overfits

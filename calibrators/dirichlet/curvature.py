@@ -1,6 +1,7 @@
-"""An approximate inverse Hessian for the cross-entropy of softmax(W x + b), class by class.
+"""An approximate inverse Hessian for the loss of softmax(W x + b), class by class.
 
-The Hessian's block of class j is Σ_i v_ij x_i x_iᵀ / n with v = p (1 - p), rows x extended by a 1.
+The Hessian's block of class j is Σ_i v_ij x_i x_iᵀ / n, rows x extended by a 1, v = p (1 - p) for
+the likelihood (and Gauss-Newton's diagonal for the Brier score, `losses.logit_curvature`).
 Nearly all of its weight sits on the few rows for which class j is in question. Those `TOP_ROWS`
 rows are kept exactly, the others through their diagonal, and the sum of both is inverted by
 Woodbury's identity: as good as the whole block (20 iterations of L-BFGS for 7,000 x 100 where a
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from calibrators.losses import Loss, logit_curvature
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 
@@ -34,14 +36,13 @@ class ClassCurvature:
     total: Tensor
 
     @classmethod
-    def at(cls, inputs: Tensor, beta: float) -> ClassCurvature:
+    def at(cls, inputs: Tensor, beta: float, loss: Loss = "likelihood") -> ClassCurvature:
         """Return the curvature of the data `inputs` [n, C] at W = β I, b = 0."""
         n, classes = inputs.shape
         weights = torch.empty_like(inputs)
         total = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
         for first, last in row_blocks(n, classes, BLOCK):
-            p = softmax(inputs[first:last], beta)
-            variance = p * (1 - p)
+            variance = logit_curvature(softmax(inputs[first:last], beta), loss)
             total[:, classes] += variance.sum(dim=0)
             weights[first:last] = variance
             squares = inputs[first:last] ** 2

@@ -1,4 +1,4 @@
-"""The penalised likelihood of softmax(W x + b) and its minimiser.
+"""The penalised loss, likelihood or Brier score, of softmax(W x + b) and its minimiser.
 
 Parameters are one float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
 float64 up to `DOUBLE_WORK` multiplications a pass and in float32 above; loss, softmax and the sums
@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from calibrators.dirichlet.curvature import ClassCurvature
+from calibrators.losses import SUMMED, Loss
 from calibrators.solvers.lbfgs import Minimum, minimize
-from metrics.kernels.softmax import residuals
 from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
@@ -54,7 +54,8 @@ class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
     `inputs` [n, C] float32 or float64, `labels` int64 [n], `start` [C, C + 1] float64 (β I, 0),
-    `spread` the root mean square of the row-centred logits, `curvature` the Hessian at the start.
+    `spread` the root mean square of the row-centred logits, `curvature` the Hessian at the start,
+    `loss` what is minimised.
     """
 
     inputs: Tensor
@@ -62,15 +63,23 @@ class LinearMapProblem:
     start: Tensor
     spread: float
     curvature: ClassCurvature
+    loss: Loss = "likelihood"
 
     @classmethod
-    def build(cls, inputs: Tensor, labels: Tensor, beta: float, spread: float) -> LinearMapProblem:
+    def build(
+        cls,
+        inputs: Tensor,
+        labels: Tensor,
+        beta: float,
+        spread: float,
+        loss: Loss = "likelihood",
+    ) -> LinearMapProblem:
         """Set up the fit that starts at the temperature-scaled solution W = β I, b = 0."""
         classes = inputs.shape[1]
         start = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
         start[:, :classes].fill_diagonal_(beta)
-        curvature = ClassCurvature.at(inputs, beta)
-        return cls(inputs, labels, start, spread if spread > 0 else 1.0, curvature)
+        curvature = ClassCurvature.at(inputs, beta, loss)
+        return cls(inputs, labels, start, spread if spread > 0 else 1.0, curvature, loss)
 
     def solve(
         self,
@@ -81,14 +90,14 @@ class LinearMapProblem:
         max_iterations: int,
         give_up: Callable[[int, Tensor], bool] | None = None,
     ) -> Minimum:
-        """Minimise NLL + Σ weights V² + ridge from `begin` (default: the start)."""
+        """Minimise the mean loss + Σ weights V² + ridge from `begin` (default: the start)."""
         classes = self.inputs.shape[1]
         ridge = torch.full_like(self.start, RIDGE * self.spread**2)
         ridge[:, classes] = RIDGE
 
         def objective(point: Tensor) -> tuple[float, Tensor]:
             gradient = torch.empty_like(point)
-            value = map_nll(self.inputs, self.labels, point, gradient)
+            value = map_loss(self.inputs, self.labels, point, gradient, self.loss)
             pull, away = weights * point, ridge * (point - self.start)
             value += float((pull * point).sum() + 0.5 * (away * (point - self.start)).sum())
             return value, gradient.add_(pull, alpha=2.0).add_(away)
@@ -105,8 +114,14 @@ class LinearMapProblem:
         )
 
 
-def map_nll(inputs: Tensor, labels: Tensor, point: Tensor, gradient: Tensor | None = None) -> float:
-    """Return the mean NLL of softmax(W x + b); write its gradient to `gradient` if given.
+def map_loss(
+    inputs: Tensor,
+    labels: Tensor,
+    point: Tensor,
+    gradient: Tensor | None = None,
+    loss: Loss = "likelihood",
+) -> float:
+    """Return the mean loss of softmax(W x + b); write its gradient to `gradient` if given.
 
     `inputs` [n, C], whose number type the products take, `labels` [n], `point` and `gradient`
     float64 [C, C + 1].
@@ -116,14 +131,14 @@ def map_nll(inputs: Tensor, labels: Tensor, point: Tensor, gradient: Tensor | No
     matrix, shift = working[:, :classes], working[:, classes]
     if gradient is not None:
         gradient.zero_()
-    loss = 0.0
+    total = 0.0
     for first, last in row_blocks(n, classes, BLOCK):
         block = inputs[first:last]
         mapped = torch.addmm(shift, block, matrix.T)
-        loss += residuals(mapped, labels[first:last])
-        if gradient is not None:  # `mapped` now holds softmax - one-hot
+        total += SUMMED[loss](mapped, labels[first:last])
+        if gradient is not None:  # `mapped` now holds the gradient by the logits
             gradient[:, :classes] += mapped.T @ block
             gradient[:, classes] += mapped.sum(dim=0)
     if gradient is not None:
         gradient /= n
-    return loss / n
+    return total / n

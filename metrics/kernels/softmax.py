@@ -98,6 +98,44 @@ def residual_rows(logits: Any, labels: Any) -> float:
     return loss
 
 
+@compiled_sums
+def squared_error_rows(logits: Any, labels: Any) -> float:
+    """Overwrite `logits` with the gradient of the summed Brier score; return that sum.
+
+    With p the softmax and y one-hot, the score is Σ (p - y)² and its gradient by logit j is
+    2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)). The arithmetic is float64 also where the array is not.
+    """
+    classes = logits.shape[1]
+    values = np.empty(classes)
+    score = 0.0
+    for i in range(logits.shape[0]):
+        row = logits[i]
+        label = labels[i]
+        largest = row[0]
+        for j in range(classes):
+            largest = max(largest, row[j])
+        total = 0.0
+        for j in range(classes):
+            value = exponential(np.float64(row[j]) - np.float64(largest))
+            values[j] = value
+            total += value
+        factor = 1.0 / total
+        squares = rest = 0.0
+        for j in range(classes):
+            p = values[j] * factor
+            values[j] = p
+            squares += p * p
+            rest += p if j != label else 0.0
+        of_label = values[label]
+        pull = squares - of_label
+        for j in range(classes):
+            row[j] = 2.0 * values[j] * (values[j] - pull)
+        row[label] = 2.0 * of_label * (-rest - pull)
+        # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
+        score += squares - of_label * of_label + rest * rest
+    return score
+
+
 def has_kernels(tensor: Tensor) -> bool:
     """Whether the compiled kernels can read `tensor`: on the CPU, float32 or float64."""
     return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.float64)
@@ -141,3 +179,24 @@ def residuals(logits: Tensor, labels: Tensor) -> float:
         block.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
         logits[start:stop] = block
     return float(loss)
+
+
+def squared_errors(logits: Tensor, labels: Tensor) -> float:
+    """Overwrite `logits` [n, C] with the summed Brier score's gradient; return that score."""
+    n, classes = logits.shape
+    if has_kernels(logits) and logits.is_contiguous():
+        values, codes = logits.numpy(), labels.numpy()
+
+        def work(start: int, stop: int) -> float:
+            return float(squared_error_rows(values[start:stop], codes[start:stop]))
+
+        return math.fsum(over_blocks(work, row_blocks(n, classes)))
+    score = torch.zeros((), dtype=torch.float64, device=logits.device)
+    for start, stop in row_blocks(n, classes, 1 << 24):
+        p = torch.softmax(logits[start:stop].double(), dim=1)
+        away = p.clone()
+        at = labels[start:stop, None]
+        away.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
+        score += away.square().sum()
+        logits[start:stop] = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
+    return float(score)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import calibrators.vector as module
 from calibrators import TemperatureScaling, VectorScaling
-from calibrators.vector import nll_and_derivatives
+from calibrators.vector import brier_and_derivatives, nll_and_derivatives
 from metrics.validation import InputError
 
 
@@ -128,3 +128,63 @@ def test_an_offset_of_all_logits_changes_nothing(made_up, offset):
 def test_parameters_out_of_range_are_refused(made_up, parameters):
     with pytest.raises(InputError, match=next(iter(parameters))):
         VectorScaling(**parameters).fit(*made_up())
+
+
+def least_brier(logits, labels, start):
+    """The smallest Brier score that SciPy's BFGS reaches over (w, b) from `start`."""
+    truth = np.eye(logits.shape[1])[labels]
+
+    def objective(flat):
+        w, b = flat.reshape(2, -1)
+        p = scipy.special.softmax(w * logits.astype(np.float64) + b, axis=1)
+        return ((p - truth) ** 2).sum(axis=1).mean()
+
+    return scipy.optimize.minimize(objective, start.ravel(), method="BFGS").fun
+
+
+@settings(deadline=None, max_examples=15)
+@given(n=st.integers(60, 200), classes=st.integers(2, 4), seed=st.integers(0, 10**6))
+def test_it_finds_a_minimum_of_the_brier_score(n, classes, seed):
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(size=(n, classes))
+    labels = (logits + generator.gumbel(size=(n, classes))).argmax(axis=1)
+    fitted = VectorScaling(loss="brier").fit(logits, labels)
+    p = fitted.predict_proba(logits)
+    score = ((p - np.eye(classes)[labels]) ** 2).sum(axis=1).mean()
+    assert fitted.loss_ == pytest.approx(score, rel=1e-10)
+    for start in ([fitted.scale_, fitted.shift_], [np.ones(classes), np.zeros(classes)]):
+        assert score <= least_brier(logits, labels, np.stack(start)) + 1e-7
+
+
+def test_the_brier_score_has_its_gradient_and_gauss_newton_curvature(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=30))
+    point = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def forecast(parameters):
+        return torch.softmax(logits.double() * parameters[0] + parameters[1], dim=1)
+
+    def loss(parameters):
+        truth = torch.nn.functional.one_hot(labels, 5)
+        return (forecast(parameters) - truth).square().sum(dim=1).mean()
+
+    value, gradient, curvature = brier_and_derivatives(logits, labels, point, with_curvature=True)
+    assert value == pytest.approx(loss(point).item(), rel=1e-12)
+    (expected,) = torch.autograd.grad(loss(point.requires_grad_()), point)
+    torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-14)
+    jacobian = torch.autograd.functional.jacobian(forecast, point.detach())  # [n, C, 2, C]
+    hessian = 2 * torch.einsum("icak,icbk->abk", jacobian, jacobian) / 30
+    blocks = torch.stack([hessian[0, 0], hessian[0, 1], hessian[1, 1]])
+    torch.testing.assert_close(curvature, blocks, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
+def test_real_logits_end_below_the_best_temperatures_brier_score(real_split, name):
+    (logits, labels), _ = real_split(name)
+    fitted = VectorScaling(loss="brier").fit(logits, labels)
+    assert fitted.loss_ < TemperatureScaling(loss="brier").fit(logits, labels).loss_
+    start = torch.from_numpy(np.stack([fitted.scale_, fitted.shift_]))
+    _, gradient, _ = brier_and_derivatives(
+        torch.from_numpy(logits), torch.from_numpy(labels), start, with_curvature=False
+    )
+    assert float(gradient.abs().max()) < 1e-4
+    assert fitted.nll_ > VectorScaling().fit(logits, labels).nll_

@@ -18,7 +18,7 @@ import metrics.kernels.softmax as softmax_module
 from calibrators import DirichletCalibration, TemperatureScaling
 from calibrators.dirichlet.calibrator import _TuningRuns
 from calibrators.dirichlet.curvature import ClassCurvature
-from calibrators.dirichlet.linear_map import map_nll, penalty_weights
+from calibrators.dirichlet.linear_map import map_loss, penalty_weights
 from calibrators.temperature import fit_temperature
 from metrics.validation import InputError
 
@@ -193,10 +193,10 @@ def test_blocks_and_the_torch_twin_change_nothing(made_up, monkeypatch):
     logits, labels = (torch.from_numpy(part) for part in made_up())
     point = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     one, two = torch.empty_like(point), torch.empty_like(point)
-    whole = map_nll(logits.double(), labels, point, one)
+    whole = map_loss(logits.double(), labels, point, one)
     monkeypatch.setattr(map_module, "BLOCK", 35)
     monkeypatch.setattr(softmax_module, "has_kernels", lambda tensor: False)
-    assert map_nll(logits.double(), labels, point, two) == pytest.approx(whole, rel=1e-13)
+    assert map_loss(logits.double(), labels, point, two) == pytest.approx(whole, rel=1e-13)
     torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-14)
 
 
@@ -207,7 +207,7 @@ def test_the_gradient_is_the_derivative(made_up):
     loss = torch.nn.functional.cross_entropy(mapped, labels)
     loss.backward()
     gradient = torch.empty(5, 6, dtype=torch.float64)
-    value = map_nll(logits.double(), labels, point.detach(), gradient)
+    value = map_loss(logits.double(), labels, point.detach(), gradient)
     assert value == pytest.approx(loss.item(), rel=1e-13)
     torch.testing.assert_close(gradient, point.grad, rtol=1e-10, atol=1e-14)
 
@@ -254,3 +254,60 @@ def test_bad_arguments_are_named(made_up, arguments, message):
 def test_an_early_stop_is_reported(made_up):
     with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations"):
         DirichletCalibration(odir=0.1, l2=0.1, max_iterations=1).fit(*made_up())
+
+
+def test_it_minimises_the_brier_score_with_the_same_penalties(made_up):
+    logits, labels = made_up(n=120, classes=3)
+    fitted = DirichletCalibration(odir=0.3, l2=0.2, loss="brier").fit(logits, labels)
+    inputs, truth = centred(logits), np.eye(3)[labels]
+
+    def objective(flat):
+        matrix, intercept = flat[:9].reshape(3, 3), flat[9:]
+        p = scipy.special.softmax(inputs @ matrix.T + intercept, axis=1)
+        off = matrix[~np.eye(3, dtype=bool)]
+        brier = ((p - truth) ** 2).sum(axis=1).mean()
+        return brier + 0.3 * (off**2).mean() + 0.2 * (intercept**2).mean()
+
+    start = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
+    for begin in (start, np.concatenate([np.eye(3).ravel(), np.zeros(3)])):
+        reference = scipy.optimize.minimize(objective, begin, method="BFGS", options={"gtol": 1e-9})
+        assert objective(start) <= reference.fun + 1e-8
+    p = fitted.predict_proba(logits)
+    assert fitted.loss_ == pytest.approx(((p - truth) ** 2).sum(axis=1).mean(), rel=1e-10)
+    assert fitted.temperature_loss_ == TemperatureScaling(loss="brier").fit(logits, labels).loss_
+
+
+def test_the_brier_scores_gradient_is_the_derivative(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=40))
+    point = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    p = torch.softmax(logits.double() @ point[:, :5].T + point[:, 5], dim=1)
+    (p - torch.nn.functional.one_hot(labels, 5)).square().sum(dim=1).mean().backward()
+    gradient = torch.empty(5, 6, dtype=torch.float64)
+    map_loss(logits.double(), labels, point.detach(), gradient, loss="brier")
+    torch.testing.assert_close(gradient, point.grad, rtol=1e-9, atol=1e-14)
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    n=st.integers(4, 80),
+    classes=st.integers(2, 5),
+    unit=st.sampled_from([1e-3, 1.0, 30.0]),
+    odir=st.floats(0, 1e3),
+    seed=st.integers(0, 10**6),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_its_brier_score_never_ends_above_temperature_scalings(n, classes, unit, odir, seed):
+    generator = np.random.default_rng(seed)
+    logits = unit * generator.normal(size=(n, classes))
+    labels = generator.integers(0, classes, n)
+    fitted = DirichletCalibration(odir=odir, l2=0.0, loss="brier").fit(logits, labels)
+    assert fitted.loss_ <= TemperatureScaling(loss="brier").fit(logits, labels).loss_
+
+
+def test_a_tuned_fit_scores_its_runs_by_its_own_loss(made_up):
+    logits, labels = made_up(n=300)
+    fitted = DirichletCalibration(tuning_runs=10, loss="brier").fit(logits, labels)
+    scores = [run["score"] for run in fitted.tuning_log_]
+    assert max(scores) < 1  # Brier scores; the likelihood's lie above
+    plain = DirichletCalibration(tuning_runs=10).fit(logits, labels)
+    assert min(run["score"] for run in plain.tuning_log_) > max(scores)

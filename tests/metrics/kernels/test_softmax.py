@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import metrics.kernels.softmax as module
-from metrics.kernels.softmax import exponential, residuals, softmax
+from metrics.kernels.softmax import exponential, residuals, softmax, squared_errors
 
 logits = arrays(
     np.float64,
@@ -59,3 +59,28 @@ def test_residuals_are_the_gradient_of_the_cross_entropy():
     block = values.detach().clone()
     assert residuals(block, labels) == pytest.approx(expected.item(), rel=1e-13)
     torch.testing.assert_close(block, values.grad, atol=1e-14, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_torch_twin_of_the_squared_errors_agrees(dtype, monkeypatch):
+    values = 5 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0)).to(dtype)
+    labels = torch.arange(50) % 7
+    one, two = values.clone(), values.clone()
+    score = squared_errors(one, labels)
+    monkeypatch.setattr(module, "has_kernels", lambda tensor: False)
+    assert squared_errors(two, labels) == pytest.approx(score, rel=1e-14)
+    torch.testing.assert_close(two, one, rtol=1e-6, atol=1e-7 if dtype == torch.float32 else 1e-15)
+
+
+@settings(deadline=None, max_examples=40)
+@given(logits, st.integers(0, 10**6))
+def test_squared_errors_are_the_brier_score_and_its_gradient(values, seed):
+    labels = torch.from_numpy(np.random.default_rng(seed).integers(0, values.shape[1], len(values)))
+    z = torch.from_numpy(values).clone().requires_grad_()
+    p = torch.softmax(z, dim=1)
+    away = p - torch.nn.functional.one_hot(labels, values.shape[1])
+    expected = away.square().sum()
+    expected.backward()
+    block = z.detach().clone()
+    assert squared_errors(block, labels) == pytest.approx(expected.item(), rel=1e-12, abs=1e-14)
+    torch.testing.assert_close(block, z.grad, rtol=1e-9, atol=1e-14)

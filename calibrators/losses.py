@@ -1,0 +1,42 @@
+"""What a softmax calibrator minimises: the negative log-likelihood, or the Brier score.
+
+Both are proper, so with enough data and the right family they agree; where the family is wrong the
+likelihood minds confident errors more. The Brier score is not convex in the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from torch import Tensor
+
+from metrics.kernels.softmax import residuals, squared_errors
+from metrics.validation import InputError
+
+Loss = Literal["likelihood", "brier"]
+
+SUMMED: dict[Loss, Callable[[Tensor, Tensor], float]] = {
+    "likelihood": residuals,
+    "brier": squared_errors,
+}
+"""Of logits [n, C] and labels [n]: the loss summed over rows; the logits become its gradient."""
+
+
+def check_loss(loss: str) -> None:
+    """`InputError` (one line) unless `loss` is one of those above."""
+    if loss not in SUMMED:
+        raise InputError(f"loss: {loss!r}; choose {' or '.join(SUMMED)}")
+
+
+def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
+    """Return the diagonal of each row's Hessian by the logits at `probabilities` [n, C]: [n, C].
+
+    p (1 - p) for the likelihood. For the Brier score the Gauss-Newton part, which is never
+    negative: with J = diag(p) - p pᵀ the diagonal of 2 JᵀJ, 2 p_j² ((1 - p_j)² + Σ_{k≠j} p_k²).
+    """
+    p = probabilities
+    if loss == "likelihood":
+        return p * (1 - p)
+    squares = p * p
+    return 2 * squares * ((1 - p) ** 2 + squares.sum(dim=1, keepdim=True) - squares)

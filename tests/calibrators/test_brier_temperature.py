@@ -1,0 +1,110 @@
+"""The temperature of least Brier score: derivatives, the lowest of several minima, the ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+import calibrators.brier_temperature as module
+from calibrators import TemperatureScaling
+from calibrators.brier_temperature import brier_moments, least_brier
+from calibrators.temperature import fit_temperature
+from metrics.validation import InputError
+
+
+def brier(logits, labels, beta):
+    p = scipy.special.softmax(beta * logits.astype(np.float64), axis=1)
+    return ((p - np.eye(logits.shape[1])[labels]) ** 2).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize("beta", [0.01, 0.3, 2.0])
+def test_score_slope_and_curvature_are_finite_differences(made_up, beta):
+    logits, labels = made_up(n=60)
+    found = brier_moments(torch.from_numpy(logits), torch.from_numpy(labels), beta)
+    step = 1e-4
+    below, at, above = (brier(logits, labels, beta + k * step) for k in (-1, 0, 1))
+    assert found.score == pytest.approx(at, rel=1e-13)
+    assert found.slope == pytest.approx((above - below) / (2 * step), rel=1e-4, abs=1e-8)
+    assert found.curvature == pytest.approx((above - 2 * at + below) / step**2, rel=1e-3, abs=1e-5)
+    assert found.rounding < 1e-13
+
+
+def test_the_torch_twin_agrees(made_up, monkeypatch):
+    logits, labels = (torch.from_numpy(part) for part in made_up())
+    plain = brier_moments(logits, labels, 0.4)
+    monkeypatch.setattr(module, "has_kernels", lambda tensor: False)
+    assert brier_moments(logits, labels, 0.4) == pytest.approx(plain, rel=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(2, 40),
+    classes=st.integers(2, 5),
+    spread=st.floats(0, 3),
+    seed=st.integers(0, 10**6),
+)
+def test_no_point_of_a_dense_grid_is_lower(n, classes, spread, seed):
+    """Rows of very different scale make several minima."""
+    generator = np.random.default_rng(seed)
+    logits = generator.normal(size=(n, classes)) * 10 ** generator.uniform(-spread, spread, (n, 1))
+    labels = generator.integers(0, classes, n)
+    found = least_brier(torch.from_numpy(logits), torch.from_numpy(labels), 1e-6, 1e6)
+    assert found.score == pytest.approx(brier(logits, labels, found.beta), abs=1e-12)
+    lowest = min(brier(logits, labels, beta) for beta in np.geomspace(1e-6, 1e6, 1500))
+    assert found.score <= lowest + 1e-9
+
+
+def test_the_lower_of_two_minima_is_found_from_either_side():
+    """Half the rows say nothing beyond β = 1, the other half err by far until β = 100 pays."""
+    weak = np.array([[1.0, 0.0]] * 62 + [[0.0, 1.0]] * 38)
+    fine = 0.001 * np.array([[1.0, 0.0]] * 97 + [[0.0, 1.0]] * 3)
+    logits = np.concatenate([weak, fine])
+    labels = np.zeros(200, dtype=np.int64)
+    scores = [brier(logits, labels, beta) for beta in np.geomspace(1e-2, 1e5, 400)]
+    minima = [
+        i for i in range(1, 399) if scores[i - 1] > scores[i] <= scores[i + 1] and scores[i] < 0.9
+    ]
+    assert len(minima) == 2
+    found = least_brier(torch.from_numpy(logits), torch.from_numpy(labels), 1e-6, 1e6)
+    assert found.outcome == "optimum"
+    assert found.score <= min(scores)
+
+
+@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
+def test_real_logits(real_split, name):
+    (logits, labels), _ = real_split(name)
+    fitted = TemperatureScaling(loss="brier").fit(logits, labels)
+    beta = 1 / fitted.temperature_
+    assert fitted.outcome_ == "optimum"
+    assert fitted.loss_ == pytest.approx(brier(logits, labels, beta), rel=1e-12)
+    assert fitted.loss_ <= min(brier(logits, labels, beta * step) for step in (0.999, 1.001))
+    likelihood = TemperatureScaling().fit(logits, labels)
+    assert fitted.loss_ < brier(logits, labels, 1 / likelihood.temperature_)
+    assert fitted.nll_ > likelihood.nll_ == likelihood.loss_
+
+
+def test_recovers_the_temperature_that_the_labels_were_drawn_with(made_up):
+    logits, labels = made_up(n=40_000, temperature=1.7)
+    fitted = TemperatureScaling(loss="brier").fit(logits, labels)
+    assert fitted.temperature_ == pytest.approx(1.7, rel=0.02)
+
+
+@pytest.mark.parametrize("sign", [4, -4, 0])
+def test_separable_uninformative_and_constant_logits_end_as_with_the_likelihood(sign):
+    labels = torch.arange(30) % 3
+    logits = sign * torch.eye(3, dtype=torch.float64)[labels]
+    with pytest.warns(ConvergenceWarning, match="T = ") as caught:
+        fitted = TemperatureScaling(loss="brier").fit(logits, labels)
+    assert len(caught) == 1
+    likelihood = fit_temperature(logits, labels)
+    assert (1 / fitted.temperature_, fitted.outcome_) == (likelihood.beta, likelihood.outcome)
+
+
+def test_an_unknown_loss_is_refused(made_up):
+    with pytest.raises(InputError, match="choose likelihood or brier"):
+        TemperatureScaling(loss="squared").fit(*made_up())
