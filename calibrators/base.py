@@ -7,6 +7,7 @@ calibration data are allowed: C comes from the columns.
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 
 from calibrators.storage import read_archive, write_archive
 from metrics.kinds import Array, like
-from metrics.validation import InputError, check_labels, check_logits
+from metrics.validation import InputError, check_labels, check_logits, look_like_probabilities
 
 NOT_STORED = ("tuning_log_",)
 
@@ -48,9 +49,16 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """Fit on `logits` [n, C], C >= 2, and `labels` [n] in 0 … C-1, on the logits' device.
 
         NumPy arrays and torch tensors are accepted. `InputError` (one line) on NaN or infinite
-        logits, on labels out of range, and on lengths that differ.
+        logits, on labels out of range, and on lengths that differ. A warning where the values look
+        like probabilities: their softmax is not what they say.
         """
         z = _working_type(check_logits(logits))
+        if look_like_probabilities(z):
+            warnings.warn(
+                "logits: values look like probabilities; give their logarithm: "
+                "calibrators.from_probabilities(probabilities)",
+                stacklevel=2,
+            )
         y = check_labels(labels, z.shape[0], z.shape[1]).to(z.device).contiguous()
         self.tuning_log_ = []
         with torch.no_grad():

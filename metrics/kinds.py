@@ -22,6 +22,8 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None) -> Tensor:
         tensor = values.detach()
     else:
         array = np.asarray(values)
+        if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
+            array = values.to_numpy(dtype=np.float64, na_value=np.nan)
         # torch cannot wrap read-only memory or negative strides without a warning or an error.
         if not array.flags.writeable or any(stride < 0 for stride in array.strides):
             array = array.copy()

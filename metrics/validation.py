@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +17,9 @@ ROW_SUM_TOLERANCE = 1e-3
 
 ROUNDING = 1e-6
 """How far outside [0, 1] a probability may lie: an ulp or two of float32 or of a projection."""
+
+COARSE_ROUNDING = 1e-4
+"""How far outside [0, 1] values of printed probabilities lie; such rows are renormalised."""
 
 LARGEST_LOGIT = 1e100
 """Squares of logits must not overflow; only float64 can hold anything that large."""
@@ -171,14 +175,18 @@ def _check_range(vector: Tensor, classes: int, name: str) -> None:
 def check_probabilities(
     probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
 ) -> Tensor:
-    """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked."""
+    """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked.
+
+    Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
+    """
     matrix = _matrix(probabilities, name).to(torch.float64)
     sums = matrix.sum(dim=1)
     if not bool(torch.isfinite(sums).all()):
         check_finite(matrix, name)
-    _check_unit_interval(matrix, name)
     if not rows_sum_to_one:
+        _check_unit_interval(matrix, name)
         return matrix
+    excess = _check_unit_interval(matrix, name, COARSE_ROUNDING)
     gap = (sums - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row = int(gap.argmax())
@@ -186,14 +194,38 @@ def check_probabilities(
             f"{name}: {int((gap > ROW_SUM_TOLERANCE).sum())} rows do not sum to one, row {row} "
             f"sums to {float(matrix[row].sum()):.6g}; divide each row by its sum, or give logits"
         )
+    if excess > ROUNDING:
+        warnings.warn(
+            f"{name}: values leave [0, 1] by up to {excess:.1g}, taken for rounding; "
+            "rows are renormalised",
+            stacklevel=3,
+        )
+        matrix = matrix.clamp(0, 1)
+        matrix = matrix / matrix.sum(dim=1, keepdim=True)
     return matrix
 
 
-def _check_unit_interval(matrix: Tensor, name: str) -> None:
-    low, high = -ROUNDING, 1 + ROUNDING
-    if float(matrix.min()) < low or float(matrix.max()) > high:
-        bad = ((matrix < low) | (matrix > high)).any(dim=1)
+def look_like_probabilities(matrix: Tensor, sum_tolerance: float = ROW_SUM_TOLERANCE) -> bool:
+    """Whether all rows of `matrix` [n, C] could be probabilities, rounding included.
+
+    Logits are told by the first rows, so that this costs them nothing.
+    """
+    for rows in (matrix[:8], matrix):
+        low, high = torch.aminmax(rows)
+        if not (low >= -COARSE_ROUNDING and high <= 1 + COARSE_ROUNDING):
+            return False
+        if bool(((rows.sum(dim=1, dtype=torch.float64) - 1).abs() > sum_tolerance).any()):
+            return False
+    return True
+
+
+def _check_unit_interval(matrix: Tensor, name: str, rounding: float = ROUNDING) -> float:
+    """How far values leave [0, 1]; `InputError` if by more than `rounding`."""
+    excess = max(-float(matrix.min()), float(matrix.max()) - 1)
+    if excess > rounding:
+        bad = ((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)
         raise InputError(
             f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
             "are these logits?"
         )
+    return excess

@@ -116,7 +116,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     benchmark.source["values"] = options.values
     if options.similarity is not None:
         benchmark.similarity = {
-            "_target_": "pipeline.sources.file.file_similarity",
+            "_target_": "pipeline.sources.similarity_file.file_similarity",
             "path": str(options.similarity),
         }
     return config

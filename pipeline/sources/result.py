@@ -18,8 +18,8 @@ class SourceResult:
     """Logits of a benchmark with their labels, and where they come from.
 
     `details` is what the sidecar records beside checksum and accuracy: `source`, `model`,
-    `preprocessing`, `origin`, optionally `class_names` and `warnings` (a list of lines that the
-    stage also prints). It has to survive JSON.
+    `preprocessing`, `origin`, optionally `class_names` (C names, in the order of the columns) and
+    `warnings` (a list of lines that the stage also prints). It has to survive JSON.
     """
 
     logits: NDArray[np.float32]
@@ -27,6 +27,8 @@ class SourceResult:
     labels: NDArray[np.int64]
     """[n], in [0, C)."""
     details: dict[str, Any] = field(default_factory=dict)
+    groups: NDArray[np.str_] | None = None
+    """[n], the name of each point's group, where the points have groups."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,187 @@
+"""Which column of a table is what: labels, groups, one per class; what is unclear is refused.
+
+A column that is no class but taken for one (an `id`, a prediction, the label once more) would
+change every number without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from metrics.validation import (
+    COARSE_ROUNDING,
+    ROW_SUM_TOLERANCE,
+    InputError,
+    look_like_probabilities,
+)
+from pipeline.sources.given import Given
+from pipeline.sources.tables import read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = ("label", "labels")
+OTHER_LABELS = ("target", "targets", "truth", "y", "y_true", "class", "true_label", "ground_truth")
+NOT_CLASSES = {
+    *OTHER_LABELS,
+    *("id", "ids", "idx", "index", "row", "row_id", "uid", "uuid", "key", "name", "file"),
+    *("pred", "preds", "prediction", "predictions", "predicted", "predicted_label", "y_pred"),
+    *("group", "groups", "fold", "split", "weight", "weights", "sample_weight"),
+    *("date", "time", "timestamp"),
+}
+"""Names that columns of other things than classes usually have, in lower case."""
+
+
+def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
+    """What the CSV or parquet file `path` gives.
+
+    Args:
+        path: the file; its column `label` (or `labels`) holds the classes of the points, all others
+            one class each, in any order where their names are those of the labels.
+        values: auto, logits or probabilities.
+        groups: the column that names each point's group.
+
+    Raises:
+        InputError: one line with file, column and fix.
+    """
+    table = read_table(path)
+    names = [str(name) for name in table.columns]
+    _check_names(path, names)
+    label = _label_column(path, names)
+    if groups is not None and (groups not in names or groups == label):
+        raise InputError(f"{path}: no column `{groups}` for groups; there are {_listed(names)}")
+    classes = [name for name in names if name not in (label, groups)]
+    if not classes:
+        raise InputError(f"{path}: no column beside the labels; add one per class")
+    _check_types(path, table, classes)
+    _check_are_classes(path, classes, table[label])
+    matrix = table[classes].to_numpy(np.float64, na_value=np.nan)
+    if values != "logits":
+        _check_all_are_probabilities(path, classes, matrix)
+    return Given(
+        kind=None,
+        matrix=matrix,
+        labels=_values(table[label]),
+        names=classes,
+        groups=None if groups is None else _values(table[groups]),
+    )
+
+
+def _values(column: pd.Series[Any]) -> NDArray[Any]:
+    """A column's entries; of pandas' own types, objects in which what is missing is None."""
+    import pandas as pd
+
+    if isinstance(column.dtype, np.dtype):
+        return column.to_numpy()
+    plain = column.astype(object)
+    if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    return plain.where(column.notna(), None).to_numpy()
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    unnamed = [k for k, name in enumerate(names) if name.startswith("Unnamed:") or not name]
+    if unnamed:
+        raise InputError(
+            f"{path}: column {unnamed[0] + 1} has no name, like the row numbers that pandas "
+            "writes; leave it out (to_csv(index=False)), or name it if it is a class"
+        )
+    seen: dict[str, int] = {}
+    for k, name in enumerate(names):
+        if name in seen:
+            raise InputError(
+                f"{path}: columns {seen[name] + 1} and {k + 1} are both called `{_short(name)}`; "
+                "remove or rename one"
+            )
+        if not name.isprintable():
+            raise InputError(
+                f"{path}: the name of column {k + 1} holds control characters; rename it"
+            )
+        seen[name] = k
+
+
+def _label_column(path: Path, names: Sequence[str]) -> str:
+    found = [name for name in names if name.lower() in LABELS]
+    if len(found) > 1:
+        raise InputError(
+            f"{path}: columns `{found[0]}` and `{found[1]}` could both be the labels; "
+            "remove or rename one"
+        )
+    if found:
+        return found[0]
+    similar = next((name for name in names if name.lower() in OTHER_LABELS), None)
+    fix = (
+        f"rename `{similar}` to `label` if it holds the classes"
+        if similar
+        else "the first line must name the columns: label, then one per class"
+    )
+    raise InputError(f"{path}: no column `label` (the first line reads {_listed(names)}); {fix}")
+
+
+def _check_types(path: Path, table: pd.DataFrame, classes: Sequence[str]) -> None:
+    import pandas as pd
+
+    for name in classes:
+        kind = table[name].dtype
+        if pd.api.types.is_bool_dtype(kind):
+            raise InputError(
+                f"{path}: column `{_short(name)}` holds True and False, no logits or "
+                "probabilities; remove it"
+            )
+        if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
+            raise InputError(
+                f"{path}: column `{_short(name)}` holds text or dates; keep `label` and one column "
+                "of numbers per class (groups of points: --groups COLUMN)"
+            )
+
+
+def _check_are_classes(path: Path, classes: Sequence[str], labels: pd.Series[Any]) -> None:
+    odd = [name for name in classes if name.lower() in NOT_CLASSES]
+    known = {str(value) for value in labels.unique()} if odd else set()
+    for name in odd:
+        if name not in known:
+            fix = "give --groups " + name if name.lower() in ("group", "groups") else "remove it"
+            raise InputError(
+                f"{path}: column `{name}` would be taken for a class; {fix}, or rename it if it "
+                "is one"
+            )
+
+
+def _check_all_are_probabilities(
+    path: Path, classes: Sequence[str], matrix: NDArray[np.float64]
+) -> None:
+    """`InputError` where some columns are probabilities and others keep the rows from being so."""
+    if len(classes) < 3 or not np.isfinite(matrix).all():
+        return
+    rows = torch.from_numpy(matrix)
+    if look_like_probabilities(rows):
+        return
+    others: NDArray[np.bool_] = np.any(
+        (matrix < -COARSE_ROUNDING) | (matrix > 1 + COARSE_ROUNDING), axis=0
+    )
+    if not others.any():  # then one that the rows are too large by
+        excess = matrix.sum(axis=1) - 1
+        fits = (np.abs(excess[:, None] - matrix) <= ROW_SUM_TOLERANCE).all(axis=0)
+        others[:] = fits & (np.cumsum(fits) == 1)
+    kept = torch.from_numpy(~others)
+    if others.any() and kept.sum() >= 2 and look_like_probabilities(rows[:, kept]):
+        names = _listed([name for name, other in zip(classes, others) if other])
+        raise InputError(
+            f"{path}: without column {names} the rows are probabilities; remove what is no class, "
+            "or say that all columns are logits: --values logits (benchmark.source.values=logits)"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(_short(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
+
+
+def _short(name: str) -> str:
+    printable = "".join(c if c.isprintable() else "?" for c in name)
+    return printable if len(printable) <= 30 else f"{printable[:30]}…"

@@ -1,0 +1,80 @@
+"""Which array of an npz is what: labels, logits or probabilities, class names, groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from metrics.archive import array_names, read_arrays
+from metrics.validation import InputError, check_logits, check_probabilities
+from pipeline.sources.given import Given
+
+USED = ("labels", "label", "logits", "probabilities", "class_names", "groups")
+
+SAME = 1e-3
+"""How far probabilities may be from the softmax of the logits beside them."""
+
+SAVE = "save it with numpy.savez, or name it .csv if it is a table of text"
+
+
+def read_npz_arrays(path: Path, values: str) -> Given:
+    """What the npz `path` gives, read as `values` (auto, logits or probabilities).
+
+    Raises:
+        InputError: it is damaged, lacks an array, or two of its arrays could be meant.
+    """
+    arrays = read_arrays(path, only=USED, fix=SAVE)
+    labels = arrays.get("labels", arrays.get("label"))
+    if "label" in arrays and not np.array_equal(np.asarray(labels), arrays["label"]):
+        raise InputError(f"{path}: `labels` and `label` differ; leave one out")
+    wanted = ("logits", "probabilities") if values == "auto" else (values,)
+    kind = next((name for name in wanted if name in arrays), None)
+    found = ", ".join(array_names(path)) or "nothing"
+    if kind is None:
+        raise InputError(
+            f"{path}: no array {' or '.join(f'`{name}`' for name in wanted)} "
+            f"(it holds {found}); add one, [n, classes]"
+        )
+    if labels is None:
+        raise InputError(f"{path}: no array `labels` (it holds {found}); add it, [n]")
+    if values == "auto" and "logits" in arrays and "probabilities" in arrays:
+        _check_agree(path, arrays["logits"], arrays["probabilities"])
+    names = arrays.get("class_names")
+    return Given(
+        kind=kind,
+        matrix=arrays[kind],
+        labels=labels,
+        names=None if names is None else _class_names(path, names, arrays[kind]),
+        groups=arrays.get("groups"),
+    )
+
+
+def _check_agree(path: Path, logits: NDArray[Any], probabilities: NDArray[Any]) -> None:
+    z = check_logits(logits, name=f"{path}: logits").to(torch.float64)
+    p = check_probabilities(probabilities, name=f"{path}: probabilities")
+    if z.shape != p.shape or float((torch.softmax(z, dim=1) - p).abs().max()) > SAME:
+        raise InputError(
+            f"{path}: `probabilities` are not the softmax of `logits`; leave one out, or choose: "
+            "--values logits or --values probabilities (benchmark.source.values=...)"
+        )
+
+
+def _class_names(path: Path, names: NDArray[Any], matrix: NDArray[Any]) -> list[str]:
+    columns = matrix.shape[1] if matrix.ndim == 2 and matrix.shape[1] > 1 else 2
+    if names.dtype.kind == "S":
+        names = np.char.decode(names, "utf-8", "replace")
+    if names.shape != (columns,):
+        raise InputError(
+            f"{path}: class_names: shape {list(names.shape)} for {columns} classes; give one name "
+            "per column, in the columns' order"
+        )
+    listed = [str(name).strip() for name in names.tolist()]
+    if len(set(listed)) < columns or not all(name and name.isprintable() for name in listed):
+        raise InputError(
+            f"{path}: class_names: empty, repeated or unprintable; give each class its own"
+        )
+    return listed

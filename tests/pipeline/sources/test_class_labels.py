@@ -1,0 +1,103 @@
+"""Labels of any kind become numbers of columns, and keep their names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metrics import InputError
+from pipeline.sources.class_labels import class_labels, column_numbers, short_names
+
+
+def numbered(labels, classes=3, names=None):
+    return class_labels(np.asarray(labels), len(labels), classes, names)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64, str, "S"])
+def test_numbers_of_columns_stay(kind):
+    result = numbered(np.array([0, 2, 1, 2]).astype(kind))
+    assert (result.numbers.tolist(), result.names, result.notes) == ([0, 2, 1, 2], None, [])
+    assert result.numbers.dtype == np.int64
+
+
+def test_names_stand_for_the_columns_in_alphabetical_order_and_say_so():
+    result = numbered(["dog", "cat", "emu", "cat"])
+    assert result.numbers.tolist() == [1, 0, 2, 0]
+    assert result.names == ["cat", "dog", "emu"]
+    assert "alphabetical order, cat, dog, emu" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "numbers", "names"),
+    [
+        ([1, 2, 3], [0, 1, 2], ["1", "2", "3"]),
+        ([10.0, -5.0, 2.5], [2, 0, 1], ["-5", "2.5", "10"]),
+        (["10", "9", "2"], [2, 1, 0], ["2", "9", "10"]),  # as numbers, not as text
+    ],
+)
+def test_other_numbers_stand_for_the_columns_in_increasing_order(labels, numbers, names):
+    result = numbered(labels)
+    assert (result.numbers.tolist(), result.names) == (numbers, names)
+    assert "labels are not 0 to 2" in result.notes[0]
+
+
+def test_minus_one_and_one_are_two_classes():
+    assert numbered([-1, 1, 1], classes=2).numbers.tolist() == [0, 1, 1]
+    assert numbered([False, True], classes=2).numbers.tolist() == [0, 1]
+
+
+def test_the_columns_names_win():
+    names = ["emu", "cat", "dog"]
+    assert numbered(["cat", "emu"], names=names).numbers.tolist() == [1, 0]
+    result = numbered([0, 2], names=names)
+    assert (result.numbers.tolist(), result.names) == ([0, 2], names)
+    assert numbered([30, 10], names=["10", "20", "30"]).numbers.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "words"),
+    [
+        (["cat", "dog"], None, "2 names (cat, dog) for 3 columns; add `class_names`"),
+        (["cat", "cow"], ["cat", "dog", "emu"], "cow in row 1 is no column's name"),
+        (["cat", ""], None, "none in row 1"),
+        ([0, None], None, "none in row 1"),
+        ([0.0, np.nan], None, "NaN"),
+        ([1, 2], ["1", "2", "3"], "may number the columns from 0"),
+        ([1, 2, 3], ["0", "1", "2"], "subtract 1"),
+        ([0, 7], None, "0 to 7, allowed are 0 to 2"),
+        ([0, 1.5], None, "whole numbers"),
+        ([2 + 1j, 1j], None, "complex128"),
+        (np.array(["2020-01-01", "2020-01-02"], "M8[D]"), None, "datetime64"),
+        (["\x1b[31m" + 50 * "x", "b"], None, "2 names (?[31mxx"),
+    ],
+)
+def test_what_is_unclear_is_refused(labels, names, words):
+    with pytest.raises(InputError) as caught:
+        numbered(labels, names=names)
+    assert words in str(caught.value) and str(caught.value).startswith("labels: ")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("shape", [(), (2, 1), (3,)])
+def test_another_shape(shape):
+    with pytest.raises(InputError, match="labels: "):
+        class_labels(np.full(shape, "cat"), 2, 2, None)
+
+
+def test_missing_entries_of_pandas():
+    with pytest.raises(InputError, match="none in row 1"):
+        numbered(pd.Series(["a", None], dtype="string"))
+
+
+def test_numbers_in_names():
+    assert column_numbers(["c2", "c0", "c10"]).tolist() == [2, 0, 10]
+    assert column_numbers(["-1", "1"]).tolist() == [-1, 1]
+    for names in (["c1", "d2"], ["c1", "c01"], ["cat", "dog"], ["a1b", "a2b"]):
+        assert column_numbers(names) is None
+
+
+def test_names_without_a_common_start():
+    assert short_names(["prob_cat", "prob_car"]) == ["cat", "car"]
+    assert short_names(["cat", "car"]) is None
+    assert short_names(["p_", "p_x"]) is None
