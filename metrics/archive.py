@@ -65,7 +65,9 @@ def read_arrays(
             raise InputError(f"{path}: too large for the memory; save fewer rows") from error
         except Exception as error:  # on damaged bytes zipfile and NumPy raise a dozen kinds
             reason = _printable(str(error) or type(error).__name__)[:120]
-            raise InputError(f"{path}: not readable as npz, damaged ({reason}); {fix}") from error
+            raise InputError(
+                f"{path}: not readable as npz, truncated or damaged ({reason}); {fix}"
+            ) from error
 
 
 def array_names(path: str | Path) -> list[str]:

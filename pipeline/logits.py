@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -130,7 +130,9 @@ def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, An
         warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
     for warning in warnings:
         say(f"{name}: {warning}")
-    write_npz(path, logits=result.logits.astype(np.float32), labels=result.labels.astype(np.int64))
+    groups = {} if result.groups is None else {"groups": result.groups}
+    logits, labels = result.logits.astype(np.float32), result.labels.astype(np.int64)
+    write_npz(path, logits=logits, labels=labels, **groups)
     return {
         "hash": _wanted_hash(settings),
         **result.details,
@@ -157,7 +159,7 @@ def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceR
 
     taken = file_logits(path=ready, values="logits")
     origin = {**taken.details["origin"], "precomputed": True, **_readme_beside(ready)}
-    return SourceResult(taken.logits, taken.labels, {**taken.details, "origin": origin})
+    return replace(taken, details={**taken.details, "origin": origin})
 
 
 def precomputed_file(settings: Settings) -> Path | None:

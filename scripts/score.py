@@ -2,8 +2,9 @@
 
 python scripts/score.py my.npz --output out/
 
-my.npz holds `labels` [n] and `logits` or `probabilities` [n, classes]; a CSV has a header line, the
-column `label` and one column per class. Points must be held out: not used for training.
+my.npz holds `labels` [n] (numbers or names) and `logits` or `probabilities` [n, classes], perhaps
+`class_names` [classes] and `groups` [n]; a CSV or parquet file has the column `label` and a column
+per class, named by it. Points must be held out: not used for training.
 
 Written: out/metrics.json {method: {metric: {"mean", "two_se"}}}, out/table.{tex,md,csv},
 out/ecdf.{pdf,svg,png}, and per method and split the fitted parameters under out/runs. Run it again
@@ -13,13 +14,12 @@ to go on after an interruption, or with other options: only what they change is 
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
@@ -28,12 +28,15 @@ from omegaconf import DictConfig
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
+from pipeline.harness.all_or_nothing import all_or_nothing
 from pipeline.harness.artifacts import write_json
-from pipeline.harness.command import user_errors_in_one_line
-from pipeline.harness.progress import console, say
+from pipeline.harness.command import CONF, user_errors_in_one_line
+from pipeline.harness.progress import console
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.reporting.names import METHODS
+
+MOST_SPLITS = 1000
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,7 +51,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = _Parser(
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("file", type=Path, help="npz or CSV with labels and logits/probabilities")
+    parser.add_argument(
+        "file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities"
+    )
     parser.add_argument("--output", type=Path, default=Path("out"), help="folder (default: out)")
     parser.add_argument("--title", help="heading of table and figure (default: the file's name)")
     parser.add_argument(
@@ -74,19 +79,35 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV"
     )
+    parser.add_argument(
+        "--groups", metavar="COLUMN", help="column of a CSV with the points' groups (npz: `groups`)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
     parser.add_argument("--jobs", default="auto", help="processes (default: auto)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     options = parser.parse_args(arguments)
-    if options.splits < 1:
-        parser.error("--splits: at least 1")
-    if options.jobs != "auto" and not (options.jobs.isdigit() and int(options.jobs) > 0):
+    if not 1 <= options.splits <= MOST_SPLITS:
+        parser.error(f"--splits: 1 to {MOST_SPLITS}")
+    if options.jobs != "auto" and not (options.jobs.isdecimal() and int(options.jobs) > 0):
         parser.error("--jobs: auto or a positive number")
     existing = next(path for path in (options.output, *options.output.parents) if path.exists())
     if not existing.is_dir():
         parser.error(f"--output {options.output}: {existing} is a file; name a folder")
     options.methods = list(dict.fromkeys(options.methods))
+    if mistake := _unknown_method(options.methods):
+        parser.error(mistake)
     return options
+
+
+def _unknown_method(methods: Sequence[str]) -> str | None:
+    """What is wrong with the first method that has no file in conf/calibrator."""
+    known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))
+    for method in methods:
+        if method not in known:
+            close = difflib.get_close_matches(method, known, n=1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            return f"--methods {method}: no such method{hint}; known: {', '.join(known)}"
+    return None
 
 
 def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> Settings:
@@ -114,6 +135,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     benchmark.precomputed = None
     benchmark.source.path = str(options.file)
     benchmark.source["values"] = options.values
+    benchmark.source.groups = options.groups
     if options.similarity is not None:
         benchmark.similarity = {
             "_target_": "pipeline.sources.similarity_file.file_similarity",
@@ -162,23 +184,12 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     spec = TableSpec(
         benchmark["name"], benchmark["title"], shown, options.methods, "table", remarks
     )
-    with _all_or_nothing(folder) as fresh:
+    with all_or_nothing(folder, last="metrics.json") as fresh:
         write_tables(summary, [spec], fresh)
         if curves := curves_of(units, options.methods):
             write_ecdf_figure(curves, benchmark["title"], fresh, "ecdf")
         write_json(fresh / "metrics.json", nested(summary.to_dict("records")))
         print_tables([build_table(summary, spec)], console)
-
-
-@contextmanager
-def _all_or_nothing(folder: Path) -> Iterator[Path]:
-    """A folder whose files move to `folder` when the block ends well, metrics.json the last."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".unfinished-", dir=folder) as fresh:
-        yield Path(fresh)
-        names = sorted(path.name for path in Path(fresh).iterdir())
-        for name in sorted(names, key="metrics.json".__eq__):
-            say(f"wrote {(Path(fresh) / name).replace(folder / name)}")
 
 
 def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, float | None]]]:

@@ -1,6 +1,7 @@
 """Bad input: one line that names the field and the fix, never a stack of library internals."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ from metrics import (
     TopK,
     accuracy,
     binned_top_class_error,
+    brier_score,
     scorecard,
     utility_calibration,
     worst_interval,
@@ -44,7 +46,7 @@ BAD_PROBABILITIES = {
     "infinity": (with_entry(INF), ["NaN or infinite", "row 1"]),
     "both infinities": (np.array([[INF, -INF], [0.5, 0.5]]), ["NaN or infinite", "row 0"]),
     "above one": (np.array([[1.2, -0.2]]), ["outside [0, 1]", "row 0", "logits?"]),
-    "negative": (with_entry(-1e-5), ["outside [0, 1]", "row 1"]),
+    "negative": (with_entry(-1e-3), ["outside [0, 1]", "row 1"]),
     "row sums": (P * 0.9, ["2 rows do not sum to one", "sums to 0.9", "divide each row"]),
     "one row's sum": (with_entry(0.3), ["1 rows do not sum to one", "row 1", "sums to 1.2"]),
     "text": ([["a", "b"]], ["not an array of numbers"]),
@@ -250,3 +252,22 @@ def test_good_input_passes_unchanged_in_value():
     for labels in ([2, 0], [2.0, 0.0], np.array([2, 0], np.uint8), torch.tensor([2, 0])):
         assert check_labels(labels, 2, 3).tolist() == [2, 0]
     assert check_labels([True, False], 2, 2).tolist() == [1, 0]
+
+
+def test_data_frames_with_types_of_pandas_own():
+    probabilities = pd.DataFrame([[0.75, 0.25], [0.5, 0.5]])
+    labels = pd.Series([0, 1])
+    expected = accuracy(probabilities.to_numpy(), labels.to_numpy())
+    assert accuracy(probabilities.convert_dtypes(), labels.convert_dtypes()) == expected
+    assert accuracy(probabilities.astype("double[pyarrow]"), labels.astype("int64[pyarrow]")) == 0.5
+    probabilities = probabilities.convert_dtypes()
+    probabilities.loc[1, 0] = pd.NA
+    with pytest.raises(InputError, match="NaN or infinite values, the first is row 1"):
+        accuracy(probabilities, labels)
+
+
+def test_rows_off_by_rounding_are_renormalised_with_a_warning():
+    with pytest.warns(UserWarning, match=r"leave \[0, 1\] by up to 2e-05.*renormalised"):
+        assert brier_score(np.array([[1.00002, 0.0], [0.0, 1.0]]), np.array([0, 1])) == 0
+    with pytest.raises(InputError, match="are these logits"):
+        brier_score(np.array([[1.0002, 0.0]]), np.array([0]))

@@ -293,7 +293,7 @@ def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_p
     write_npz(tmp_path / "s.npz", matrix=np.eye(3))
     overrides = [
         "calibrator=temperature", "split=0",
-        "+benchmark.similarity._target_=pipeline.sources.file.file_similarity",
+        "+benchmark.similarity._target_=pipeline.sources.similarity_file.file_similarity",
         f"+benchmark.similarity.path={tmp_path / 's.npz'}",
     ]  # fmt: skip
     run_all(request_tiny(*overrides))

@@ -3,12 +3,13 @@
 import importlib.util
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import metrics
 from metrics import registry
-from pipeline.harness.artifacts import read_json
+from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
 from tests.pipeline.conftest import write_example
 
@@ -95,6 +96,21 @@ def test_csv_similarity_and_a_single_split(score, tmp_path):
     assert "Mine" in (tmp_path / "out/table.tex").read_text()
 
 
+def test_names_and_groups_reach_the_cached_logits(score, tmp_path):
+    arrays = np.load(write_example(tmp_path / "x.npz"))
+    table = pd.DataFrame(arrays["logits"], columns=["emu", "cat", "dog"])
+    table["label"] = np.array(["emu", "cat", "dog"])[arrays["labels"]]
+    table["site"] = np.where(np.arange(len(table)) % 3, "A", "B")
+    table.to_csv(tmp_path / "named.csv", index=False)
+    chosen = ("--methods", "temperature", "--splits", "2")
+    named = run(score, tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
+    assert named == run(score, tmp_path / "x.npz", tmp_path / "plain", *chosen)
+    sidecar = read_json(tmp_path / "out/data/logits/named.json")
+    assert sidecar["class_names"] == ["emu", "cat", "dog"]
+    cached = read_npz(tmp_path / "out/data/logits/named.npz")
+    np.testing.assert_array_equal(cached["groups"], table["site"])
+
+
 def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
     out = tmp_path / "out"
     first = run(score, write_example(tmp_path / "x.npz"), out, *FAST)
@@ -109,6 +125,9 @@ def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
     [
         (["none.npz"], "none.npz"),
         (["x.npz", "--methods", "platt"], "known: "),
+        (["x.npz", "--methods", "temperatur"], "did you mean temperature?"),
+        (["x.npz", "--methods", "../tuning/quick"], "--methods ../tuning/quick: no such method"),
+        (["x.npz", "--splits", "20000000"], "--splits: 1 to 1000"),
         (["x.npz", "--similarity", "none.csv"], "none.csv"),
         (["x.npz", "--seed", "-1"], "seed=-1"),
         (["x.npz", "--splits", "0"], "--splits"),
@@ -159,7 +178,9 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
     assert not list(out.glob(".*"))
 
 
-@pytest.mark.parametrize("arguments", [["--splits", "0"], ["--jobs", "many"], ["--tuning", "x"]])
+@pytest.mark.parametrize(
+    "arguments", [["--splits", "0"], ["--jobs", "many"], ["--jobs", "²"], ["--tuning", "x"]]
+)
 def test_arguments_out_of_range(score, arguments):
     with pytest.raises(SystemExit):
         score.parse(["x.npz", *arguments])
