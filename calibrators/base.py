@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 import torch
@@ -107,8 +107,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         return write_archive(path, type(self).__name__, self.get_params(deep=False), fitted)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path | IO[bytes]) -> Self:
         """Return the calibrator that `save` wrote to `path`; its predictions are bitwise equal.
+
+        `path` may also be the file, opened for reading bytes.
 
         `Calibrator.load` accepts every kind, a subclass only its own. `InputError` (one line) where
         the file is missing, damaged or of another kind.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 import numpy as np
@@ -48,11 +48,12 @@ def write_archive(
     return target
 
 
-def read_archive(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return (class name, constructor arguments, fitted values) of a file by `write_archive`.
 
-    Zero-dimensional arrays come back as plain numbers, strings or booleans. `InputError` (one
-    line) where the file is missing, damaged or not a calibrator.
+    Zero-dimensional arrays come back as plain numbers, strings or booleans. Members that are JSON
+    are notes of whoever wrote the file and passed over. `InputError` (one line) where the file is
+    missing, damaged or not a calibrator.
     """
     try:
         content = read_arrays(path, fix="fit and save it again")
@@ -71,7 +72,7 @@ def read_archive(path: str | Path) -> tuple[str, dict[str, Any], dict[str, Any]]
     return kind, parameters, fitted
 
 
-def _fitted(path: str | Path, name: str, array: NDArray[Any]) -> Any:
+def _fitted(path: str | Path | IO[bytes], name: str, array: NDArray[Any]) -> Any:
     """A fitted value under a name that `Calibrator.save` would give: it replaces no method."""
     if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
         raise InputError(f"{path}: {name!r} is no fitted value; fit and save it again")

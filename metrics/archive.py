@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Collection
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,7 +32,7 @@ HEADERS = {
 
 
 def read_arrays(
-    path: str | Path,
+    path: str | Path | IO[bytes],
     only: Collection[str] | None = None,
     limit: int = LARGEST_ARRAY,
     fix: str = "save it again with numpy.savez",
@@ -39,7 +40,7 @@ def read_arrays(
     """Return the arrays of the npz `path` by name.
 
     Args:
-        path: the file.
+        path: the file, or the file opened for reading bytes.
         only: names to read; others are not unpacked, names that are absent are left out.
         limit: the most bytes that one array may take.
         fix: what to do about a damaged file, for the message.
@@ -49,8 +50,8 @@ def read_arrays(
         InputError: it is no npz, damaged, or holds Python objects or an array above the limit; one
             line that names file, array and fix.
     """
-    path = Path(path)
-    with path.open("rb") as file:
+    with Path(path).open("rb") if isinstance(path, str | Path) else nullcontext(path) as file:
+        path = Path(file.name)
         _check_start(path, file.read(6), fix)
         try:
             with zipfile.ZipFile(file) as archive:

@@ -15,24 +15,27 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.dynamics_study import FAMILIES, check_options, run_study
-from pipeline.fit import device_name, logits_of
+from pipeline.dynamics_study import FAMILIES, Study, check_options, run_study
+from pipeline.fit import logits_of
 from pipeline.harness.artifacts import (
-    read_json_if_whole,
+    read_record,
     sha256_of,
     sha256_of_json,
+    sha256_of_text,
     write_json,
+    write_record,
     write_text,
 )
 from pipeline.harness.cached_logits import CachedLogits, load_logits
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.locks import claimed
+from pipeline.harness.machine import device_name, run_notes
 from pipeline.harness.progress import Bar, say
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import Outcome, attempt, close
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, composed, resolved
-from pipeline.logits import versions
 from pipeline.reporting.dynamics_figures import write_dynamics_figures
 from pipeline.sources.result import Progress
 
@@ -138,7 +141,7 @@ def _hash(settings: Settings, family: str, split: int, logits: CachedLogits) -> 
 
 def is_done(task: DynamicsTask) -> bool:
     """Whether the folder holds whole results of this very study."""
-    record = read_json_if_whole(task.folder / "dynamics.json")
+    record = read_record(task.folder / "dynamics.json")
     return (
         record is not None
         and record.get("hash") == task.hash
@@ -147,17 +150,53 @@ def is_done(task: DynamicsTask) -> bool:
     )
 
 
-def run_task(task: DynamicsTask, progress: Progress | None = None) -> None:
-    """Run one study and write history.csv, snapshots.csv, then dynamics.json."""
+def run_task(task: DynamicsTask, progress: Progress | None = None) -> bool:
+    """Run one study and write history.csv, snapshots.csv, then dynamics.json.
+
+    False where another process just did. Raises Busy and OtherSettings while one does.
+    """
+    with claimed(task.folder / "running.json", str(task), task.hash):
+        if not task.settings["force"] and is_done(task):
+            return False
+        began = time.perf_counter()
+        device = device_name(task.settings["device"])
+        study, points = _study(task, device, progress)
+        tables = dict(zip(FILES, (study.history_table(), study.snapshot_table()), strict=True))
+        seconds = {"iteration_seconds": list(tables["history.csv"].pop("seconds"))}
+        texts = {
+            name: table.to_csv(index=False, float_format="%.9g", lineterminator="\n")
+            for name, table in tables.items()
+        }
+        for name, text in texts.items():
+            write_text(task.folder / name, text)
+        record = {
+            "hash": task.hash,
+            "benchmark": task.benchmark,
+            "family": task.family,
+            "split": task.split,
+            "n": points,
+            "classes": task.logits.classes,
+            "config": task.settings["dynamics"],
+            "logits_sha256": task.logits.sha256,
+            "worst_noise_floor": study.worst_floor(),
+            "files": {name: sha256_of_text(text) for name, text in texts.items()},
+        }
+        write_record(task.folder / "dynamics.json", record)
+        notes = {"hash": task.hash, **run_notes(time.perf_counter() - began, device), **seconds}
+        write_json(task.folder / "run.json", notes)
+        (task.folder / "state.npz").unlink(missing_ok=True)
+    return True
+
+
+def _study(task: DynamicsTask, device: str, progress: Progress | None) -> tuple[Study, int]:
+    """The study on the calibration points of the split, and how many those are."""
     import torch
 
-    began = time.perf_counter()
     splits = task.settings["splits"]
     logits, labels = load_logits(task.logits.path, task.logits.sha256)
     points, _ = split_indices(
         len(labels), task.split, splits["seed"], splits["calibration_fraction"]
     )
-    device = device_name(task.settings["device"])
     probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
     study = run_study(
         probabilities,
@@ -168,34 +207,11 @@ def run_task(task: DynamicsTask, progress: Progress | None = None) -> None:
         task.hash,
         progress,
     )
-    tables = dict(zip(FILES, (study.history_table(), study.snapshot_table()), strict=True))
-    for name, table in tables.items():
-        text = table.to_csv(index=False, float_format="%.9g", lineterminator="\n")
-        write_text(task.folder / name, text)
-    write_json(
-        task.folder / "dynamics.json",
-        {
-            "hash": task.hash,
-            "benchmark": task.benchmark,
-            "family": task.family,
-            "split": task.split,
-            "n": len(points),
-            "classes": task.logits.classes,
-            "config": task.settings["dynamics"],
-            "logits_sha256": task.logits.sha256,
-            "worst_noise_floor": study.worst_floor(),
-            "files": {name: sha256_of(task.folder / name) for name in FILES},
-            "seconds": time.perf_counter() - began,
-            "device": device,
-            "versions": versions(),
-        },
-    )
-    (task.folder / "state.npz").unlink(missing_ok=True)
+    return study, len(points)
 
 
 def _receipt_entry(task: DynamicsTask) -> dict[str, Any]:
-    """The errors, but not the history, which holds seconds."""
-    return {"hash": task.hash, "snapshots_sha256": sha256_of(task.folder / "snapshots.csv")}
+    return {"hash": task.hash, **{name: sha256_of(task.folder / name) for name in FILES}}
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,22 +17,27 @@ from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from pipeline.fit import FitTask, device_name, fit_tasks, is_fitted
+from pipeline.fit import PARAMETERS_SHA256, FitTask, fit_tasks, is_fitted
+from pipeline.harness.archives import opened_archive, publish, record_inside, restore_copy
 from pipeline.harness.artifacts import (
-    read_json_if_whole,
+    CorruptFile,
     read_npz,
-    sha256_of,
+    save_npz,
     sha256_of_json,
     write_json,
-    write_npz,
 )
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.locks import claimed
+from pipeline.harness.machine import device_name, run_notes
+from pipeline.harness.paths import DEFAULT_EVALUATION
 from pipeline.harness.receipts import mean_and_spread, write_receipt
 from pipeline.harness.runner import TINY, close, job_count, run_tasks
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Unit
+
+ECDF_SHA256 = "ecdf_sha256"
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,15 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
         outcomes = run_tasks("evaluate", waiting, evaluate_unit, jobs, start_here=max(sizes) < TINY)
     done = {str(task) for task in waiting}
     kept = [task for task in tasks if str(task) not in done]
+    for task in kept:
+        restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
     close("evaluate", outcomes, kept, lambda task: task.unit.calibrator)
     if request is not None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]
-            name = f"{result_name(own[0].unit, 'evaluate')}/{calibrator}"
+            evaluation = own[0].unit.settings["evaluation"]["name"]
+            folder = "evaluate" if evaluation == DEFAULT_EVALUATION else f"evaluate-{evaluation}"
+            name = f"{folder}/{calibrator}"
             units_done = {str(task): _receipt_entry(task) for task in own}
             write_receipt(request, own[0].unit.settings, name, mean_metrics(own))
             write_receipt(request, own[0].unit.settings, f"{name}.units", units_done)
@@ -95,18 +105,13 @@ def _require_fits(fits: Sequence[FitTask]) -> None:
         )
 
 
-def result_name(unit: Unit, stem: str) -> str:
-    """`stem`, with the evaluation's name where it is not the default: variants lie side by side."""
-    name = unit.settings["evaluation"]["name"]
-    return stem if name == "default" else f"{stem}-{name}"
-
-
 def evaluation_hash(fit: FitTask) -> str:
     """Identifies scores: the fit and its parameters, the evaluation's options, and the code."""
+    record = record_inside(fit.unit.files.parameters, PARAMETERS_SHA256) or {}
     return sha256_of_json(
         {
             "fit": fit.hash,
-            "parameters": sha256_of(fit.unit.folder / "parameters.npz"),
+            "parameters": record.get(PARAMETERS_SHA256),
             "evaluation": fit.unit.settings["evaluation"],
             "similarity": fit.logits.similarity_sha256,
             "code": source_fingerprint("metrics.scorecard", *_own_targets(fit.unit)),
@@ -120,39 +125,40 @@ def _own_targets(unit: Unit) -> list[str]:
 
 def is_evaluated(task: EvaluateTask) -> bool:
     """Whether the unit's folder holds whole scores of this very evaluation."""
-    record = read_json_if_whole(task.unit.folder / f"{result_name(task.unit, 'metrics')}.json")
-    curves = task.unit.folder / f"{result_name(task.unit, 'ecdf')}.npz"
-    return (
-        record is not None
-        and record.get("hash") == task.hash
-        and curves.is_file()
-        and sha256_of(curves) == record.get("ecdf_sha256")
-    )
+    record = record_inside(task.unit.files.ecdf, ECDF_SHA256)
+    return record is not None and record.get("hash") == task.hash
 
 
-def evaluate_unit(task: EvaluateTask) -> None:
-    """Score one unit and write ecdf.npz, then metrics.json."""
+def evaluate_unit(task: EvaluateTask) -> bool:
+    """Score one unit and publish ecdf.npz with metrics.json; False where another process just did.
+
+    Raises:
+        Busy, OtherSettings: another process evaluates it now.
+        CorruptFile: the parameters were replaced since this run looked at them.
+    """
     from metrics import scorecard
 
-    unit = task.unit
-    began = time.perf_counter()
-    test = held_out(task.fit)
-    options = {key: value for key, value in unit.settings["evaluation"].items() if key != "name"}
-    card = scorecard(
-        test.probabilities,
-        test.labels,
-        points=test.points,
-        similarity=_similarity(task.fit),
-        rows_sum_to_one=test.rows_sum_to_one,
-        **options | {"own": instantiate(options["own"], _convert_="all")},
-    )
-    curves = unit.folder / f"{result_name(unit, 'ecdf')}.npz"
-    write_npz(curves, **card.ecdf)
-    write_json(
-        unit.folder / f"{result_name(unit, 'metrics')}.json",
-        {
+    unit, files = task.unit, task.unit.files
+    with claimed(files.metrics_running, str(task), task.hash):
+        if not unit.settings["force"] and is_evaluated(task):
+            return False
+        began = time.perf_counter()
+        device = device_name(unit.settings["device"])
+        test = held_out(task.fit, device)
+        options = {k: value for k, value in unit.settings["evaluation"].items() if k != "name"}
+        card = scorecard(
+            test.probabilities,
+            test.labels,
+            points=test.points,
+            similarity=_similarity(task.fit),
+            rows_sum_to_one=test.rows_sum_to_one,
+            **options | {"own": instantiate(options["own"], _convert_="all")},
+        )
+        record = {
             "hash": task.hash,
-            "parameters_sha256": sha256_of(unit.folder / "parameters.npz"),
+            "fit_hash": task.fit.hash,
+            "logits_sha256": task.fit.logits.sha256,
+            PARAMETERS_SHA256: test.parameters_sha256,
             "benchmark": unit.benchmark,
             "calibrator": unit.calibrator,
             "split": unit.split,
@@ -161,10 +167,12 @@ def evaluate_unit(task: EvaluateTask) -> None:
             "noise_floor": card.noise_floor,
             "worst": card.worst,
             "evaluation": unit.settings["evaluation"],
-            "ecdf_sha256": sha256_of(curves),
-            "seconds": time.perf_counter() - began,
-        },
-    )
+        }
+        save = partial(save_npz, arrays=card.ecdf)
+        publish(files.ecdf, save, record, ECDF_SHA256, files.metrics)
+        seconds = time.perf_counter() - began
+        write_json(files.metrics_run, {"hash": task.hash, **run_notes(seconds, device)})
+    return True
 
 
 class HeldOut(NamedTuple):
@@ -178,21 +186,34 @@ class HeldOut(NamedTuple):
     """[n_test], the numbers of the points among all."""
     rows_sum_to_one: bool
     """Isotonic regression may be asked not to normalise."""
+    parameters_sha256: str
+    """Of the parameters that calibrated them."""
 
 
-def held_out(fit: FitTask) -> HeldOut:
+def held_out(fit: FitTask, device: str) -> HeldOut:
     """A unit's calibrated probabilities and labels on its test points."""
     import torch
 
-    unit, splits = fit.unit, fit.unit.settings["splits"]
+    splits = fit.unit.settings["splits"]
+    calibrator, parameters_sha256 = _calibrator(fit)
     logits, labels = load_logits(fit.logits.path, fit.logits.sha256)
-    _, test = split_indices(len(labels), unit.split, splits["seed"], splits["calibration_fraction"])
-    device = device_name(unit.settings["device"])
-    kind: Any = get_class(unit.settings["calibrator"]["_target_"])
-    calibrator = kind.load(unit.folder / "parameters.npz")
+    _, test = split_indices(
+        len(labels), fit.unit.split, splits["seed"], splits["calibration_fraction"]
+    )
     probabilities = calibrator.predict_proba(torch.from_numpy(logits[test]).to(device))
     rows_sum_to_one = bool(getattr(calibrator, "normalize", True))
-    return HeldOut(probabilities, torch.from_numpy(labels[test]).to(device), test, rows_sum_to_one)
+    truth = torch.from_numpy(labels[test]).to(device)
+    return HeldOut(probabilities, truth, test, rows_sum_to_one, parameters_sha256)
+
+
+def _calibrator(fit: FitTask) -> tuple[Any, str]:
+    """The fitted calibrator and the checksum of its parameters, both of one and the same file."""
+    kind: Any = get_class(fit.unit.settings["calibrator"]["_target_"])
+    path = fit.unit.files.parameters
+    with opened_archive(path, PARAMETERS_SHA256) as (file, record):
+        if record is None or record.get("hash") != fit.hash:
+            raise CorruptFile(f"{path}: replaced since this run began; run it again")
+        return kind.load(file), record[PARAMETERS_SHA256]
 
 
 def _similarity(fit: FitTask) -> NDArray[np.float64] | None:
@@ -203,16 +224,16 @@ def _similarity(fit: FitTask) -> NDArray[np.float64] | None:
 
 def _receipt_entry(task: EvaluateTask) -> dict[str, str]:
     """What the means do not show: the options, and the eCDFs."""
-    curves = task.unit.folder / f"{result_name(task.unit, 'ecdf')}.npz"
-    return {"hash": task.hash, "ecdf_sha256": sha256_of(curves)}
+    record = record_inside(task.unit.files.ecdf, ECDF_SHA256) or {}
+    return {name: record[name] for name in ("hash", ECDF_SHA256)}
 
 
 def mean_metrics(tasks: Sequence[EvaluateTask]) -> dict[str, dict[str, dict[str, float | None]]]:
     """{benchmark: {metric: {"mean", "two_se"}}} over the splits of evaluated units."""
     values: dict[str, dict[str, list[float]]] = {}
     for task in tasks:
-        record = read_json_if_whole(task.unit.folder / f"{result_name(task.unit, 'metrics')}.json")
-        for metric, value in (record or {})["metrics"].items():
+        record = record_inside(task.unit.files.ecdf, ECDF_SHA256) or {}
+        for metric, value in record["metrics"].items():
             values.setdefault(task.unit.benchmark, {}).setdefault(metric, []).append(value)
     return {
         benchmark: {metric: mean_and_spread(series) for metric, series in metrics.items()}

@@ -9,22 +9,26 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_json_if_whole, sha256_of, sha256_of_json, write_json
+from pipeline.harness.archives import publish, record_inside, restore_copy
+from pipeline.harness.artifacts import sha256_of_json, write_json
 from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.locks import claimed
+from pipeline.harness.machine import device_name, run_notes
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import TINY, close, job_count, run_tasks
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
-from pipeline.logits import are_missing, run_logits, versions
+from pipeline.logits import are_missing, run_logits
+
+PARAMETERS_SHA256 = "parameters_sha256"
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
         outcomes = run_tasks("fit", waiting, fit_unit, jobs, start_here=max(sizes) < TINY)
     done = {str(task) for task in waiting}
     kept = [task for task in tasks if str(task) not in done]
+    for task in kept:
+        restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
     close("fit", outcomes, kept, lambda task: task.unit.calibrator)
     if request is not None:
         for calibrator in request.calibrators:
@@ -107,70 +113,61 @@ def fit_hash(unit: Unit, logits_sha256: str) -> str:
 
 def is_fitted(task: FitTask) -> bool:
     """Whether the unit's folder holds whole parameters of this very fit."""
-    record = read_json_if_whole(task.unit.folder / "fit.json")
-    parameters = task.unit.folder / "parameters.npz"
-    return (
-        record is not None
-        and record.get("hash") == task.hash
-        and parameters.is_file()
-        and sha256_of(parameters) == record.get("parameters_sha256")
-    )
+    record = record_inside(task.unit.files.parameters, PARAMETERS_SHA256)
+    return record is not None and record.get("hash") == task.hash
 
 
-def fit_unit(task: FitTask) -> None:
-    """Fit one unit and write parameters.npz, then fit.json."""
-    import torch
+def fit_unit(task: FitTask) -> bool:
+    """Fit one unit and publish parameters.npz with fit.json; False where another process just did.
 
-    unit, settings = task.unit, task.unit.settings
-    logits, labels = load_logits(task.logits.path, task.logits.sha256)
-    calibration, _ = split_indices(
-        len(labels),
-        unit.split,
-        settings["splits"]["seed"],
-        settings["splits"]["calibration_fraction"],
-    )
-    device = device_name(settings["device"])
-    calibrator = instantiate(settings["calibrator"], _convert_="all")
-    began = time.perf_counter()
-    calibrator.fit(
-        torch.from_numpy(logits[calibration]).to(device),
-        torch.from_numpy(labels[calibration]).to(device),
-    )
-    seconds = time.perf_counter() - began
-    unit.folder.mkdir(parents=True, exist_ok=True)
-    calibrator.save(unit.folder / "parameters.npz")
-    write_json(
-        unit.folder / "fit.json",
-        {
+    Raises:
+        Busy: another process fits it now.
+        OtherSettings: another process fits it with other settings.
+    """
+    files, settings = task.unit.files, task.unit.settings
+    with claimed(files.fit_running, str(task), task.hash):
+        if not settings["force"] and is_fitted(task):
+            return False
+        device = device_name(settings["device"])
+        began = time.perf_counter()
+        calibrator = _fitted(task, device)
+        seconds = time.perf_counter() - began
+        log = getattr(calibrator, "tuning_log_", [])
+        record = {
             "hash": task.hash,
-            "benchmark": unit.benchmark,
-            "calibrator": unit.calibrator,
-            "split": unit.split,
+            "benchmark": task.unit.benchmark,
+            "calibrator": task.unit.calibrator,
+            "split": task.unit.split,
             "config": settings["calibrator"],
             "splits": settings["splits"],
             "logits_sha256": task.logits.sha256,
-            "parameters_sha256": sha256_of(unit.folder / "parameters.npz"),
-            "tuning_log": getattr(calibrator, "tuning_log_", []),
-            "seconds": seconds,
-            "device": device,
-            "versions": versions(),
-        },
+            "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
+        }
+        publish(files.parameters, calibrator.save, record, PARAMETERS_SHA256, files.fit)
+        notes = {"tuning_seconds": [run["seconds"] for run in log if "seconds" in run]}
+        write_json(files.fit_run, {"hash": task.hash, **run_notes(seconds, device), **notes})
+    return True
+
+
+def _fitted(task: FitTask, device: str) -> Any:
+    """The calibrator, fitted on the calibration points of the split."""
+    import torch
+
+    settings, splits = task.unit.settings, task.unit.settings["splits"]
+    logits, labels = load_logits(task.logits.path, task.logits.sha256)
+    points, _ = split_indices(
+        len(labels), task.unit.split, splits["seed"], splits["calibration_fraction"]
     )
-
-
-def device_name(device: str) -> str:
-    """`auto` becomes cuda where there is one, else cpu."""
-    from pipeline.sources.inference import resolve_device
-
-    return str(resolve_device(device))
+    calibrator = instantiate(settings["calibrator"], _convert_="all")
+    calibrator.fit(
+        torch.from_numpy(logits[points]).to(device), torch.from_numpy(labels[points]).to(device)
+    )
+    return calibrator
 
 
 def _receipt_entry(task: FitTask) -> dict[str, Any]:
-    return {"hash": task.hash, "parameters_sha256": sha256_of(_parameters(task.unit))}
-
-
-def _parameters(unit: Unit) -> Path:
-    return unit.folder / "parameters.npz"
+    record = record_inside(task.unit.files.parameters, PARAMETERS_SHA256) or {}
+    return {name: record[name] for name in ("hash", PARAMETERS_SHA256)}
 
 
 if __name__ == "__main__":

@@ -7,11 +7,8 @@ python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
 from __future__ import annotations
 
 import os
-import platform
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +25,7 @@ from pipeline.harness.artifacts import (
 from pipeline.harness.cached_logits import logits_path, sidecar_path, similarity_path
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.machine import versions
 from pipeline.harness.progress import Bar, say
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import Outcome, attempt, close
@@ -38,12 +36,6 @@ ACCURACY_TOLERANCE = 0.3
 """Percentage points between our accuracy and the published one that go without a warning."""
 WITHOUT_EFFECT = ("batch_size", "workers")
 """Options of sources that change how fast logits come, not what they are."""
-LIBRARIES = (
-    *("numpy", "scipy", "numba", "scikit-learn", "scikit-optimize", "torch"),
-    *("torchvision", "timm", "transformers", "datasets"),
-)
-MODULES = {"scikit-learn": "sklearn", "scikit-optimize": "skopt"}
-"""Where a module has another name than its library."""
 
 
 @dataclass(frozen=True)
@@ -241,18 +233,6 @@ def _receipt_entry(settings: Settings) -> dict[str, Any]:
     record = read_json_if_whole(sidecar_path(settings)) or {}
     keys = ("sha256", "similarity_sha256", "n", "classes", "accuracy", "source", "model")
     return {key: record[key] for key in keys if key in record}
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that this process has loaded."""
-    found = {"python": platform.python_version()}
-    for library in LIBRARIES:
-        if MODULES.get(library, library) in sys.modules:
-            try:
-                found[library] = version(library)
-            except PackageNotFoundError:
-                continue
-    return found
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_json_if_whole, sha256_of, write_text
+from pipeline.harness.artifacts import read_record, sha256_of, write_text
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say
@@ -171,7 +171,7 @@ def tuning_runs(settings: Settings) -> dict[str, int]:
     folder = Path(settings["paths"]["results"]) / "runs" / settings["benchmark"]["name"]
     runs = {}
     for method in PAPER_RUNS:
-        record = read_json_if_whole(folder / method / "split-0" / "fit.json") or {}
+        record = read_record(folder / method / "split-0" / "fit.json") or {}
         asked_for = settings["tuning"][f"{method}_runs"]
         runs[method] = int(record.get("config", {}).get("tuning_runs", asked_for))
     return runs

@@ -3,12 +3,12 @@
 python scripts/suite_times.py results --suite cifar
 python scripts/suite_times.py results --suite cifar --before /folder/of/an/older/results
 
-Reads the seconds that every unit noted: runs/<benchmark>/<calibrator>/split-*/fit.json and
-metrics.json, and dynamics/<benchmark>-<family>/dynamics.json. Writes suite_times.csv (stage ×
+Reads the seconds that every unit noted: runs/<benchmark>/<calibrator>/split-*/run-fit.json and
+run-metrics.json, and dynamics/<benchmark>-<family>/run.json. Writes suite_times.csv (stage ×
 benchmark × calibrator) and suite_times.md (sums of it) into --output. Without --suite, everything
-in the folder counts; evaluations under another name (metrics-<name>.json) do not. Seconds are those
-of the process that did a unit, summed; units run side by side, so the wall time of the suite is
-about the sum divided by the number of processes.
+in the folder counts; evaluations under another name (run-metrics-<name>.json) do not. Seconds are
+those of the process that did a unit, summed; units run side by side, so the wall time of the suite
+is about the sum divided by the number of processes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pipeline.harness.artifacts import CorruptFile, read_json, write_text
 from pipeline.harness.progress import say
 
 FIT, EVALUATE, DYNAMICS = "fit", "evaluate", "dynamics"
-STAGES = {FIT: "fit.json", EVALUATE: "metrics.json", DYNAMICS: "dynamics.json"}
+STAGES = {FIT: "run-fit.json", EVALUATE: "run-metrics.json", DYNAMICS: "run.json"}
 ORDER = {stage: place for place, stage in enumerate(STAGES)}
 SUITES = Path(__file__).resolve().parents[1] / "conf" / "suite"
 NAMED = 8
@@ -270,7 +270,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.suite:
             found = of_suite(found, options.suite)
         if not found:
-            parser.error(f"{folder}: no fit.json, metrics.json or dynamics.json of the suite in it")
+            parser.error(
+                f"{folder}: no run-fit.json, run-metrics.json or run.json of the suite in it"
+            )
         return found
 
     now = times(options.results)

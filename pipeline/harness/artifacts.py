@@ -14,9 +14,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+SEAL = "checksum"
+"""The entry of a record that holds the SHA-256 of the others."""
 
 
 class CorruptFile(ValueError):
@@ -34,7 +38,8 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
-    temporary = path.with_name(f".{path.stem}.{_host()}-{os.getpid()}.tmp{path.suffix}")
+    token = f"{_host()}-{os.getpid()}.{uuid4().hex[:8]}"  # containers may share host and process
+    temporary = path.with_name(f".{path.stem}.{token}.tmp{path.suffix}")
     try:
         yield temporary
         temporary.replace(path)
@@ -50,16 +55,51 @@ def write_text(path: Path | str, text: str) -> Path:
     return Path(path)
 
 
+def json_text(content: Any) -> str:
+    """`content` as readable JSON, keys in the order given; NumPy scalars become numbers."""
+    return json.dumps(content, indent=2, default=_plain) + "\n"
+
+
 def write_json(path: Path | str, content: Any) -> Path:
-    """Write `content` as readable JSON, keys in the order given; NumPy scalars become numbers."""
-    return write_text(path, json.dumps(content, indent=2, default=_plain) + "\n")
+    """Write `content` as `json_text`."""
+    return write_text(path, json_text(content))
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """`content` as JSON has it, and the checksum by which an edit or a gap is noticed."""
+    plain = json.loads(json.dumps(content, default=_plain))
+    return {**plain, SEAL: sha256_of_json(plain)}
+
+
+def unsealed(content: Any) -> dict[str, Any] | None:
+    """`content` if it is what `sealed` made, unchanged; else None."""
+    if not isinstance(content, dict):
+        return None
+    rest = {key: value for key, value in content.items() if key != SEAL}
+    return content if content.get(SEAL) == sha256_of_json(rest) else None
+
+
+def write_record(path: Path | str, content: Mapping[str, Any]) -> Path:
+    """Write `content` as JSON with its own checksum."""
+    return write_text(path, json_text(sealed(content)))
+
+
+def read_record(path: Path | str) -> dict[str, Any] | None:
+    """What `write_record` wrote, or None where it is absent, half-written or was edited."""
+    return unsealed(read_json_if_whole(path))
 
 
 def write_npz(path: Path | str, **arrays: ArrayLike) -> Path:
     """Write `arrays` as an uncompressed npz."""
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{name: np.asarray(a) for name, a in arrays.items()})
+    with atomic_path(path) as temporary:
+        save_npz(temporary, arrays)
     return Path(path)
+
+
+def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:
+    """Write `arrays` to `path` itself: for a name that nobody reads yet."""
+    with Path(path).open("wb") as file:
+        np.savez(file, allow_pickle=False, **{name: np.asarray(a) for name, a in arrays.items()})
 
 
 def read_json(path: Path | str) -> Any:
@@ -96,10 +136,15 @@ def sha256_of(path: Path | str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of_text(text: str) -> str:
+    """Hexadecimal SHA-256 of the bytes that `write_text` makes of `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def sha256_of_json(content: Any) -> str:
     """Hexadecimal SHA-256 of `content` as canonical JSON: the order of keys does not matter."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_of_text(text)
 
 
 def _plain(value: Any) -> Any:
@@ -120,8 +165,9 @@ def _host() -> str:
 
 def _remove_leftovers(path: Path) -> None:
     """Remove temporary files for `path` of processes of this machine that no longer run."""
-    for leftover in path.parent.glob(f".{path.stem}.{_host()}-*.tmp{path.suffix}"):
-        process = re.search(r"-(\d+)\.tmp", leftover.name)
+    # The stars: what a writer of its own, such as a calibrator's `save`, put around the name.
+    for leftover in path.parent.glob(f"*.{path.stem}.{_host()}-*.tmp{path.suffix}*"):
+        process = re.search(r"-(\d+)\.\w+\.tmp", leftover.name)
         if process and int(process[1]) != os.getpid() and not _runs(int(process[1])):
             leftover.unlink(missing_ok=True)
 

@@ -15,6 +15,8 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
+from pipeline.harness.locks import Busy
+from pipeline.harness.machine import core_count
 from pipeline.harness.progress import Bar, print_summary, say
 
 LARGE = 20_000_000
@@ -23,6 +25,8 @@ TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
 SECONDS_TO_START = 5.0
 """What starting processes costs, imports included; less saving than that is not worth it."""
+SECONDS_BETWEEN_LOOKS = 1.0
+"""How often a unit that another process works on is looked at again."""
 
 
 class Task(Protocol):
@@ -43,6 +47,10 @@ class Outcome:
     error: str | None = None
     details: str = ""
     """The traceback, where the error is not the user's."""
+    busy: str = ""
+    """Who else works on it; it was left for later."""
+    by_another: bool = False
+    """It turned out to be done, by another process."""
 
 
 @dataclass
@@ -56,7 +64,8 @@ class Counts:
 
     def add(self, outcome: Outcome) -> None:
         """Count one finished task."""
-        self.run += outcome.error is None
+        self.run += outcome.error is None and not outcome.by_another
+        self.up_to_date += outcome.by_another
         self.failed += outcome.error is not None
         self.seconds += outcome.seconds
 
@@ -70,13 +79,6 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     return max(1, min(core_count(), len(sizes)))
 
 
-def core_count() -> int:
-    """Cores this process may use, which a scheduler may have made fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def run_tasks(
     title: str,
     tasks: Sequence[T],
@@ -86,14 +88,27 @@ def run_tasks(
 ) -> list[Outcome]:
     """`function(task)` for every task, in `jobs` processes; outcomes in order of finishing.
 
+    A task that another process works on is left for later; `function` returns False where that one
+    has done it in the meantime.
+
     `start_here`: begin in this process and start others once the pace of the tasks says that it
     pays, for tasks that may be tiny.
     """
     outcomes: list[Outcome] = []
+    waiting, told = list(tasks), set[str]()
     with Bar(title, len(tasks)) as bar:
-        for outcome in _outcomes(tasks, function, jobs, start_here):
-            outcomes.append(outcome)
-            bar.advance(str(outcome.task))
+        while waiting:
+            later: list[Outcome] = []
+            for outcome in _outcomes(waiting, function, jobs, start_here):
+                (later if outcome.busy else outcomes).append(outcome)
+                if not outcome.busy:
+                    bar.advance(str(outcome.task))
+            waiting = [outcome.task for outcome in later]
+            if waiting:
+                if later[0].busy not in told:
+                    say(f"waiting: {later[0].busy}")
+                    told.add(later[0].busy)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
     return outcomes
 
 
@@ -150,15 +165,17 @@ def _end_with(parent: int) -> None:
 
 
 def attempt(function: Callable[[T], object], task: T) -> Outcome:
-    """Run one task; an exception becomes part of the outcome."""
+    """Run one task; an exception becomes part of the outcome, and so does a returned False."""
     began = time.perf_counter()
     try:
-        function(task)
+        made = function(task)
+    except Busy as error:
+        return Outcome(task, 0.0, busy=one_line(error))
     except Exception as error:
         details = "" if is_user_error(error) else traceback.format_exc()
         name = "" if is_user_error(error) else f"{type(error).__name__}: "
         return Outcome(task, time.perf_counter() - began, name + one_line(error), details)
-    return Outcome(task, time.perf_counter() - began)
+    return Outcome(task, time.perf_counter() - began, by_another=made is False)
 
 
 def close(

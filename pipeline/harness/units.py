@@ -15,6 +15,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.harness.command import CONF
+from pipeline.harness.paths import UnitFiles, unit_folder
 
 Settings = dict[str, Any]
 """A configuration composed for one benchmark (and calibrator), resolved to plain values."""
@@ -40,8 +41,13 @@ class Unit:
     @property
     def folder(self) -> Path:
         """Where its results lie."""
-        runs = Path(self.settings["paths"]["results"]) / "runs"
-        return runs / self.benchmark / self.calibrator / f"split-{self.split}"
+        results = self.settings["paths"]["results"]
+        return unit_folder(results, self.benchmark, self.calibrator, self.split)
+
+    @property
+    def files(self) -> UnitFiles:
+        """What lies in it, of the evaluation asked for."""
+        return UnitFiles(self.folder, self.settings["evaluation"]["name"])
 
     def __str__(self) -> str:
         return f"{self.benchmark} {self.calibrator} split {self.split}"

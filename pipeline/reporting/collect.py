@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pipeline.harness.artifacts import read_json, read_json_if_whole, read_npz
+from pipeline.harness.artifacts import CorruptFile, read_npz, read_record
 from pipeline.reporting.names import ordered
 
 SUMMARY_COLUMNS = (
@@ -78,13 +78,18 @@ class Runs:
         """Whether the unit's evaluation is complete, and of the parameters that lie there."""
         if not all(self.file(unit, kind).is_file() for kind in ("metrics.json", "ecdf.npz")):
             return False
-        fit = read_json_if_whole(self.file(unit, "metrics.json").with_name("fit.json")) or {}
-        scored = read_json(self.file(unit, "metrics.json")).get("parameters_sha256")
-        return scored is None or scored == fit.get("parameters_sha256", scored)
+        record = read_record(self.file(unit, "metrics.json"))
+        fit = read_record(self.file(unit, "metrics.json").with_name("fit.json"))
+        if record is None or fit is None:
+            return False
+        return bool(record["parameters_sha256"] == fit["parameters_sha256"])
 
     def read(self, unit: UnitKey) -> UnitResult:
-        """One unit's results. Raises CorruptFile, in one line, for a damaged file."""
-        record = read_json(self.file(unit, "metrics.json"))
+        """One unit's results. Raises CorruptFile, in one line, for a damaged or edited file."""
+        path = self.file(unit, "metrics.json")
+        record = read_record(path)
+        if record is None:
+            raise CorruptFile(f"{path}: damaged, edited or of an older version; evaluate it again")
         return UnitResult(
             *unit,
             metrics=record["metrics"],

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.harness.artifacts import read_json_if_whole, write_json
+from pipeline.harness.artifacts import read_json_if_whole, read_record, write_json
 from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.paths import UnitFiles
 from pipeline.harness.units import Request, Settings
 from pipeline.reporting.report_page import Provenance
 
@@ -34,6 +35,7 @@ def write_sidecars(settings: Iterable[Settings], folder: Path) -> list[Path]:
         record = read_json_if_whole(sidecar_path(one))
         if record is not None:
             path = folder / f"{one['benchmark']['name']}.json"
+            record.pop("versions", None)  # of the machine: not what the logits are
             write_json(path, _without_folders(record))
             written.append(path)
     return written
@@ -53,10 +55,13 @@ def _without_folders(value: Any) -> Any:
 def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
     """Configuration and versions as the fitted units recorded them."""
     records: list[dict[str, Any]] = []
+    versions: dict[str, str] = {}
     for calibrator in request.calibrators:
         folder = Path(settings[0]["paths"]["results"]) / "runs" / settings[0]["benchmark"]["name"]
-        record = read_json_if_whole(folder / calibrator / "split-0" / "fit.json")
+        files = UnitFiles(folder / calibrator / "split-0")
+        record = read_record(files.fit)
         records += [record] if record else []
+        versions |= (read_json_if_whole(files.fit_run) or {}).get("versions", {})
     configuration = {
         "benchmarks": [one["benchmark"]["name"] for one in settings],
         "splits": settings[0]["splits"],
@@ -64,5 +69,4 @@ def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
         "tuning": settings[0]["tuning"],
         "calibrators": {record["calibrator"]: record["config"] for record in records},
     }
-    versions = {name: v for record in records for name, v in record["versions"].items()}
     return Provenance(request.suite, configuration, versions)

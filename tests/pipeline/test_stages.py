@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def test_files_and_their_content(request_tiny, tmp_path):
         assert {"accuracy", "u_comb", "u_dcg"} <= set(scores["metrics"])
         assert read_npz(folder / "ecdf.npz")["linear"].shape == (20,)
         assert {path.name for path in folder.iterdir()} == {
-            "parameters.npz", "fit.json", "metrics.json", "ecdf.npz",
+            "parameters.npz", "fit.json", "run-fit.json",
+            "ecdf.npz", "metrics.json", "run-metrics.json",
         }  # fmt: skip
 
 
@@ -87,8 +89,8 @@ def test_force_redoes(request_tiny, tmp_path):
     assert changed == {"split-1"}
 
 
-@pytest.mark.parametrize("name", ["parameters.npz", "fit.json", "metrics.json", "ecdf.npz"])
-@pytest.mark.parametrize("damage", ["truncated", "absent"])
+@pytest.mark.parametrize("name", ["parameters.npz", "ecdf.npz"])
+@pytest.mark.parametrize("damage", ["truncated", "absent", "edited"])
 def test_damaged_results_are_made_again(request_tiny, tmp_path, capsys, name, damage):
     request = request_tiny("calibrator=vector")
     run_all(request)
@@ -96,18 +98,49 @@ def test_damaged_results_are_made_again(request_tiny, tmp_path, capsys, name, da
     whole = path.read_bytes()
     if damage == "absent":
         path.unlink()
-    else:
+    elif damage == "truncated":
         path.write_bytes(whole[: len(whole) // 2])
+    else:
+        with zipfile.ZipFile(path) as archive:
+            record = archive.read("record.json")
+        write_npz(path, **{k: v + 1 for k, v in read_npz(path).items() if v.dtype.kind == "f"})
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("record.json", record)
     capsys.readouterr()
     run_fit(request.units())
     run_evaluate(request.units())
-    if path.suffix == ".npz":
-        assert path.read_bytes() == whole
-    else:
-        assert read_json(path)["hash"]
+    assert path.read_bytes() == whole
     redone = [line for line in what_was_done(capsys) if line.startswith("│ vector")]
     kept = [line.split("│")[3].strip() for line in redone]
     assert kept == ["2"]  # a fit made again gives the same bytes, so its scores stand
+
+
+@pytest.mark.parametrize("name", ["fit.json", "metrics.json"])
+@pytest.mark.parametrize("content", ["half", "", "[]", "null", "{}", "edited"])
+def test_a_damaged_copy_of_a_record_is_restored(request_tiny, tmp_path, capsys, name, content):
+    request = request_tiny("calibrator=vector")
+    run_all(request)
+    path = tmp_path / "results/runs/tiny/vector/split-2" / name
+    whole = path.read_bytes()
+    damaged = {"half": whole[:99], "edited": whole.replace(b'"split": 2', b'"split": 1')}
+    path.write_bytes(damaged.get(content, content.encode()))
+    capsys.readouterr()
+    run_fit(request.units())
+    run_evaluate(request.units())
+    assert path.read_bytes() == whole
+    assert what_was_done(capsys)[0] == "fit: nothing to do, 3 up to date"
+
+
+def test_what_is_committed_is_the_same_in_every_run(request_tiny, tmp_path):
+    """Seconds, versions, devices and hosts lie in files of their own."""
+    run_all(request_tiny("calibrator=vector", "split=0"))
+    folder = tmp_path / "results/runs/tiny/vector/split-0"
+    before = {name: (folder / name).read_bytes() for name in ("fit.json", "metrics.json")}
+    notes = read_json(folder / "run-fit.json")
+    assert {"seconds", "peak_megabytes", "device", "host", "versions"} <= notes.keys()
+    assert {"python", "numpy", "torch", "torchvision"} <= notes["versions"].keys()
+    run_all(request_tiny("calibrator=vector", "split=0", "force=true"))
+    assert before == {name: (folder / name).read_bytes() for name in before}
 
 
 def test_options_of_a_calibrator_refit_and_stale_scores_do_not_count(request_tiny, tmp_path):
@@ -130,7 +163,7 @@ def test_options_of_the_evaluation_refit_nothing(request_tiny, tmp_path):
     before = times(tmp_path)
     run_all(request_tiny("calibrator=temperature", "evaluation.bins=5"))
     changed = {path.name for path, time in times(tmp_path).items() if before[path] != time}
-    assert changed == {"metrics.json", "ecdf.npz"}
+    assert changed == {"metrics.json", "ecdf.npz", "run-metrics.json"}
 
 
 def test_a_named_evaluation_lies_beside_the_default(request_tiny, tmp_path):
@@ -252,7 +285,7 @@ class TestReadyMadeLogits:
     def test_a_truncated_file_is_named(self, request_tiny, tmp_path, folder):
         path = folder / "digits.npz"
         path.write_bytes(path.read_bytes()[:500])
-        with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable as npz, truncated"):
+        with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable as npz, damaged"):
             run_logits(self.request(request_tiny, ("precomputed", str(folder))))
         assert not (tmp_path / "data/logits/tiny.json").exists()
 
@@ -304,7 +337,7 @@ def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_p
     run_all(request_tiny("calibrator=temperature", "split=0"))
     assert "u_w2v" not in read_json(scores)["metrics"]
     changed = {p.name for p, t in times(tmp_path / "results").items() if before[p] != t}
-    assert changed == {"metrics.json", "ecdf.npz"}
+    assert changed == {"metrics.json", "ecdf.npz", "run-metrics.json"}
 
 
 def test_unnormalised_rows_are_scored(request_tiny, tmp_path):

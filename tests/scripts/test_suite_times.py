@@ -11,20 +11,20 @@ import pytest
 from scripts import suite_times
 
 NOW = {
-    "runs/cifar10_resnet/dirichlet/split-0/fit.json": 10,
-    "runs/cifar10_resnet/dirichlet/split-1/fit.json": 14,
-    "runs/cifar10_resnet/dirichlet/split-0/metrics.json": 1,
-    "runs/cifar10_resnet/dirichlet/split-1/metrics.json": 1,
-    "runs/cifar10_resnet/dirichlet/split-0/metrics-paper_batches.json": 1000,
-    "runs/cifar100_resnet/dirichlet/split-0/fit.json": 60,
-    "runs/cifar100_resnet/temperature/split-0/fit.json": 4,
-    "dynamics/cifar100_resnet-aligned/dynamics.json": 10,
+    "runs/cifar10_resnet/dirichlet/split-0/run-fit.json": 10,
+    "runs/cifar10_resnet/dirichlet/split-1/run-fit.json": 14,
+    "runs/cifar10_resnet/dirichlet/split-0/run-metrics.json": 1,
+    "runs/cifar10_resnet/dirichlet/split-1/run-metrics.json": 1,
+    "runs/cifar10_resnet/dirichlet/split-0/run-metrics-paper_batches.json": 1000,
+    "runs/cifar100_resnet/dirichlet/split-0/run-fit.json": 60,
+    "runs/cifar100_resnet/temperature/split-0/run-fit.json": 4,
+    "dynamics/cifar100_resnet-aligned/run.json": 10,
 }
 BEFORE = {
-    "runs/cifar10_resnet/dirichlet/split-1/fit.json": 24,
-    "runs/cifar100_resnet/temperature/split-0/fit.json": 12,
-    "runs/cifar100_resnet/vector/split-0/fit.json": 7,
-    "dynamics/cifar100_resnet-aligned/dynamics.json": 30,
+    "runs/cifar10_resnet/dirichlet/split-1/run-fit.json": 24,
+    "runs/cifar100_resnet/temperature/split-0/run-fit.json": 12,
+    "runs/cifar100_resnet/vector/split-0/run-fit.json": 7,
+    "dynamics/cifar100_resnet-aligned/run.json": 30,
 }
 
 
@@ -98,9 +98,9 @@ def test_before_is_scaled_to_as_many_splits_and_compared_where_both_have_it(
 
 def test_a_suite_selects_what_it_lists(tmp_path: Path) -> None:
     more = {
-        "runs/digits/dirichlet/split-0/fit.json": 1,
-        "runs/cifar10_resnet/isotonic_raw/split-0/fit.json": 1,
-        "dynamics/digits-aligned/dynamics.json": 1,
+        "runs/digits/dirichlet/split-0/run-fit.json": 1,
+        "runs/cifar10_resnet/isotonic_raw/split-0/run-fit.json": 1,
+        "dynamics/digits-aligned/run.json": 1,
     }
     folder(tmp_path / "now", more)
     everything, _ = written(tmp_path)
@@ -113,10 +113,10 @@ def test_what_cannot_be_read_is_said(
     content: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if content is not None:
-        path = tmp_path / "runs/digits/vector/split-0/fit.json"
+        path = tmp_path / "runs/digits/vector/split-0/run-fit.json"
         path.parent.mkdir(parents=True)
         path.write_text(content)
     with pytest.raises(SystemExit):
         suite_times.main([str(tmp_path), "--output", str(tmp_path / "speed")])
-    assert "fit.json" in capsys.readouterr().err
+    assert "run-fit.json" in capsys.readouterr().err
     assert not (tmp_path / "speed").exists()

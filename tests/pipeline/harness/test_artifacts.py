@@ -1,7 +1,6 @@
 """Files are whole or not there, whatever happens while they are written."""
 
 import errno
-import os
 import resource
 import signal
 import subprocess
@@ -86,9 +85,9 @@ def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(tmp_path):
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root)
     assert child.stdout is not None
     assert child.stdout.readline() == b"half\n"
-    with atomic_path(path):  # another process writes the same file meanwhile: hands off
+    with atomic_path(path) as ours:  # another process writes the same file meanwhile: hands off
         assert len(list(tmp_path.glob(".*"))) == 1
-        (tmp_path / f".x.{artifacts._host()}-{os.getpid()}.tmp.json").write_text('{"old": 1}')
+        ours.write_text('{"old": 1}')
     child.kill()
     child.wait()
     child.stdout.close()

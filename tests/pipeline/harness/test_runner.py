@@ -9,7 +9,8 @@ import pytest
 from metrics import InputError
 from pipeline.harness import runner
 from pipeline.harness.command import UnitsFailed
-from pipeline.harness.runner import Outcome, attempt, close, core_count, job_count, run_tasks
+from pipeline.harness.machine import core_count
+from pipeline.harness.runner import Outcome, attempt, close, job_count, run_tasks
 
 
 def process_of(task):

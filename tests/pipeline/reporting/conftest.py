@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from metrics import METRICS
-from pipeline.harness.artifacts import write_json, write_npz
+from pipeline.harness.artifacts import write_json, write_npz, write_record
 from pipeline.reporting.comparison import printed_values
 from pipeline.reporting.names import METHODS
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
 SPLITS = 4
 UTILITIES = 120
+FIT = {"config": {"_target_": "calibrators.Some", "seed": 0}, "parameters_sha256": "0"}
 WriteRuns = Callable[..., Path]
 
 
@@ -64,9 +65,11 @@ def write_runs(tmp_path: Path) -> WriteRuns:
                     "metrics": values,
                     "noise_floor": {k: {"mean": v / 4, "q95": v / 3} for k, v in values.items()},
                     "worst": {},
-                    "seconds": 1.0,
+                    "parameters_sha256": "0",
                 }
-                write_json(folder / f"metrics{suffix}.json", record)
+                write_record(folder / f"metrics{suffix}.json", record)
+                write_record(folder / "fit.json", FIT | {"calibrator": method})
+                write_json(folder / "run-fit.json", {"versions": {"torch": "2.13.0"}})
                 write_npz(folder / f"ecdf{suffix}.npz", **_ecdf(0.05 / (place + 1), rng))
         return runs
 

@@ -6,7 +6,7 @@ import statistics
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import CorruptFile
+from pipeline.harness.artifacts import CorruptFile, read_json
 from pipeline.reporting.collect import (
     MissingUnits,
     Runs,
@@ -70,10 +70,28 @@ def test_missing_units_are_named_in_one_line_with_the_command(write_runs) -> Non
     assert message.endswith("make them with: python -m pipeline.evaluate suite=cifar")
 
 
-def test_a_damaged_file_is_one_line(write_runs) -> None:
+WHOLE_BUT_WRONG = ["[]", "null", "{}", '{"metrics": {"u_cwe": NaN}}', "half"]
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "fit.json"])
+@pytest.mark.parametrize("content", WHOLE_BUT_WRONG)
+def test_a_damaged_or_foreign_record_counts_as_missing(write_runs, name, content) -> None:
+    runs = Runs(write_runs(methods=("temperature",), splits=1))
+    unit = ("cifar10_repvgg", "temperature", 0)
+    path = runs.file(unit, "metrics.json").with_name(name)
+    path.write_text(path.read_text()[:40] if content == "half" else content)
+    assert not runs.has(unit)
+    with pytest.raises(MissingUnits, match="1 of 1 results are missing"):
+        runs.require([unit], command="")
+
+
+def test_an_edited_metric_is_refused_in_one_line(write_runs) -> None:
     runs = Runs(write_runs(methods=("temperature",), splits=1))
     unit = ("cifar10_repvgg", "temperature", 0)
     path = runs.file(unit, "metrics.json")
-    path.write_text(path.read_text()[:40])
-    with pytest.raises(CorruptFile, match=r"metrics.json: not readable as JSON"):
+    record = read_json(path)
+    path.write_text(path.read_text().replace(str(record["metrics"]["u_cwe"]), "0.5"))
+    assert read_json(path)["metrics"]["u_cwe"] == 0.5
+    assert not runs.has(unit)
+    with pytest.raises(CorruptFile, match=r"metrics.json: damaged, edited"):
         runs.read(unit)

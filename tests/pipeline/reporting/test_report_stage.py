@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.harness.artifacts import read_json, write_json
+from pipeline.harness.artifacts import read_json, write_json, write_record
 from pipeline.harness.units import Request
 from pipeline.report import run_report, table_specs
 from pipeline.reporting.collect import MissingUnits
@@ -41,23 +41,13 @@ def request_for(tmp_path: Path):
     return make
 
 
-def add_fit_records(runs: Path) -> None:
-    for folder in runs.glob("*/*/split-*"):
-        record = {
-            "calibrator": folder.parent.name,
-            "config": {"_target_": "calibrators.Some", "seed": 0},
-            "versions": {"python": "3.11", "torch": "2.13.0"},
-        }
-        write_json(folder / "fit.json", record)
-
-
 def files_of(results: Path) -> dict[str, bytes]:
     paths = [p for p in results.rglob("*") if p.is_file() and "runs" not in p.parts]
     return {p.relative_to(results).as_posix(): p.read_bytes() for p in paths}
 
 
 def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, capsys) -> None:
-    add_fit_records(write_runs("digits", "yahoo", splits=2))
+    write_runs("digits", "yahoo", splits=2)
     sidecar = {"n": 1198, "classes": 10, "accuracy": 96.5, "sha256": "ab" * 32, "source": "digits"}
     write_json(tmp_path / "data" / "logits" / "digits.json", sidecar)
     run_report(request_for("digits"))
@@ -99,7 +89,7 @@ def test_the_page_shows_what_the_dynamics_stage_drew(write_runs, request_for, tm
 
 
 def test_fewer_tuning_runs_than_the_paper_are_told_in_the_table(write_runs, request_for) -> None:
-    add_fit_records(write_runs("digits", "yahoo", splits=2))
+    write_runs("digits", "yahoo", splits=2)
     (settings,) = request_for("digits").benchmark_settings()
     (spec,) = table_specs(settings, "digits", tuple(METHODS), tuple(METHODS))
     assert spec.remarks[0].startswith("Tuned with 8 runs for Dirichlet and 4 for patching")
@@ -113,7 +103,8 @@ def test_the_note_on_tuning_says_what_was_done_not_what_is_configured(
 ) -> None:
     write_runs("digits", "yahoo", splits=2)
     fit = tmp_path / "results/runs/digits/patching/split-0/fit.json"
-    write_json(fit, {"calibrator": "patching", "config": {"tuning_runs": 2}, "versions": {}})
+    record = {"calibrator": "patching", "config": {"tuning_runs": 2}, "parameters_sha256": "0"}
+    write_record(fit, record)
     (settings,) = request_for("digits").benchmark_settings()
     (spec,) = table_specs(settings, "digits", tuple(METHODS), tuple(METHODS))
     assert "8 runs for Dirichlet and 2 for patching" in spec.remarks[0]
@@ -131,7 +122,7 @@ def test_the_vit_gets_table_one_and_variants_their_own(request_for) -> None:
 
 
 def test_paper_benchmarks_are_compared(write_runs, request_for, tmp_path: Path, capsys) -> None:
-    add_fit_records(write_runs("cifar10_resnet", "cifar10_resnet", splits=2, shift=0.1))
+    write_runs("cifar10_resnet", "cifar10_resnet", splits=2, shift=0.1)
     write_runs("cifar10_resnet44", "cifar10_resnet", splits=2)
     run_report(request_for("cifar10_resnet", suite="cifar"))
     files = files_of(tmp_path / "results")
@@ -142,7 +133,7 @@ def test_paper_benchmarks_are_compared(write_runs, request_for, tmp_path: Path, 
 
 
 def test_another_evaluation_has_files_of_its_own(write_runs, request_for, tmp_path: Path) -> None:
-    add_fit_records(write_runs("digits", "yahoo", splits=2, suffix="-paper_batches"))
+    write_runs("digits", "yahoo", splits=2, suffix="-paper_batches")
     run_report(request_for("digits", extra=("evaluation=paper_batches",)))
     results = tmp_path / "results"
     assert (

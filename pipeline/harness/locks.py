@@ -1,0 +1,89 @@
+"""One process at a time works on a unit; the others are told who does, and come back later.
+
+A lock is a file with the holder's host, process, start and aim. The operating system holds the lock
+itself (flock, on NFS too where the server offers it), so that it ends with its holder, however that
+dies. Where a file system has no locks, work goes on without: results are published in one rename
+(`archives`), and what is lost is only that two may do the same.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from pipeline.harness.artifacts import json_text, read_json_if_whole
+
+
+class Busy(RuntimeError):
+    """Another process works on this; it says where and since when. One line."""
+
+
+class OtherSettings(RuntimeError):
+    """Another process makes the same unit with other settings right now. One line."""
+
+
+@contextmanager
+def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
+    """Hold the lock file `path` for `what`; `aim` is the hash of what shall come out.
+
+    Raises:
+        Busy: another process holds it for the same aim.
+        OtherSettings: another process holds it for another aim, whose results have the same place.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise _held_by_another(path, what, aim) from error
+    except OSError:  # the file system has no locks
+        yield
+        return
+    try:
+        # In place, not by renaming: what is locked is this very file.
+        path.write_text(json_text(_holder(aim)), encoding="utf-8")
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while held: whoever waits notices that the file is gone
+        lock.release()
+
+
+def holder_of(path: Path) -> dict[str, Any] | None:
+    """Who holds the lock file now (`host`, `process`, `since`, `aim`); None where nobody does."""
+    if not path.exists():
+        return None
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return read_json_if_whole(path) or {}
+    except OSError:
+        return None
+    with suppress(OSError):
+        path.unlink(missing_ok=True)  # of a holder that was killed
+    lock.release()
+    return None
+
+
+def _holder(aim: str) -> dict[str, Any]:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"host": socket.gethostname(), "process": os.getpid(), "since": since, "aim": aim}
+
+
+def _held_by_another(path: Path, what: str, aim: str) -> Exception:
+    holder = read_json_if_whole(path) or {}
+    who = f"process {holder.get('process', '?')} on {holder.get('host', '?')}"
+    since = f"since {holder.get('since', '?')}"
+    if holder.get("aim", aim) == aim:
+        return Busy(f"{what}: {who} works on it {since}")
+    return OtherSettings(
+        f"{what}: {who} makes it with other settings {since}, in the same place; wait for its end, "
+        "or give this run another paths.results"
+    )

@@ -1,0 +1,60 @@
+"""Where and with what a result was made: what differs between two runs that agree."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import socket
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+LIBRARIES = (
+    *("numpy", "scipy", "numba", "scikit-learn", "scikit-optimize", "torch"),
+    *("torchvision", "timm", "transformers", "datasets"),
+)
+
+
+def device_name(device: str) -> str:
+    """`auto` becomes cuda where there is one, else cpu."""
+    from pipeline.sources.inference import resolve_device
+
+    return str(resolve_device(device))
+
+
+def core_count() -> int:
+    """Cores this process may use, which a scheduler may have made fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the installed libraries that results rest on."""
+    found = {"python": platform.python_version()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def run_notes(seconds: float, device: str) -> dict[str, Any]:
+    """What a unit notes of its run, in a file of its own that nobody commits.
+
+    `peak_megabytes` is this process's largest resident memory so far, earlier units included.
+    """
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "seconds": seconds,
+        "peak_megabytes": round(peak / 1024),
+        "device": device,
+        "host": socket.gethostname(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cores": core_count(),
+        "versions": versions(),
+    }

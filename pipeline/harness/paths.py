@@ -1,0 +1,76 @@
+"""Where results lie: the layout of the folder `results/`, spelled once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_EVALUATION = "default"
+"""The evaluation whose files carry no name of their own."""
+
+
+@dataclass(frozen=True)
+class UnitFiles:
+    """The files of one unit, runs/<benchmark>/<calibrator>/split-<k>/.
+
+    Committed with the results are `fit` and `metrics`, which hold nothing that differs between two
+    runs of the same code on the same data: seconds, versions, devices and hosts are in the files
+    that start with `run-`.
+    """
+
+    folder: Path
+    evaluation: str = DEFAULT_EVALUATION
+
+    @property
+    def parameters(self) -> Path:
+        """The fitted calibrator, with the record of its fit inside."""
+        return self.folder / "parameters.npz"
+
+    @property
+    def fit(self) -> Path:
+        """A copy of that record: configuration, checksums, what tuning tried."""
+        return self.folder / "fit.json"
+
+    @property
+    def fit_run(self) -> Path:
+        """How the fit went here: seconds, memory, versions, device, host."""
+        return self.folder / "run-fit.json"
+
+    @property
+    def fit_running(self) -> Path:
+        """The lock of the fit, there while a process works on it."""
+        return self.folder / "running-fit.json"
+
+    @property
+    def ecdf(self) -> Path:
+        """Errors of the sampled utilities, with the record of the evaluation inside."""
+        return self.folder / f"ecdf{self._suffix}.npz"
+
+    @property
+    def metrics(self) -> Path:
+        """A copy of that record: all metrics and their noise floors."""
+        return self.folder / f"metrics{self._suffix}.json"
+
+    @property
+    def metrics_run(self) -> Path:
+        """How the evaluation went here."""
+        return self.folder / f"run-metrics{self._suffix}.json"
+
+    @property
+    def metrics_running(self) -> Path:
+        """The lock of the evaluation."""
+        return self.folder / f"running-metrics{self._suffix}.json"
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self.evaluation == DEFAULT_EVALUATION else f"-{self.evaluation}"
+
+
+def runs_folder(results: Path | str) -> Path:
+    """Everything that is one folder per unit."""
+    return Path(results) / "runs"
+
+
+def unit_folder(results: Path | str, benchmark: str, calibrator: str, split: int) -> Path:
+    """One unit's folder."""
+    return runs_folder(results) / benchmark / calibrator / f"split-{split}"

@@ -1,0 +1,137 @@
+"""Two processes on the same unit: never results of one with the record of the other.
+
+The number of rounds is small here; ROUNDS=200 in the environment makes them as many as one likes.
+"""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, is_evaluated
+from pipeline.fit import FitTask, fit_tasks, fit_unit, is_fitted
+from pipeline.harness import locks
+from pipeline.harness.artifacts import read_npz
+from pipeline.harness.locks import Busy, OtherSettings, claimed
+from pipeline.logits import run_logits
+
+ROUNDS = int(os.environ.get("ROUNDS", "8"))
+
+
+class NoLocks:
+    """A file system that refuses locks, as NFS without its lock service does."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def acquire(self):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+def make(task):
+    """Fit or evaluate one unit, unless the other process keeps us from it."""
+    with suppress(Busy, OtherSettings):
+        (fit_unit if isinstance(task, FitTask) else evaluate_unit)(task)
+
+
+def is_made(task):
+    return (is_fitted if isinstance(task, FitTask) else is_evaluated)(task)
+
+
+def arrays_of(task):
+    """What lies in the unit's folder now, as bytes."""
+    files = task.unit.files
+    arrays = read_npz(files.parameters if isinstance(task, FitTask) else files.ecdf)
+    return b"".join(np.asarray(arrays[name]).tobytes() for name in sorted(arrays))
+
+
+def work(tasks, meet, without_locks):
+    """One of the two processes: each task as soon as both are ready; then it is looked at."""
+    if without_locks:
+        locks.FileLock = NoLocks
+    for _ in range(ROUNDS):
+        for task in tasks:
+            for step in (lambda: None, lambda task=task: make(task), lambda: None):
+                step()
+                meet.wait(120)
+
+
+def side_by_side(ours, theirs, look, without_locks):
+    """Run two lists of tasks at once, pair by pair, and `look(pair)` after each."""
+    context = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
+    meet = context.Barrier(3)
+    children = [
+        context.Process(target=work, args=(tasks, meet, without_locks), daemon=True)
+        for tasks in (ours, theirs)
+    ]
+    for child in children:
+        child.start()
+    for _ in range(ROUNDS):
+        for pair in zip(ours, theirs, strict=True):
+            meet.wait(120)
+            meet.wait(120)
+            look(pair)
+            meet.wait(120)
+    for child in children:
+        child.join()
+
+
+@pytest.fixture
+def tasks_of(request_tiny, tmp_path):
+    """Fit tasks of two calibrators and the tasks of evaluating them, under some settings."""
+
+    def tasks(results, fit_options=(), evaluation_options=()):
+        def units(folder, *options):
+            return request_tiny(
+                "suite.calibrators=[vector,temperature]", "split=0", "force=true",
+                f"paths.results={tmp_path / folder}", *options,
+            ).units()  # fmt: skip
+
+        fits = fit_tasks(units(results, *fit_options))
+        fitted = fit_tasks(units(f"{results}-scores", *evaluation_options))
+        for fit in fitted:
+            fit_unit(fit)
+        return [*fits, *(EvaluateTask(fit, evaluation_hash(fit)) for fit in fitted)]
+
+    run_logits(request_tiny().benchmark_settings())
+    return tasks
+
+
+@pytest.mark.parametrize("without_locks", [False, True], ids=["locks", "no locks"])
+def test_results_of_different_settings_never_mix(tasks_of, without_locks):
+    settings = (["seed=0"], ["seed=0"]), (["seed=1"], ["evaluation.utility_seed=1"])
+    expected = {}
+    for number, options in enumerate(settings):
+        for task in tasks_of(f"alone-{number}", *options):
+            make(task)
+            expected[task.hash] = arrays_of(task)
+    assert len(set(expected.values())) == 8
+
+    def look(pair):
+        made = [task for task in pair if is_made(task)]
+        assert len(made) == 1, "both settings, or neither, are said to lie there"
+        assert arrays_of(made[0]) == expected[made[0].hash]
+
+    ours, theirs = (tasks_of("shared", *options) for options in settings)
+    side_by_side(ours, theirs, look, without_locks)
+
+
+def test_who_holds_a_unit_is_told_and_other_settings_are_refused(tmp_path):
+    path = tmp_path / "running-fit.json"
+    with claimed(path, "tiny vector split 0", "one"):
+        with (
+            pytest.raises(Busy, match=rf"tiny vector split 0: process {os.getpid()} on \S+ works"),
+            claimed(path, "tiny vector split 0", "one"),
+        ):
+            pass
+        with (
+            pytest.raises(OtherSettings, match="with other settings since"),
+            claimed(path, "tiny vector split 0", "two"),
+        ):
+            pass
+    assert not path.exists()
