@@ -20,14 +20,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 
-from omegaconf import OmegaConf
-
 from pipeline.harness.artifacts import CorruptFile, read_json, write_text
 from pipeline.harness.progress import say
+from pipeline.harness.units import composed
 
 FIT, EVALUATE, DYNAMICS = "fit", "evaluate", "dynamics"
 STAGES = {FIT: "run-fit.json", EVALUATE: "run-metrics.json", DYNAMICS: "run.json"}
@@ -113,7 +112,7 @@ def read_times(results: Path) -> dict[Key, list[float]]:
 
 def of_suite(times: Times, suite: str) -> dict[Key, Sequence[float]]:
     """What `conf/suite/<suite>.yaml` lists."""
-    lists: Any = OmegaConf.to_container(OmegaConf.load(SUITES / f"{suite}.yaml"))
+    lists = composed([f"suite={suite}"]).suite
 
     def belongs(key: Key) -> bool:
         if key.stage == DYNAMICS:
