@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from metrics.kernels.label_ranks import label_ranks
+from metrics.kernels.near_ties import order_near_ties, places_of
 from metrics.kernels.row_sort import descending_order
 
 
@@ -37,9 +38,14 @@ def first_alike(rows: Tensor) -> Tensor | None:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Probabilities float64 [n, C] with their ranking, computed when first asked for."""
+    """Probabilities float64 [n, C] with their ranking, computed when first asked for.
+
+    tied: neighbours in descending order that lie no further apart than this are ranked by class;
+    with 0 those that are equal, as in the paper.
+    """
 
     probabilities: Tensor
+    tied: float = 0.0
 
     @property
     def n(self) -> int:
@@ -54,7 +60,8 @@ class Forecast:
     @cached_property
     def order(self) -> Tensor:
         """[n, C]: the class at each rank."""
-        return descending_order(self.probabilities)
+        order = descending_order(self.probabilities)
+        return order_near_ties(self.probabilities, order, self.tied) if self.tied else order
 
     @cached_property
     def ranked(self) -> Tensor:
@@ -121,6 +128,8 @@ class Outcomes:
             return self.known_ranks
         if self.forecast is None:
             raise ValueError("outcomes without a forecast have no ranks")
+        if self.forecast.tied:
+            return torch.stack([places_of(draw, self.forecast.order) for draw in self.labels])
         return label_ranks(self.forecast.probabilities, self.labels)
 
     @property

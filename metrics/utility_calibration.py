@@ -17,12 +17,15 @@ from metrics.kernels.prefix_range import prefix_range
 from metrics.kinds import like
 from metrics.validation import InputError, check_numbers
 
+ROUNDING = 1e-9
+"""Sums of residuals that differ by less than this share of their range are taken as equal."""
+
 
 class WorstInterval(NamedTuple):
     """Where one utility is calibrated worst: the closed interval [low, high] of predicted utility.
 
-    sign is +1 where the realized utility exceeds the predicted one there, -1 where it falls short
-    (0 for a perfect match); error = sign · mean((u - v) · 1{low <= v <= high}).
+    sign is the paper's ξ: +1 where the predicted utility exceeds the realized one there, -1 where
+    it falls short (0 for a perfect match); error = ξ mean((v - u) · 1{low <= v <= high}).
     """
 
     error: float
@@ -69,8 +72,16 @@ def utility_calibration(predicted: Any, realized: Any) -> Any:
     return like(errors.reshape(v.shape[:-1]), predicted)
 
 
-def worst_interval(predicted: Any, realized: Any) -> WorstInterval:
+def worst_interval(predicted: Any, realized: Any, tolerance: float = 0.0) -> WorstInterval:
     """Return the interval that attains UC of one utility, predicted and realized of shape [n].
+
+    Args:
+        predicted: [n] predicted utilities v, NumPy or torch.
+        realized: [n] realized utilities u.
+        tolerance: neighbours in the order of v that lie no further apart count as tied: the
+            interval has all of them or none.
+
+    Among intervals whose errors differ by rounding the first is taken.
 
     Raises:
         InputError: as `utility_calibration`, or the input is not one-dimensional.
@@ -83,13 +94,16 @@ def worst_interval(predicted: Any, realized: Any) -> WorstInterval:
     ordered, order = torch.sort(v, stable=True)
     sums = torch.nn.functional.pad((u[order] - ordered).cumsum(0), (1, 0))
     allowed = torch.ones(n + 1, dtype=torch.bool, device=v.device)
-    allowed[1:-1] = ordered[1:] != ordered[:-1]
+    allowed[1:-1] = ordered[1:] - ordered[:-1] > tolerance
     positions = torch.nonzero(allowed).flatten()
     sums = sums[positions]
-    bottom, top = int(positions[sums.argmin()]), int(positions[sums.argmax()])
-    if bottom == top:
+    # The first of those that only rounding may tell apart, so that rounding does not decide.
+    slack = ROUNDING * (sums.max() - sums.min())
+    bottom = int((sums <= sums.min() + slack).to(torch.uint8).argmax())
+    top = int((sums >= sums.max() - slack).to(torch.uint8).argmax())
+    error = float(sums[top] - sums[bottom]) / n
+    if error <= 0:
         return WorstInterval(0.0, float(ordered[0]), float(ordered[-1]), 0)
-    first, last = min(bottom, top), max(bottom, top) - 1
-    error = float(sums.max() - sums.min()) / n
-    sign = 1 if top > bottom else -1
+    first, last = int(positions[min(bottom, top)]), int(positions[max(bottom, top)]) - 1
+    sign = -1 if top > bottom else 1
     return WorstInterval(error, float(ordered[first]), float(ordered[last]), sign)

@@ -18,8 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.patching.gain_patching import GainPatch, GainPatching
+from calibrators.patching.algorithm import Algorithm1, Patch
+from calibrators.patching.audit import Members
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent
 from metrics import GainMatrix
+from metrics.forecast import Forecast, Outcomes
 from metrics.validation import InputError
 from pipeline.harness.artifacts import CorruptFile, read_npz, write_npz
 from pipeline.sources.result import Progress
@@ -31,6 +35,7 @@ COLUMNS = (
     "iteration", "worst", "mean", *QUANTILES, "brier",
     "user", "low", "high", "step", "points", "seconds",
 )  # fmt: skip
+DRAWS_TOGETHER = 5
 Options = Mapping[str, Any]
 """conf/dynamics/*.yaml"""
 
@@ -110,71 +115,103 @@ def run_study(
         InputError: the options, or their fit to the number of classes, are wrong.
     """
     check_options(options)
-    line_search = {name: options[name] for name in ("step_size", "armijo")}
-    study, patching = _started(probabilities, labels, saved, key, line_search)
-    last, classes = options["iterations"], probabilities.shape[1]
-    last_save = time.monotonic()
+    update = ProjectedDescent(options["step_size"], options["armijo"])
+    study, state = _started(probabilities, labels, saved, key, update)
+    auditor = UserAuditor(family, options)
+    last, last_save = options["iterations"], time.monotonic()
+    algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
     for iteration in range(len(study.history), last + 1):
         began = time.perf_counter()
-        users = sample_users(family, classes, iteration, options)
-        errors = patching.errors(users).cpu().numpy()
+        algorithm.number = iteration  # also where a round found no step: the next has other users
+        if iteration < last:
+            patch = algorithm.round()
+        else:
+            patch = None
+            auditor(state, iteration)
+        errors = auditor.errors
         if iteration in (*options["snapshots"], last):
             study.snapshots[iteration] = errors
-        worst = int(errors.argmax())
-        patch = patching.patch(users.only(worst)) if iteration < last else None
         seconds = time.perf_counter() - began
-        study.history.append(_row(iteration, errors, study.brier, worst, patch, seconds))
-        study.brier += patch.brier_change if patch else 0.0
+        study.history.append(_row(iteration, errors, study.brier, patch, seconds))
+        study.brier += patch.loss_change if patch else 0.0
         if progress:
-            progress(iteration + 1, last + 1, f"worst {errors[worst]:.4f}")
+            progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
         if time.monotonic() - last_save > SECONDS_BETWEEN_SAVES:
-            _save(study, patching, saved, key)
+            _save(study, state, saved, key)
             last_save = time.monotonic()
     if options["floor_draws"]:
-        users = sample_users(family, classes, last, options)
-        noise = patching.noise_errors(users, options["floor_draws"], options["seed"])
+        users = sample_users(family, state.probabilities.shape[1], last, options)
+        noise = noise_errors(state, users, options["floor_draws"], options["seed"])
         study.floor = noise.cpu().numpy()
     return study
+
+
+class UserAuditor:
+    """An auditor of users who are sampled anew in every round; their errors are kept."""
+
+    def __init__(self, family: str, options: Options) -> None:
+        self.family, self.options = family, options
+        self.errors = np.empty(0)
+
+    def __call__(self, state: PatchedForecast, number: int) -> list[Members]:
+        classes = state.probabilities.shape[1]
+        members = Members(sample_users(self.family, classes, number, self.options), state)
+        self.errors = members.all_errors.cpu().numpy()
+        return [members]
+
+
+def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:
+    """Return UC of each user if the forecast were calibrated: labels drawn from it, [draws, m].
+
+    A few draws at a time share what the users choose; their gains are held for each draw.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    uniforms = torch.rand((draws, len(state.labels)), generator=generator, dtype=torch.float64)
+    # A forecast of its own, as drawing labels leaves two more n × C matrices in it.
+    labels = Forecast(state.probabilities).redraw(uniforms).labels
+    forecast = Forecast(state.probabilities)
+    together = [Outcomes(some) for some in labels.split(DRAWS_TOGETHER)]
+    return torch.cat([users.errors(forecast, outcomes) for outcomes in together])
 
 
 def _row(
     iteration: int,
     errors: NDArray[np.float64],
     brier: float,
-    worst: int,
-    patch: GainPatch | None,
+    patch: Patch | None,
     seconds: float,
 ) -> list[float]:
     """One line of the history: before the patch, except for what the patch did."""
     spread = [float(np.quantile(errors, level)) for level in QUANTILES.values()]
-    nothing = GainPatch(np.nan, np.nan, 0.0, np.nan, 0.0, 0)
-    low, high, step, _, _, points = patch or nothing
-    scores = [float(errors[worst]), float(errors.mean()), *spread, brier]
-    return [iteration, *scores, worst, low, high, step, points, seconds]
+    scores = [float(errors.max()), float(errors.mean()), *spread, brier]
+    if patch is None:
+        return [iteration, *scores, int(errors.argmax()), np.nan, np.nan, 0.0, 0, seconds]
+    moved = [patch.utility.index, patch.low, patch.high, patch.step, patch.points]
+    return [iteration, *scores, *moved, seconds]
 
 
 def _started(
-    probabilities: Tensor, labels: Tensor, saved: Path, key: str, line_search: dict[str, float]
-) -> tuple[Study, GainPatching]:
+    probabilities: Tensor, labels: Tensor, saved: Path, key: str, update: ProjectedDescent
+) -> tuple[Study, PatchedForecast]:
     """The study as it was saved under this key, or from the beginning."""
     try:
-        state = read_npz(saved)
+        kept = read_npz(saved)
     except (FileNotFoundError, CorruptFile):
-        state = {}
-    if not state or str(state["key"]) != key:
-        patching = GainPatching(probabilities, labels, **line_search)
-        return Study(patching.brier_score()), patching
-    moved = torch.from_numpy(state["probabilities"]).to(probabilities.device)
-    snapshots = dict(zip(state["snapshot_at"].tolist(), state["snapshots"], strict=True))
-    study = Study(float(state["brier"]), state["history"].tolist(), snapshots)
-    return study, GainPatching(moved, labels, **line_search)
+        kept = {}
+    if not kept or str(kept["key"]) != key:
+        state = PatchedForecast(probabilities, labels)
+        return Study(update.loss(state)), state
+    moved = torch.from_numpy(kept["probabilities"]).to(probabilities.device)
+    snapshots = dict(zip(kept["snapshot_at"].tolist(), kept["snapshots"], strict=True))
+    study = Study(float(kept["brier"]), kept["history"].tolist(), snapshots)
+    return study, PatchedForecast(moved, labels)
 
 
-def _save(study: Study, patching: GainPatching, path: Path, key: str) -> None:
+def _save(study: Study, state: PatchedForecast, path: Path, key: str) -> None:
     write_npz(
         path,
         key=np.array(key),
-        probabilities=patching.probabilities.cpu().numpy(),
+        probabilities=state.probabilities.cpu().numpy(),
         brier=np.float64(study.brier),
         history=np.array(study.history),
         snapshot_at=np.array(list(study.snapshots), dtype=np.int64),

@@ -1,67 +1,102 @@
-"""The audit of Algorithm 1: the utility with the largest empirical UC, found without sorting all.
+"""The audit of Algorithm 1 (lines 3 and 4): the witness of largest error, without sorting all.
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Cheap upper bounds (`metrics.kernels.bounds`) order the
-utilities: sums of columns for these, buckets of float32 products for sampled ones. Exact errors
-are computed in rounds, the largest bounds of each family first, until none left can win.
+utilities: sums of columns for these, buckets for sampled ones. Exact errors are computed in rounds,
+the largest bounds of each family first, until none left can win.
+
+Intervals end only in gaps of v that are wide against rounding (`TIED`), and errors are compared
+with a tolerance (`EQUAL`): which witness is found does not hang on the last bit of any number.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.patching.screened_products import LinearProducts, Products, RankProducts, drops
-from calibrators.patching.state import Kind, PatchedForecast, Witness
-from metrics.kernels.bounds import (
-    BUCKETS,
-    calibration_error_bounds,
-    indicator_bounds,
-    largest_margin,
-    most_buckets,
-)
-from metrics.kernels.columns import errors_of_columns
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.utilities import Kind, Member, Payoff, Utility, drops
+from metrics.forecast import Outcomes
+from metrics.kernels.bounds import calibration_error_bounds, indicator_bounds
 from metrics.kernels.prefix_range import prefix_range
+from metrics.utilities.base import UtilityClass
 from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics.utility_calibration import worst_interval
 
+TIED = 1e-6
+"""Predictions that lie no further apart are tied: more than float32 is off after many patches."""
+EQUAL = 1e-10
+"""Errors that differ by less are equal: the first utility in the order of the families wins."""
 EXACT_AT_ONCE = 16
 """Utilities of a family computed exactly in the first round."""
 MORE_AT_ONCE = 4
 """How many times as many in each next one: a few columns cost as much as many."""
 EXACT_AT_ONCE_ON_GPU = 256
-FINE_BUCKETS = 8192
-"""At most so many after the first round: their sums still fit into the cache of a core."""
 SCALE = (-1.0, 1.0)
 """Where the predictions of sampled utilities lie."""
 
 
 @dataclass(frozen=True)
+class Witness:
+    """w = ξ u⃗ 1{v in I}: the utility, its interval of v, the sign, and E<f - Y, w>, its error.
+
+    ξ is +1 where the predicted utility exceeds the realized one, -1 where it falls short, and 0
+    where both agree everywhere. rows: int64 [k], the points with v in I.
+    """
+
+    utility: Utility
+    low: float
+    high: float
+    sign: int
+    error: float
+    rows: Tensor
+
+
+def rows_within(v: Tensor, low: float, high: float) -> Tensor:
+    """Return the points with low <= v <= high: int64 [k]."""
+    return torch.nonzero((v >= low) & (v <= high)).flatten()
+
+
+def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
+    """Return the worst witness of one utility; the ends of its interval lie amid gaps of v."""
+    v = utility.predicted(state)
+    worst = worst_interval(v, utility.realized(state), TIED)
+    below, above = v[v < worst.low], v[v > worst.high]
+    low = (float(below.max()) + worst.low) / 2 if len(below) else -math.inf
+    high = (float(above.min()) + worst.high) / 2 if len(above) else math.inf
+    return Witness(utility, low, high, worst.sign, worst.error, rows_within(v, low, high))
+
+
 class Family(ABC):
-    """Utilities audited together: predictions, payoffs [b, L], outcome codes [n]."""
+    """Utilities audited together."""
+
+    @abstractmethod
+    def bounds(self) -> Tensor:
+        """Return upper bounds on their errors: [m]."""
+
+    @abstractmethod
+    def errors(self, chosen: Tensor) -> Tensor:
+        """Return the errors of some: int64 [k] to float64 [k]."""
+
+    @abstractmethod
+    def utility(self, index: int) -> Utility:
+        """Return one of them."""
+
+
+@dataclass(frozen=True)
+class Indicators(Family):
+    """Utilities that pay 1 or 0: predictions [n, m], with the sums [2, m] of `indicator_bounds`."""
 
     kind: Kind
     predicted: Tensor
     payoffs: Tensor
     codes: Tensor
-
-    @abstractmethod
-    def bounds(self) -> Tensor:
-        """Upper bounds on UC: [b]."""
-
-    @abstractmethod
-    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
-        """Exact UC of some of the utilities; if at most `worth`, any smaller number will do."""
-
-
-@dataclass(frozen=True)
-class Indicators(Family):
-    """Utilities that pay 1 or 0: predictions [n, b], with the sums [2, b] of `indicator_bounds`."""
-
     sums: Tensor
 
     def bounds(self) -> Tensor:
@@ -71,71 +106,72 @@ class Indicators(Family):
             hits = hits.cumsum(dim=0)
         return indicator_bounds(self.sums, hits, len(self.codes))
 
-    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
-        """Columns are read in place, on the CPU."""
-        payoffs = self.payoffs[chosen]
-        if self.codes.device.type == "cpu":
-            return errors_of_columns(self.predicted, chosen, payoffs, self.codes, worth)
-        return _errors(self.predicted.T[chosen], payoffs, self.codes)
+    def errors(self, chosen: Tensor) -> Tensor:
+        """Columns are taken out row by row."""
+        return _errors(self.predicted[:, chosen].T, self.payoffs[chosen], self.codes)
+
+    def utility(self, index: int) -> Utility:
+        """The indicator of a class, or of the K most probable."""
+        make = Payoff.of_class if self.kind == "class" else Payoff.of_top_k
+        return make(index, len(self.payoffs))
 
 
 @dataclass(frozen=True)
 class Sampled(Family):
-    """Utilities with predictions [b, n] in float64."""
+    """Utilities with predictions [m, n] and payoffs [m, C] by class or by rank."""
+
+    kind: Kind
+    predicted: Tensor
+    payoffs: Tensor
+    codes: Tensor
 
     def bounds(self) -> Tensor:
         """From buckets."""
         return calibration_error_bounds(self.predicted, self.payoffs, self.codes, *SCALE)
 
-    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
-        """By rows, all without a copy."""
-        if len(chosen) == len(self.payoffs):
-            return _errors(self.predicted, self.payoffs, self.codes)
+    def errors(self, chosen: Tensor) -> Tensor:
+        """By rows."""
         return _errors(self.predicted[chosen], self.payoffs[chosen], self.codes)
 
+    def utility(self, index: int) -> Utility:
+        """Its payoffs, in memory of their own."""
+        return Payoff(self.kind, index, self.payoffs[index].cpu().clone())
 
-@dataclass(frozen=True)
-class Screened(Family):
-    """The same, by predictions in float32 that are off by at most `margin`.
 
-    That is enough to tell which utilities can be the worst. Those are computed in float64.
-    """
+class Members(Family):
+    """The utilities of a class of `metrics`, all computed exactly."""
 
-    margin: float
-    exact: Callable[[Tensor], Tensor]
-    """Returns the predictions [k, n] of some utilities in float64."""
+    def __init__(self, utilities: UtilityClass, state: PatchedForecast) -> None:
+        forecast = state.forecast()
+        outcomes = Outcomes(state.labels[None], forecast=forecast)
+        self.utilities = utilities
+        self.all_errors = utilities.errors(forecast, outcomes, TIED)[0]
 
     def bounds(self) -> Tensor:
-        """From buckets."""
-        return self._bounds(self.predicted, self.payoffs, BUCKETS)
+        """The errors themselves."""
+        return self.all_errors
 
-    def errors(self, chosen: Tensor, worth: float = -1.0) -> Tensor:
-        """In float64; after the first round only where finer buckets cannot rule it out."""
-        errors = torch.zeros(len(chosen), dtype=torch.float64)
-        kept = torch.arange(len(chosen))
-        if worth > 0 and len(chosen) > EXACT_AT_ONCE:
-            buckets = min(most_buckets(*SCALE, self.margin), FINE_BUCKETS)
-            bounds = self._bounds(self.predicted[chosen], self.payoffs[chosen], buckets)
-            kept = kept[bounds > worth]
-        if len(kept):
-            some = chosen[kept]
-            errors[kept] = _errors(self.exact(some), self.payoffs[some], self.codes)
-        return errors
+    def errors(self, chosen: Tensor) -> Tensor:
+        """Known already."""
+        return self.all_errors[chosen]
 
-    def _bounds(self, predicted: Tensor, payoffs: Tensor, buckets: int) -> Tensor:
-        return calibration_error_bounds(
-            predicted, payoffs, self.codes, *SCALE, self.margin, buckets
-        )
+    def utility(self, index: int) -> Utility:
+        """By its number."""
+        return Member(self.utilities, index)
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
-    """UC of k utilities: predicted [k, n], payoffs [k, L]."""
-    sums = prefix_range(predicted, payoffs, codes[None])
+    """Errors of k utilities over intervals between gaps: predicted [k, n], payoffs [k, L]."""
+    sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED)
     return (sums.high[0] - sums.low[0]) / predicted.shape[1]
 
 
-class Auditor:
-    """Audits forecasts over C classes.
+Auditor = Callable[[PatchedForecast, int], Sequence[Family]]
+"""Gives the families for audit number 0, 1, … of a forecast, in their fixed order."""
+
+
+class StandardFamilies:
+    """An auditor of U_CWE ∪ U_topK, and of utilities sampled anew for every audit.
 
     Args:
         classes: C.
@@ -150,89 +186,63 @@ class Auditor:
         # Realized utilities by outcome: 1{y = c}, and 1{rank < K}.
         self.hits = torch.eye(classes, dtype=torch.float64, device=device)
         self.within = torch.ones_like(self.hits).tril()
-        self._spare: dict[Kind, Tensor] = {}
 
-    def fixed_families(self, state: PatchedForecast) -> list[Family]:
-        """U_CWE and U_topK."""
+    def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         by_class, by_rank = state.indicator_sums()
-        return [
+        fixed: list[Family] = [
             Indicators("class", state.probabilities, self.hits, state.labels, by_class),
             Indicators("top_k", state.top_sums, self.within, state.ranks, by_rank),
         ]
+        return fixed + self.sampled(state, number)
 
-    def draw(self, step: int) -> tuple[Tensor, Tensor]:
-        """Return payoffs by class and by rank for audit number `step`: float64 [count, C] each."""
-        seed = (self.seed * 100_003 + step) * 2
+    def draw(self, number: int) -> tuple[Tensor, Tensor]:
+        """Return payoffs by class and by rank for audit `number`: float64 [count, C] each."""
+        seed = (self.seed * 100_003 + number) * 2
         linear = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed)
         rank = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed + 1)
         # NumPy sorts rows in vector lanes, five times as fast as torch.
         return linear, torch.from_numpy(-np.sort(-rank.numpy(), axis=1))
 
-    def sampled_families(self, state: PatchedForecast, step: int) -> list[Family]:
-        """U_lin and U_rank, drawn for audit number `step`.
-
-        Valid until the forecast moves or the next call, which takes over their memory.
-        """
+    def sampled(self, state: PatchedForecast, number: int) -> list[Family]:
+        """Return U_lin and U_rank, drawn for audit `number`."""
         if not self.sampled_count:
             return []
-        linear, rank = (payoffs.to(state.probabilities.device) for payoffs in self.draw(step))
-        if state.on_cpu and torch.get_float32_matmul_precision() == "highest":
-            by_class, by_rank = LinearProducts(state, linear), RankProducts(state, rank)
-            if max(by_class.margin, by_rank.margin) <= largest_margin(*SCALE):
-                return [self._screened("linear", by_class), self._screened("rank", by_rank)]
         p, sums = state.probabilities, state.top_sums
+        linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number))
         return [
             Sampled("linear", linear @ p.T, linear, state.labels),
             Sampled("rank", drops(rank) @ sums.T, rank, state.ranks),
         ]
 
-    def _screened(self, kind: Kind, products: Products) -> Family:
-        # Fresh memory would cost a tenth of the products.
-        shape, spare = (len(products.payoffs), len(products.codes)), self._spare.get(kind)
-        if spare is None or spare.shape != shape:
-            spare = self._spare[kind] = torch.empty(shape, dtype=torch.float32)
-        products.write_single(spare)
-        given = products.payoffs, products.codes, products.margin, products.exact
-        return Screened(kind, spare, *given)
 
-    def worst(self, state: PatchedForecast, step: int) -> Witness:
-        """Return the utility of largest empirical UC at audit number `step`."""
-        families = self.fixed_families(state) + self.sampled_families(state, step)
-        family, column, _ = find_worst(families)
-        chosen = families[family]
-        if chosen.kind == "class":
-            return Witness.of_class(column, self.classes)
-        if chosen.kind == "top_k":
-            return Witness.of_top_k(column, self.classes)
-        return Witness(chosen.kind, column, chosen.payoffs[column].cpu().clone())
+def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
+    """Return (family, index, error) of the utility with the largest error, the first among equals.
 
-
-def find_worst(families: list[Family]) -> tuple[int, int, float]:
-    """Return (family, column, UC) of the utility with the largest exact UC.
-
-    In rounds: each family's largest bounds that exceed the largest exact error so far come next.
+    In rounds: each family's largest bounds that exceed the largest error so far come next.
     """
     bounds = [family.bounds().cpu() for family in families]
     orders = [each.argsort(descending=True, stable=True) for each in bounds]
+    device = families[0].bounds().device
+    size = EXACT_AT_ONCE if device.type == "cpu" else EXACT_AT_ONCE_ON_GPU
+    found: list[tuple[int, int, float]] = []
+    largest = -math.inf
     waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
-    size = EXACT_AT_ONCE if families[0].codes.device.type == "cpu" else EXACT_AT_ONCE_ON_GPU
-    best = (0, 0, -1.0)
     while waiting:
         for k in waiting.copy():
             part, orders[k] = orders[k][:size], orders[k][size:]
-            part = part[bounds[k][part] > best[2]]
-            if not len(part):  # nor do the bounds of any after these exceed it
+            part = part[bounds[k][part] >= largest - EQUAL]
+            if not len(part):  # nor do the bounds of any after these reach it
                 waiting.remove(k)
                 continue
             columns = part.sort().values  # neighbours are read together
-            errors = families[k].errors(columns.to(families[k].codes.device), best[2])
-            top = int(errors.argmax())
-            if float(errors[top]) > best[2]:
-                best = (k, int(columns[top]), float(errors[top]))
+            errors = families[k].errors(columns.to(device)).cpu()
+            found += zip([k] * len(columns), columns.tolist(), errors.tolist(), strict=True)
+            largest = max(largest, float(errors.max()))
         size *= MORE_AT_ONCE
-    return best
+    return min(candidate for candidate in found if candidate[2] >= largest - EQUAL)
 
 
-def combined_error(state: PatchedForecast, auditor: Auditor) -> float:
-    """Return U_comb = UC over U_CWE ∪ U_topK of the current forecast."""
-    return find_worst(auditor.fixed_families(state))[2]
+def worst_witness(families: Sequence[Family], state: PatchedForecast) -> Witness:
+    """Return the witness of largest error (lines 3 and 4)."""
+    family, index, _ = find_worst(families)
+    return witness_of(state, families[family].utility(index))

@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
 MAX_HALVINGS = 40
+ROUNDING = 1e-9
+"""Armijo's test forgives this share of the predicted decrease, so that rounding does not decide."""
 
 
 class Step(NamedTuple):
-    """A step size η and the change of the summed Brier score that it brings."""
+    """A step size η and the change of the summed loss that it brings."""
 
     size: float
     change: float
@@ -36,7 +35,7 @@ def armijo_step(
         slope, square = try_step(eta)
         change = 2 * slope + square
         # Projection bends the path, so the decrease is measured against the displacement itself.
-        if slope < 0 and change <= armijo * 2 * slope:
+        if slope < 0 and change <= (armijo - ROUNDING) * 2 * slope:
             return Step(eta, change)
         eta /= 2
     return None
@@ -49,23 +48,7 @@ def first_step(error_on_rows: float, spread: float, step_size: float) -> float:
     `spread` the mean of ‖u⃗ - mean u⃗‖² over the rows, and not at all beyond 2η*. Borders shorten the
     displacement, hence the factor of four; larger steps are not worth a trial.
     """
-    if spread == 0:
+    if spread <= 0:
         return step_size
-    halvings = math.ceil(math.log2(step_size * spread / (4 * error_on_rows)))
+    halvings = math.ceil(math.log2(step_size * spread / (4 * error_on_rows)) - ROUNDING)
     return step_size / 2 ** max(0, halvings)
-
-
-def roomy(v: Tensor, low: float, high: float) -> tuple[float, float]:
-    """Move the ends of an interval away from data: half-way to the nearest `v` [n] outside it.
-
-    The interval holds the same points of `v` as before. Where the same points are predicted on
-    another device, a rounding error does not carry those at its ends outside.
-    """
-    below, above = v[v < low], v[v > high]
-    wide_low = (float(below.max()) + low) / 2 if len(below) else -math.inf
-    wide_high = (float(above.min()) + high) / 2 if len(above) else math.inf
-    # Between neighbouring floats there is no middle: it rounds to one of them.
-    return (
-        wide_low if not torch.any(below >= wide_low) else low,
-        wide_high if not torch.any(above <= wide_high) else high,
-    )

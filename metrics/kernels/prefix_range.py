@@ -44,7 +44,11 @@ class PrefixRange(NamedTuple):
 
 
 def prefix_range(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None = None
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    edges: Tensor | None = None,
+    tolerance: float = 0.0,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
@@ -53,21 +57,22 @@ def prefix_range(
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
         edges: increasing integers [E] from 0 to n, positions where the running sum is reported.
+        tolerance: neighbours in the order of v that lie no further apart than this count as tied.
     """
     if edges is None:
         edges = torch.tensor([0, predicted.shape[1]])
     if predicted.device.type == "cpu":
-        return _prefix_range_cpu(predicted, payoffs, codes, edges)
-    return prefix_range_torch(predicted, payoffs, codes, edges)
+        return _prefix_range_cpu(predicted, payoffs, codes, edges, tolerance)
+    return prefix_range_torch(predicted, payoffs, codes, edges, tolerance)
 
 
 def prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float = 0.0
 ) -> PrefixRange:
     """`prefix_range` in plain torch: any device; the reference for the compiled version."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = torch.ones_like(ordered, dtype=torch.bool)
-    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    ends[:, :-1] = ordered[:, 1:] - ordered[:, :-1] > tolerance
     edges = edges.to(predicted.device)
     low, high, at_edges = [], [], []
     for draw in codes.to(torch.int64):
@@ -81,7 +86,14 @@ def prefix_range_torch(
 
 @compiled
 def _ranges_of_rows(
-    predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+    predicted: Any,
+    payoffs: Any,
+    codes: Any,
+    edges: Any,
+    tolerance: float,
+    low: Any,
+    high: Any,
+    at_edges: Any,
 ) -> None:
     """For codes [n, R]: the draws of a point side by side, so sums advance in vector lanes."""
     rows, n = predicted.shape
@@ -96,6 +108,7 @@ def _ranges_of_rows(
         fill_keys(predicted[row], False, keys, order)
         sort_keys(unsigned, order, keys_spare, order_spare)
         table = payoffs[row]
+        following = predicted[row, order[0]]
         total[:] = 0.0
         smallest[:] = 0.0
         largest[:] = 0.0
@@ -103,10 +116,11 @@ def _ranges_of_rows(
         for edge in range(edges.size - 1):
             for j in range(edges[edge], edges[edge + 1]):
                 i = order[j]
-                v = predicted[row, i]
+                v = following
+                following = predicted[row, order[j + 1]] if j + 1 < n else np.inf
                 for draw in range(draws):
                     total[draw] += table[codes[i, draw]] - v
-                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
+                if following - v > tolerance:
                     for draw in range(draws):
                         smallest[draw] = min(smallest[draw], total[draw])
                         largest[draw] = max(largest[draw], total[draw])
@@ -130,7 +144,7 @@ def _ranges_once(
 
 
 def _prefix_range_cpu(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float
 ) -> PrefixRange:
     table = payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])
@@ -140,7 +154,8 @@ def _prefix_range_cpu(
     high = np.empty((draws, rows))
     at_edges = np.empty((draws, rows, positions.size))
     by_point = np.ascontiguousarray(outcome.T)
-    by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
+    unsorted = draws == 1 and tolerance == 0
+    by_column = unsorted and rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
     columns = np.arange(rows)
 
@@ -150,10 +165,10 @@ def _prefix_range_cpu(
         if by_column:
             one = (array[0] for array in found)
             ranges_of_columns(v, columns[part], table[part], outcome[0], positions, -1.0, *one)
-        elif draws == 1:
+        elif unsorted:
             _ranges_once(v[part], table[part], outcome, positions, *found)
         else:
-            _ranges_of_rows(v[part], table[part], by_point, positions, *found)
+            _ranges_of_rows(v[part], table[part], by_point, positions, tolerance, *found)
 
     over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))

@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2
+SUBSETS = 10
+"""Parts of the labels; the paper does not give their number."""
 ROUNDING = 1e-12
 """Margin of the bounds: covers rounding of the products, which have C terms."""
 FEW_CLASSES = 50
@@ -77,18 +79,29 @@ class GainMatrix(UtilityClass):
 
     @staticmethod
     def sample_misaligned(
-        count: int, classes: int, seed: int, subsets: int = 10, gain: float = SPECIALIST_GAIN
+        count: int,
+        classes: int,
+        seed: int,
+        subsets: int = SUBSETS,
+        gain: float = SPECIALIST_GAIN,
+        partition_seed: int | None = 0,
     ) -> GainMatrix:
         """Draw specialists: R_ij = `gain` for predictions j in the user's subset, else 0 (i ≠ j).
 
-        Each user partitions the labels at random into `subsets` parts of (nearly) equal size and
-        specializes in one of them.
+        One random partition of the labels into `subsets` disjoint parts of (nearly) equal size is
+        shared by all users, who specialize in one part each. It is drawn from `partition_seed`
+        alone, so users drawn with other seeds share it too; with None every user has a partition of
+        their own.
         """
         _check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
             raise InputError(f"subsets: {subsets}, expected 1 … {classes}")
         generator = torch.Generator().manual_seed(seed)
-        places = torch.rand(count, classes, generator=generator).argsort(dim=1)
+        if partition_seed is None:
+            places = torch.rand(count, classes, generator=generator).argsort(dim=1)
+        else:
+            shared = torch.Generator().manual_seed(partition_seed)
+            places = torch.randperm(classes, generator=shared)
         part = torch.randint(subsets, (count, 1), generator=generator)
         return _SpecialistGains(places % subsets == part, gain)
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 import calibrators
-from calibrators.patching.audit import Auditor, find_worst
-from calibrators.patching.calibrator import find_patch
-from calibrators.patching.screened_products import MANY_CLASSES
+from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.audit import StandardFamilies, find_worst
 from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent
 from scripts.speed import peers, references
 from scripts.speed.case import OURS, OURS_GPU, PLAIN, Answer, Case, Contender, Target
 from scripts.speed.inputs import Arrays, Size
@@ -200,22 +200,22 @@ class Patching:
         p = torch.from_numpy(inputs.probabilities).to(device)
         labels = torch.from_numpy(inputs.labels).to(device)
         self.state = PatchedForecast(p, labels)
-        self.auditor = Auditor(size.classes, size.utilities, AUDIT_SEED, torch.device(device))
+        there = torch.device(device)
+        self.auditor = StandardFamilies(size.classes, size.utilities, AUDIT_SEED, there)
+        update = ProjectedDescent(STEP_SIZE)
+        self.algorithm = Algorithm1(self.state, self.auditor, update, tolerance=0.0)
         self.errors: list[float] = []
 
     def step(self) -> None:
         """Audit, search the step, move the points."""
-        patch = find_patch(self.state, self.auditor, len(self.errors), STEP_SIZE)
+        patch = self.algorithm.round()
         if patch is None:
             raise RuntimeError("no patch was found")
-        patch.apply(self.state)
         self.errors.append(patch.error)
 
     def audit(self, number: int) -> float:
         """The largest UC at audit `number`, by bounds."""
-        families = self.auditor.fixed_families(self.state)
-        families += self.auditor.sampled_families(self.state, number)
-        return find_worst(families)[2]
+        return find_worst(self.auditor(self.state, number))[2]
 
     def sorted_audit(self, number: int) -> float:
         """The same by sorting every utility."""
@@ -228,7 +228,7 @@ class Patching:
 
 def _enough_classes(size: Size) -> Size:
     """A small size with the same kernels: they must be compiled before the clock starts."""
-    return Size(600, min(size.classes, MANY_CLASSES), size.utilities)
+    return Size(600, min(size.classes, 256), size.utilities)
 
 
 def _first_audit(patching: Patching, error: float) -> Answer:
@@ -320,6 +320,6 @@ def calibrator_cases(quick: bool) -> list[Case]:
         temperature(Size(*imagenet), Target(0.35, "probmetrics")),
         isotonic(Size(*imagenet), Target(1 / 3, "scikit-learn")),
         audit(Size(*imagenet, utilities=264), gpu_target=0.100),
-        patching_steps(Size(*imagenet, utilities=264), 5, Target(1 / 8, PLAIN), gpu_target=0.025),
+        patching_steps(Size(*imagenet, utilities=264), 5, Target(1 / 6, PLAIN), gpu_target=0.025),
         dirichlet(Size(*imagenet), Target(60, None), gpu_target=3, with_plain=False),
     ]

@@ -20,7 +20,9 @@ from calibrators import (
     VectorScaling,
 )
 from calibrators.base import Calibrator
-from calibrators.patching.gain_patching import GainPatching
+from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent
 from metrics import (
     ClassWise,
     Decision,
@@ -44,6 +46,7 @@ from metrics import (
     worst_interval,
 )
 from metrics.forecast import Forecast
+from pipeline.dynamics_study import UserAuditor, noise_errors, sample_users
 
 Answer = dict[str, Any]
 """Tensors, which must lie on the device of the input, and numbers or arrays, by name."""
@@ -196,19 +199,17 @@ def _rows_as_they_come(p: Tensor, labels: Tensor) -> Answer:
 
 def _dynamics(family: str, p: Tensor, labels: Tensor) -> Answer:
     """Three rounds of auditing users of a family and patching for the worst one."""
-    patching, answer = GainPatching(p, labels), Answer()
-    for number in range(3):
-        if family == "aligned":
-            users = GainMatrix.sample_aligned(12, CLASSES, number)
-        else:
-            users = GainMatrix.sample_misaligned(12, CLASSES, number, subsets=3)
-        errors = patching.errors(users)
-        patch = patching.patch(users.only(int(errors.argmax())))
-        answer[f"errors {number}"] = errors
-        answer[f"noise {number}"] = patching.noise_errors(users, 7, number)
-        answer[f"patch {number}"] = [np.nan] if patch is None else list(patch)
-        answer[f"Brier score {number}"] = patching.brier_score()
-    return {**answer, "probabilities": patching.probabilities}
+    options = {"utilities": 12, "seed": 0, "aligned": {}, "misaligned": {"subsets": 3}}
+    state, update, answer = PatchedForecast(p, labels), ProjectedDescent(1.0), Answer()
+    auditor = UserAuditor(family, options)
+    algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
+    for number, patch in zip(range(3), algorithm, strict=False):
+        users = sample_users(family, CLASSES, number, options)
+        answer[f"errors {number}"] = auditor.errors
+        answer[f"noise {number}"] = noise_errors(state, users, 7, number)
+        answer[f"patch {number}"] = [patch.utility.index, *patch[1:]]
+        answer[f"Brier score {number}"] = update.loss(state)
+    return {**answer, "probabilities": state.probabilities}
 
 
 def _on_probabilities() -> Iterator[tuple[str, Case]]:

@@ -55,7 +55,7 @@ def test_the_worst_interval_attains_the_error_and_cuts_no_tie(points):
     assert worst.high in v
     assert worst.low <= worst.high
     assert worst.error == pytest.approx(utility_calibration_by_intervals(v, u), abs=1e-14)
-    assert (u - v)[inside].sum() / len(v) == pytest.approx(worst.sign * worst.error, abs=1e-14)
+    assert (v - u)[inside].sum() / len(v) == pytest.approx(worst.sign * worst.error, abs=1e-14)
     assert worst.sign in (-1, 0, 1)
     assert (worst.sign == 0) == (worst.error == 0)
 
@@ -201,7 +201,7 @@ def test_bins_can_hide_what_an_interval_shows():
     assert utility_calibration(p, hit) == pytest.approx(0.2)
     worst = worst_interval(p, hit)
     assert worst.error == pytest.approx(0.2)
-    assert (worst.low, worst.high, worst.sign) in [(0.45, 0.45, -1), (0.55, 0.55, 1)]
+    assert (worst.low, worst.high, worst.sign) in [(0.45, 0.45, 1), (0.55, 0.55, -1)]
 
 
 @pytest.mark.parametrize("call", [utility_calibration, worst_interval])

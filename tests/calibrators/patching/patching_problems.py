@@ -3,6 +3,8 @@
 import numpy as np
 import torch
 
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.tuning import score_of
 from metrics import ClassWise, TopK
 
 FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "brier_")
@@ -24,3 +26,8 @@ def softmax(logits):
 
 def u_comb(p, y):
     return max(ClassWise().calibration_errors(p, y).max(), TopK().calibration_errors(p, y).max())
+
+
+def tied_u_comb(p, y):
+    """As an audit has it: near-equal predictions tied."""
+    return score_of(PatchedForecast(torch.from_numpy(p), torch.from_numpy(y)), "u_comb")

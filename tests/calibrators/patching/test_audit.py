@@ -1,20 +1,27 @@
 """The audit finds the worst of all utilities, without sorting all of them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
 
 from calibrators.patching import audit
+from calibrators.patching.algorithm import move
 from calibrators.patching.audit import (
-    Auditor,
+    EQUAL,
+    TIED,
+    Family,
     Indicators,
-    Sampled,
-    Screened,
-    combined_error,
+    StandardFamilies,
     find_worst,
+    witness_of,
+    worst_witness,
 )
-from calibrators.patching.state import PatchedForecast, Witness
-from metrics import ClassWise, Linear, Rank, TopK, utility_calibration
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent
+from calibrators.patching.utilities import Payoff
+from metrics import ClassWise, TopK
 
 CPU = torch.device("cpu")
 
@@ -36,178 +43,176 @@ def patched(n, classes, seed):
     random = np.random.default_rng(seed)
     for _ in range(3):
         rows = torch.from_numpy(np.flatnonzero(random.random(n) < 0.5))
-        state.move(rows, Witness.of_top_k(int(random.integers(classes)), classes), -0.1)
-        state.move(rows, Witness.of_class(int(random.integers(classes)), classes), 0.05)
+        utilities = Payoff.of_top_k(int(random.integers(classes)), classes), -0.1
+        classwise = Payoff.of_class(int(random.integers(classes)), classes), 0.05
+        for utility, step in (utilities, classwise):
+            if len(rows):
+                move(state, ProjectedDescent(1.0), rows, utility.vectors(state, rows), step)
     return state
 
 
 def exhaustive(state, sampled=()):
-    """UC of every utility through the public classes."""
-    p, y = state.probabilities, state.labels
-    every = [u.calibration_errors(p, y) for u in (ClassWise(), TopK(), *sampled)]
-    return torch.cat(every)
+    """Errors of every utility, near-equal predictions tied, each one sorted."""
+    classes = state.probabilities.shape[1]
+    utilities = [Payoff.of_class(c, classes) for c in range(classes)]
+    utilities += [Payoff.of_top_k(k, classes) for k in range(classes)]
+    return torch.stack([tied_error(state, utility) for utility in (*utilities, *sampled)])
+
+
+def tied_error(state, utility):
+    """UC over intervals that end in gaps of v only, from the definition."""
+    v, u = utility.predicted(state), utility.realized(state)
+    v, order = v.sort(stable=True)
+    sums = torch.cat([torch.zeros(1), (u[order] - v).cumsum(0)])
+    ends = torch.cat([torch.tensor([True]), v.diff() > TIED, torch.tensor([True])])
+    return (sums[ends].max() - sums[ends].min()) / len(v)
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("n", "classes"), [(1, 3), (50, 2), (400, 5), (600, 60)])
 def test_the_worst_utility_is_the_largest_of_all(n, classes, seed):
     state = patched(n, classes, seed)
-    auditor = Auditor(classes, 0, seed, CPU)
+    families = StandardFamilies(classes, 0, seed, CPU)(state, 0)
+    family, index, error = find_worst(families)
     errors = exhaustive(state)
-    _, _, error = find_worst(auditor.fixed_families(state))
     assert error == pytest.approx(float(errors.max()), abs=1e-12)
-    assert combined_error(state, auditor) == error
-    witness = auditor.worst(state, 0)
-    codes = state.ranks if witness.by_rank else state.labels
-    own = utility_calibration(state.predicted(witness), witness.payoff[codes])
-    assert float(own) == pytest.approx(error, abs=1e-12)
+    # Of equal errors the first: class-wise before top-K.
+    assert family * classes + index == int((errors >= errors.max() - EQUAL).int().argmax())
+    witness = worst_witness(families, state)
+    assert witness.error == pytest.approx(error, abs=1e-12)
+    assert (witness.utility.kind, witness.utility.index) == (("class", "top_k")[family], index)
 
 
-@pytest.fixture(params=["exact", "screened"])
-def sampling(request, monkeypatch):
-    """Sampled utilities computed at once, or by bounds of float32 products."""
-    if request.param == "exact":
-        monkeypatch.setattr(audit, "largest_margin", lambda low, high: 0.0)
-    return {"exact": Sampled, "screened": Screened}[request.param]
+@pytest.mark.parametrize("seed", range(6))
+def test_ties_keep_the_error_close_to_uc(seed):
+    state = patched(400, 5, seed)
+    exact = [u.calibration_errors(state.probabilities, state.labels) for u in (ClassWise(), TopK())]
+    assert bool((exhaustive(state) <= torch.cat(exact) + 1e-12).all())
+    assert float(exhaustive(state).max()) == pytest.approx(float(torch.cat(exact).max()), abs=4e-3)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sampled_utilities_take_part(seed, sampling):
+def test_sampled_utilities_take_part(seed):
     state = patched(300, 6, seed)
-    auditor = Auditor(6, 40, seed, CPU)
-    families = auditor.sampled_families(state, 7)
+    auditor = StandardFamilies(6, 40, seed, CPU)
+    families = auditor.sampled(state, 7)
     assert [family.kind for family in families] == ["linear", "rank"]
-    assert all(isinstance(family, sampling) for family in families)
-    linear, rank = (Linear if f.kind == "linear" else Rank for f in families)
-    sampled = [linear(families[0].payoffs), rank(families[1].payoffs)]
-    for family, utilities in zip(families, sampled):
-        assert utilities.matrix.shape == (40, 6)
-        torch.testing.assert_close(utilities.matrix.abs().amax(dim=1), torch.ones(40).double())
-        torch.testing.assert_close(
-            family.errors(torch.arange(40)),
-            utilities.calibration_errors(state.probabilities, state.labels),
-            rtol=0,
-            atol=1e-12,
-        )
+    for family in families:
+        assert family.payoffs.shape == (40, 6)
+        torch.testing.assert_close(family.payoffs.abs().amax(dim=1), torch.ones(40).double())
+        expected = torch.stack([tied_error(state, family.utility(k)) for k in range(40)])
+        errors = family.errors(torch.arange(40))
+        torch.testing.assert_close(errors, expected, rtol=0, atol=1e-12)
     assert bool((families[1].payoffs.diff(dim=1) <= 0).all())  # valuations fall with the rank
-    witness = auditor.worst(state, 7)
-    codes = state.ranks if witness.by_rank else state.labels
-    own = utility_calibration(state.predicted(witness), witness.payoff[codes])
-    assert float(own) == pytest.approx(float(exhaustive(state, sampled).max()), abs=1e-11)
+    sampled = [family.utility(k) for family in families for k in range(40)]
+    _, _, error = find_worst(auditor(state, 7))
+    assert error == pytest.approx(float(exhaustive(state, sampled).max()), abs=1e-12)
 
 
 def test_each_audit_draws_its_own_utilities_the_same_in_every_run():
     state = patched(50, 4, 0)
-    draws = [Auditor(4, 9, 3, CPU).sampled_families(state, step) for step in (0, 1, 0)]
+    draws = [StandardFamilies(4, 9, 3, CPU).sampled(state, number) for number in (0, 1, 0)]
     for first, second, again in zip(*draws):
         assert torch.equal(first.payoffs, again.payoffs)
         assert not torch.equal(first.payoffs, second.payoffs)
-    others = Auditor(4, 9, 4, CPU).sampled_families(state, 0)
+    others = StandardFamilies(4, 9, 4, CPU).sampled(state, 0)
     assert not torch.equal(draws[0][0].payoffs, others[0].payoffs)
-    assert Auditor(4, 0, 3, CPU).sampled_families(state, 0) == []
+    assert StandardFamilies(4, 0, 3, CPU).sampled(state, 0) == []
 
 
-def test_bounds_are_never_below_the_errors(sampling):
+def test_bounds_are_never_below_the_errors():
     state = patched(400, 30, 1)
-    auditor = Auditor(30, 50, 0, CPU)
-    for family in auditor.fixed_families(state) + auditor.sampled_families(state, 0):
+    for family in StandardFamilies(30, 50, 0, CPU)(state, 0):
         errors = family.errors(torch.arange(len(family.payoffs)))
         assert bool((family.bounds() >= errors).all()), family.kind
 
 
-def test_some_of_a_family_have_the_errors_they_have_among_all(sampling):
+def test_some_of_a_family_have_the_errors_they_have_among_all():
     state = patched(300, 20, 4)
-    auditor = Auditor(20, 30, 0, CPU)
-    for family in auditor.fixed_families(state) + auditor.sampled_families(state, 0):
+    for family in StandardFamilies(20, 30, 0, CPU)(state, 0):
         every = family.errors(torch.arange(len(family.payoffs)))
         some = torch.tensor([0, 3, 4, 11])
         torch.testing.assert_close(family.errors(some), every[some], rtol=0, atol=1e-13)
 
 
-def test_screening_finds_the_same_worst_utility(monkeypatch):
-    for seed in range(6):
-        state = patched(500, 12, seed)
-        found = []
-        for margin in (0.0, 1.0):
-            monkeypatch.setattr(audit, "largest_margin", lambda low, high, m=margin: m)
-            auditor = Auditor(12, 80, seed, CPU)
-            families = auditor.fixed_families(state) + auditor.sampled_families(state, seed)
-            found.append(find_worst(families))
-        assert found[0][:2] == found[1][:2]
-        assert found[0][2] == pytest.approx(found[1][2], abs=1e-13)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_many_classes_are_screened_by_flat_rows_and_groups_of_ranks(seed, monkeypatch):
-    """Near-equal utilities, so that the second look at the bounds decides, too."""
-    state = patched(600, 300, seed)
-    auditor = Auditor(300, 100, seed, CPU)
-    monkeypatch.setattr(audit, "EXACT_AT_ONCE", 3)
-    families = auditor.sampled_families(state, seed)
-    assert all(isinstance(family, Screened) for family in families)
-    linear, rank = Linear(families[0].payoffs), Rank(families[1].payoffs)
-    for family, utilities in zip(families, (linear, rank)):
-        errors = utilities.calibration_errors(state.probabilities, state.labels)
-        _, column, error = find_worst([family])
-        assert column == int(errors.argmax())
-        assert error == pytest.approx(float(errors.max()), abs=1e-13)
-        worth = float(errors.median())
-        found = family.errors(torch.arange(100), worth)
-        above = errors > worth
-        torch.testing.assert_close(found[above], errors[above], rtol=0, atol=1e-13)
-        assert bool((found[~above] <= worth + 1e-12).all())
-
-
 def test_most_utilities_are_never_sorted(monkeypatch):
-    state = patched(3000, 100, 2)
-    auditor = Auditor(100, 0, 0, CPU)
+    families = StandardFamilies(100, 0, 0, CPU)(state := patched(3000, 100, 2), 0)
     sorted_columns = []
     errors = Indicators.errors
 
-    def counted(self, columns, worth):
-        sorted_columns.append(len(columns))
-        return errors(self, columns, worth)
+    def counted(self, chosen):
+        sorted_columns.append(len(chosen))
+        return errors(self, chosen)
 
     monkeypatch.setattr(Indicators, "errors", counted)
-    found = find_worst(auditor.fixed_families(state))
-    assert sum(sorted_columns) < 100  # of 200
-    monkeypatch.setattr(Indicators, "bounds", lambda self: torch.full((100,), torch.inf))
-    assert find_worst(auditor.fixed_families(state)) == found
-
-
-def test_loose_bounds_do_not_hide_the_worst_utility():
-    """Fifty utilities whose bounds say 1/2 err by almost nothing; the last says less, errs more."""
-    n, decoys = 1000, 50
-    labels = torch.arange(n) % 2
-    tight = 0.5 + 1e-6 * torch.arange(n, dtype=torch.float64)  # all in one bucket, taking turns
-    honest = torch.full((n,), 0.8, dtype=torch.float64)
-    predicted = torch.stack([*[tight] * decoys, honest])
-    payoffs = torch.tensor([[0.0, 1.0]] * decoys + [[0.4, 0.4]], dtype=torch.float64)
-    for order in (torch.arange(decoys + 1), torch.arange(decoys, -1, -1)):
-        v = predicted[order]
-        family = Screened("linear", v.float(), payoffs[order], labels, 1e-7, v.__getitem__)
-        bounds, honest_at = family.bounds(), int(v[:, 0].argmax())
-        assert int((bounds > bounds[honest_at]).sum()) == decoys
-        column, error = find_worst([family])[1:]
-        assert column == honest_at
-        assert error == pytest.approx(0.4)
-
-
-def test_one_utility_at_a_time_finds_the_same(monkeypatch):
-    state = patched(500, 40, 3)
-    families = Auditor(40, 0, 0, CPU).fixed_families(state)
     found = find_worst(families)
-    monkeypatch.setattr(audit, "EXACT_AT_ONCE", 1)
-    assert find_worst(families) == found
+    assert sum(sorted_columns) < 100  # of 200
+    assert found[2] == pytest.approx(float(exhaustive(state).max()), abs=1e-12)
 
 
-def test_a_witness_holds_no_more_than_its_own_payoffs():
+@dataclass(frozen=True)
+class Given(Family):
+    """Errors and bounds as told."""
+
+    given: list
+    bound: float = 1.0
+
+    def bounds(self):
+        return torch.full((len(self.given),), self.bound, dtype=torch.float64)
+
+    def errors(self, chosen):
+        return torch.tensor(self.given, dtype=torch.float64)[chosen]
+
+    def utility(self, index):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 16])
+@pytest.mark.parametrize("noise", [-1e-13, 0.0, 1e-13])
+def test_of_errors_equal_but_for_rounding_the_first_wins(monkeypatch, at_once, noise):
+    monkeypatch.setattr(audit, "EXACT_AT_ONCE", at_once)
+    families = [Given([0.1, 0.2]), Given([0.0, 0.3 + noise, 0.3], 0.9), Given([0.3 + 2 * noise])]
+    assert find_worst(families)[:2] == (1, 1)
+
+
+def test_intervals_end_in_the_middle_of_wide_gaps():
+    v = torch.tensor([0.1, 0.2, 0.2 + 0.5 * TIED, 0.2 + TIED, 0.6, 0.9], dtype=torch.float64)
+    rows = torch.stack([v, 1 - v], dim=1)
+    state = PatchedForecast(rows, torch.tensor([1, 0, 0, 0, 0, 1]))
+    witness = witness_of(state, Payoff.of_class(0, 2))
+    assert (witness.low, witness.high) == (pytest.approx(0.15), pytest.approx(0.75))
+    assert witness.rows.tolist() == [1, 2, 3, 4]
+    assert witness.sign == -1  # predicted less than realized
+    assert witness.error == pytest.approx((4 - v[1:5].sum()) / 6)
+
+
+@pytest.mark.parametrize("ulps", [-1, 1])
+def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
+    """An atom of predictions that rounding has torn apart, one of which has the other outcome."""
+    v = torch.full((50,), 0.3, dtype=torch.float64)
+    v[20:30] = 0.8
+    torn = v.clone()
+    torn[::3] = torch.nextafter(torn[::3], torch.tensor(float(ulps)).double())
+    labels = torch.arange(50) % 3
+    found = []
+    for p in (v, torn):
+        state = PatchedForecast(torch.stack([p, (1 - p) / 2, (1 - p) / 2], dim=1), labels)
+        found.append(witness_of(state, Payoff.of_class(0, 3)))
+    assert torch.equal(found[0].rows, found[1].rows)
+    assert found[0].sign == found[1].sign
+    assert found[0].error == pytest.approx(found[1].error, abs=1e-14)
+    assert (found[0].low, found[0].high) == pytest.approx((found[1].low, found[1].high), abs=1e-14)
+
+
+def test_a_utility_holds_no_more_than_its_own_payoffs():
     for seed in range(6):
-        witness = Auditor(6, 40, seed, CPU).worst(patched(300, 6, seed), 0)
-        assert witness.payoff.untyped_storage().nbytes() == 6 * 8
+        state = patched(300, 6, seed)
+        for family in StandardFamilies(6, 40, seed, CPU).sampled(state, 0):
+            assert family.utility(3).payoff.untyped_storage().nbytes() == 6 * 8
 
 
 def test_a_perfect_forecast_has_no_error():
     labels = torch.tensor([0, 1, 2, 1])
     state = PatchedForecast(torch.eye(3, dtype=torch.float64)[labels], labels)
-    assert combined_error(state, Auditor(3, 0, 0, CPU)) == 0
+    witness = worst_witness(StandardFamilies(3, 0, 0, CPU)(state, 0), state)
+    assert (witness.error, witness.sign) == (0, 0)

@@ -1,15 +1,8 @@
-"""The step of a patch: as long as it pays, and on an interval that holds the same points."""
+"""The step of a patch: as long as it pays, whatever the last bit."""
 
-import math
-
-import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch.testing import assert_close
 
-from calibrators.patching.line_search import armijo_step, first_step, roomy
+from calibrators.patching.line_search import armijo_step, first_step
 
 
 @pytest.mark.parametrize("step_size", [1e-3, 0.3, 1.0, 40.0])
@@ -37,19 +30,9 @@ def test_no_step_where_every_one_raises_the_score():
     assert armijo_step(lambda eta: (0.1 * eta, eta * eta), 1.0, 0.5) is None
 
 
-@given(
-    st.lists(st.sampled_from([0.0, 0.1, np.nextafter(0.1, 1), 0.3, 0.30000001, 1.0]), min_size=1)
-)
-def test_a_roomy_interval_holds_the_same_points(values):
-    v = torch.tensor(values, dtype=torch.float64)
-    for low in values:
-        for high in (value for value in values if value >= low):
-            wide_low, wide_high = roomy(v, low, high)
-            assert wide_low <= low <= high <= wide_high
-            assert_close((v >= wide_low) & (v <= wide_high), (v >= low) & (v <= high))
-
-
-def test_a_roomy_interval_ends_half_way_to_the_next_point_or_never():
-    v = torch.tensor([0.1, 0.2, 0.4, 0.8], dtype=torch.float64)
-    assert roomy(v, 0.2, 0.4) == (pytest.approx(0.15), pytest.approx(0.6))
-    assert roomy(v, 0.1, 0.8) == (-math.inf, math.inf)
+@pytest.mark.parametrize("noise", [-1e-12, 0.0, 1e-12])
+def test_rounding_does_not_decide_a_test_that_is_met_exactly(noise):
+    step = armijo_step(lambda eta: (-eta, eta * eta * (1 + noise)), 1.0, 0.5)
+    assert step is not None
+    assert step.size == 1.0  # change η² - 2η = -η is half of the predicted -2η
+    assert first_step(0.25 * (1 + noise), 1.0, 1.0) == 1.0

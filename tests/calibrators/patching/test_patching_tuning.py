@@ -5,11 +5,11 @@ import pytest
 import torch
 from sklearn.base import clone
 
-import calibrators.patching.calibrator as module
+import calibrators.patching.tuning as module
 from calibrators import UtilityPatching
-from calibrators.patching.calibrator import SCORED_EVERY, Trajectory
+from calibrators.patching.tuning import SCORED_EVERY, Trajectory
 from metrics import InputError, brier_score, negative_log_likelihood
-from tests.calibrators.patching.patching_problems import FITTED, over_confident, u_comb
+from tests.calibrators.patching.patching_problems import FITTED, over_confident, tied_u_comb, u_comb
 
 QUICK = {"tuning_runs": 20, "max_steps": 20, "sampled_count": 10}
 
@@ -55,7 +55,7 @@ def hold_out_score(calibrator, parameters, logits, labels, measure):
     return measure(alone.predict_proba(logits[held]), labels[held])
 
 
-MEASURES = {"u_comb": u_comb, "brier": brier_score, "nll": negative_log_likelihood}
+MEASURES = {"u_comb": tied_u_comb, "brier": brier_score, "nll": negative_log_likelihood}
 
 
 @pytest.mark.parametrize("objective", MEASURES)
@@ -68,6 +68,23 @@ def test_a_score_is_the_objective_on_the_hold_out(objective):
             calibrator, run["parameters"], logits, labels, MEASURES[objective]
         )
         assert run["score"] == pytest.approx(expected, rel=1e-7)
+
+
+def test_ties_change_the_objective_by_little():
+    logits, labels = over_confident(300, 4, 9)
+    p = UtilityPatching(1.0, 20, False).fit(logits, labels).predict_proba(logits)
+    assert tied_u_comb(p, labels) <= u_comb(p, labels) + 1e-12
+    assert tied_u_comb(p, labels) == pytest.approx(u_comb(p, labels), abs=5e-3)
+
+
+def test_theory_tunes_no_step_size():
+    logits, labels = over_confident(200, 4, 9)
+    calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 4}, line_search="theory")
+    calibrator.fit(logits, labels)
+    assert {frozenset(run["parameters"]) for run in calibrator.tuning_log_} == {
+        frozenset({"steps", "sampled"})
+    }
+    assert np.isnan(calibrator.step_size_)
 
 
 def test_suspending_runs_while_tuning_changes_no_bit(monkeypatch):
@@ -92,7 +109,7 @@ def test_a_run_that_ends_early_is_scored_where_it_ended():
     calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 8}, tolerance=0.045, seed=1)
     calibrator.fit(logits, labels)
     for run in calibrator.tuning_log_:
-        expected = hold_out_score(calibrator, run["parameters"], logits, labels, u_comb)
+        expected = hold_out_score(calibrator, run["parameters"], logits, labels, tied_u_comb)
         assert run["score"] == pytest.approx(expected, rel=1e-7)
 
 
@@ -104,7 +121,7 @@ def test_given_steps_are_scored_as_given(steps):
     for run in calibrator.tuning_log_:
         assert set(run["parameters"]) == {"step_size", "sampled"}
         parameters = {**run["parameters"], "steps": steps}
-        expected = hold_out_score(calibrator, parameters, logits, labels, u_comb)
+        expected = hold_out_score(calibrator, parameters, logits, labels, tied_u_comb)
         assert run["score"] == pytest.approx(expected, rel=1e-7)
 
 
@@ -115,7 +132,7 @@ def test_tuning_keeps_to_the_largest_number_of_steps(max_steps):
     calibrator = UtilityPatching(**options).fit(logits, labels)
     for run in calibrator.tuning_log_:
         assert 1 <= run["parameters"]["steps"] <= max_steps
-        expected = hold_out_score(calibrator, run["parameters"], logits, labels, u_comb)
+        expected = hold_out_score(calibrator, run["parameters"], logits, labels, tied_u_comb)
         assert run["score"] == pytest.approx(expected, rel=1e-7)
 
 

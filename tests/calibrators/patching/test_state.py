@@ -1,14 +1,21 @@
-"""A forecast under patching: the compiled kernels against torch, and their bookkeeping."""
+"""A forecast under patching: the compiled moves against torch, and the ranking kept with them."""
+
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
 
-from calibrators.patching.state import ROWS_PER_CHUNK, PatchedForecast, Witness
-from metrics.forecast import Forecast
+from calibrators.patching.algorithm import move
+from calibrators.patching.state import TIED_RANKS, PatchedForecast
+from calibrators.patching.update import ProjectedDescent, displacement
+from calibrators.patching.utilities import Member, Payoff
+from metrics import FunctionUtility, GainMatrix
 from metrics.kernels.projection import project_rows_torch
+from tests.devices.emulated_cuda import emulated_cuda
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
+UPDATE = ProjectedDescent(1.0)
 
 
 def forecast_of(kind, n, classes, seed):
@@ -27,16 +34,20 @@ def forecast_of(kind, n, classes, seed):
     return torch.from_numpy(p), torch.from_numpy(random.integers(classes, size=n))
 
 
-def random_witness(classes, random):
-    kind = random.choice(["class", "top_k", "linear", "rank"])
+def random_utility(classes, random):
+    kind = random.choice(["class", "top_k", "linear", "rank", "gain", "function"])
     index = int(random.integers(classes))
     if kind == "class":
-        return Witness.of_class(index, classes)
+        return Payoff.of_class(index, classes)
     if kind == "top_k":
-        return Witness.of_top_k(index, classes)
+        return Payoff.of_top_k(index, classes)
+    if kind == "gain":
+        return Member(GainMatrix.sample_aligned(3, classes, index), 1)
+    if kind == "function":
+        return Member(FunctionUtility(lambda p: p * p), 0)
     payoff = random.uniform(-1, 1, size=classes)
     payoff = np.sort(payoff)[::-1].copy() if kind == "rank" else payoff
-    return Witness(str(kind), index, torch.from_numpy(payoff))
+    return Payoff(str(kind), index, torch.from_numpy(payoff))
 
 
 def random_moves(count, n, classes, seed):
@@ -44,152 +55,101 @@ def random_moves(count, n, classes, seed):
     for _ in range(count):
         rows = torch.from_numpy(np.flatnonzero(random.random(n) < random.choice([0.1, 0.9])))
         step = float(random.choice([-1, 1]) * 10 ** random.uniform(-4, 0.5))
-        yield rows, random_witness(classes, random), step
+        if len(rows):
+            yield rows, random_utility(classes, random), step
 
 
-def vectors_of(state, witness):
-    """u⃗ of every point, from a ranking made anew: float64 [n, C]."""
-    p = state.probabilities
-    payoff = witness.payoff.expand_as(p)
-    if not witness.by_rank:
-        return payoff
-    order = torch.sort(p, dim=1, descending=True, stable=True).indices
-    return torch.empty_like(p).scatter_(1, order, payoff)
+def vectors_of(state, utility):
+    """u⃗ of every point, written out: float64 [n, C]."""
+    n = len(state.probabilities)
+    vectors = utility.vectors(state, torch.arange(n))
+    table = torch.zeros_like(state.probabilities)
+    table[:, : vectors.table.shape[1]] = vectors.table[vectors.of_row]
+    if vectors.by_rank:
+        table = torch.empty_like(table).scatter_(1, state.order.long(), table)
+    return table
 
 
-def on_torch(probabilities, labels):
-    """A forecast that takes the path of other devices."""
-    state = PatchedForecast(probabilities, labels)
-    state.on_cpu = False
-    return state
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request):
+    """The CPU's kernels, and torch on the emulated device."""
+    with emulated_cuda() if request.param == "cuda" else nullcontext():
+        yield request.param
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 3, 20])
-def test_compiled_and_torch_paths_move_alike(kind, classes):
+def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, classes, device):
+    """Σ over rows of the change of ‖p - y‖² is 2 Σ<p - y, d> + Σ‖d‖²."""
     p, y = forecast_of(kind, 60, classes, 0)
-    compiled, plain = PatchedForecast(p, y), on_torch(p, y)
-    for rows, witness, step in random_moves(25, 60, classes, 1):
-        v = compiled.predicted(witness)
-        torch.testing.assert_close(v, plain.predicted(witness), rtol=0, atol=1e-11)
-        if not len(rows):
-            continue
-        assert compiled.try_step(rows, witness, step) == pytest.approx(
-            plain.try_step(rows, witness, step), abs=1e-10
-        )
-        compiled.move(rows, witness, step)
-        plain.move(rows, witness, step)
-        for ours, theirs in (
-            (compiled.probabilities, plain.probabilities),
-            (compiled.top_sums, plain.top_sums),
-        ):
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
+    here, there = PatchedForecast(p, y), PatchedForecast(p.to(device), y.to(device))
+    outcomes = torch.nn.functional.one_hot(y, classes).double()
+    for rows, utility, step in random_moves(15, 60, classes, 1):
+        before = here.probabilities.clone()
+        expected = before.clone()
+        expected[rows] = project_rows_torch((before + step * vectors_of(here, utility))[rows])
+        on_device = rows.to(device)
+        vectors = utility.vectors(there, on_device)
+        slope, square = displacement(there, on_device, vectors, step)
+        loss = UPDATE.loss(there)
+        move(there, UPDATE, on_device, vectors, step)
+        move(here, UPDATE, rows, utility.vectors(here, rows), step)
+        for state in (here, there):
+            found = state.probabilities.cpu()
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+        change = (expected - outcomes).square().sum() - (before - outcomes).square().sum()
+        assert 2 * slope + square == pytest.approx(float(change), abs=1e-10)
+        assert UPDATE.loss(there) - loss == pytest.approx(float(change) / 60, abs=1e-12)
 
 
-@pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [2, 3, 20, 300])
-def test_order_sums_and_ranks_are_those_of_a_fresh_forecast(path, kind, classes):
+def test_order_sums_and_ranks_follow_the_moves(kind, classes, device):
     p, y = forecast_of(kind, 30, classes, 2)
-    state = path(p, y)
-    for rows, witness, step in random_moves(12, 30, classes, 3):
-        if len(rows):
-            state.move(rows, witness, step)
-        fresh = Forecast(state.probabilities.clone())
-        assert torch.equal(state.order.long(), fresh.order.long())
-        ranked = state.probabilities.gather(1, state.order.long())
-        assert torch.equal(state.top_sums, torch.from_numpy(np.cumsum(ranked.numpy(), axis=1)))
-        assert torch.equal(state.ranks, fresh.outcomes(y).ranks[0])
-
-
-@pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_sums_of_indicators_and_predictions_follow_the_moves(path, kind):
-    """Both are kept between calls: what was asked for before a move is right after it."""
-    n, classes = 2 * ROWS_PER_CHUNK + 7, 6
-    p, y = forecast_of(kind, n, classes, 4)
-    state = path(p, y)
-    asked = [Witness.of_class(0, classes), Witness.of_top_k(1, classes)]
-    asked += [random_witness(classes, np.random.default_rng(seed)) for seed in range(4)]
-    for number, (rows, witness, step) in enumerate(random_moves(12, n, classes, 5)):
-        again = asked[number % len(asked)]
+    state = PatchedForecast(p.to(device), y.to(device))
+    for rows, utility, step in random_moves(8, 30, classes, 3):
+        rows = rows.to(device)
         state.indicator_sums()
-        state.predicted(again)
-        state.move(rows, witness, step)
-        fresh = path(state.probabilities, y)
-        expected = fresh.indicator_sums()
-        torch.testing.assert_close(state.indicator_sums(), expected, rtol=0, atol=1e-10)
-        for _ in range(2):
-            v = state.predicted(again)
-            torch.testing.assert_close(v, fresh.predicted(again), rtol=0, atol=1e-13)
+        move(state, UPDATE, rows, utility.vectors(state, rows), step)
+        fresh = PatchedForecast(state.probabilities, y.to(device))
+        assert torch.equal(state.order.long(), fresh.order.long())
+        assert torch.equal(state.top_sums, fresh.top_sums)
+        assert torch.equal(state.ranks, fresh.ranks)
+        assert torch.equal(state.indicator_sums(), fresh.indicator_sums())
 
 
-def test_a_row_that_is_turned_around_is_sorted_anew():
-    """Most classes change places with all others."""
-    classes = 500
-    p = torch.linspace(1, 2, classes, dtype=torch.float64).flip(0)
-    p = (p / p.sum()).repeat(3, 1)
-    state = PatchedForecast(p, torch.tensor([0, 5, classes - 1]))
-    upside_down = Witness("linear", 0, torch.linspace(0, 1, classes, dtype=torch.float64))
-    state.move(torch.tensor([0, 2]), upside_down, 0.01)
-    assert torch.equal(state.order.long(), Forecast(state.probabilities).order.long())
-    assert int(state.order[0, 0]) == classes - 1
-    assert state.ranks.tolist() == [
-        int((row > row[y]).sum()) for row, y in zip(state.probabilities, [0, 5, classes - 1])
-    ]
+def test_near_equal_probabilities_rank_by_class_on_every_device(device):
+    """A plateau that rounding tears apart, and neighbours that differ by more than rounding."""
+    tiny = 0.1 * TIED_RANKS
+    p = torch.tensor([[0.1, 0.1 + tiny, 0.3, 0.1 - tiny, 0.4], [0.2, 0.2, 0.2 + 1e-5, 0.2, 0.2]])
+    state = PatchedForecast(p.double().to(device), torch.tensor([3, 0]).to(device))
+    assert state.order.tolist() == [[4, 2, 0, 1, 3], [2, 0, 1, 3, 4]]
+    assert state.ranks.tolist() == [4, 1]
 
 
-@pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_move_projects_the_shifted_probabilities(path, kind):
-    p, y = forecast_of(kind, 40, 6, 4)
-    for rows, witness, step in random_moves(20, 40, 6, 5):
-        state = path(p, y)
-        expected = p.clone()
-        expected[rows] = project_rows_torch((p + step * vectors_of(state, witness))[rows])
-        state.move(rows, witness, step)
-        torch.testing.assert_close(state.probabilities, expected, rtol=0, atol=1e-12)
-        untouched = torch.ones(40, dtype=torch.bool)
-        untouched[rows] = False
-        assert torch.equal(state.probabilities[untouched], p[untouched])
-
-
-@pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_brier_score_changes_by_what_the_trial_says(path, kind):
-    """Σ over rows of the change of ‖p - y‖² is 2 Σ<p - y, d> + Σ‖d‖²."""
-    p, y = forecast_of(kind, 40, 5, 6)
-    outcomes = torch.nn.functional.one_hot(y, 5).double()
-    for rows, witness, step in random_moves(20, 40, 5, 7):
-        state = path(p, y)
-        slope, square = state.try_step(rows, witness, step)
-        assert torch.equal(state.probabilities, p)  # a trial moves nothing
-        state.move(rows, witness, step)
-        change = (state.probabilities - outcomes).square().sum() - (p - outcomes).square().sum()
-        assert 2 * slope + square == pytest.approx(float(change), abs=1e-12)
-        moved = state.probabilities - p
-        assert square == pytest.approx(float(moved.square().sum()), abs=1e-12)
-
-
-@pytest.mark.parametrize("path", [PatchedForecast, on_torch], ids=["compiled", "torch"])
-def test_predictions_are_expected_payoffs(path):
-    p, y = forecast_of("smooth", 50, 7, 8)
-    state = path(p, y)
-    for rows, witness, step in random_moves(15, 50, 7, 9):
-        expected = (vectors_of(state, witness) * state.probabilities).sum(dim=1)
-        torch.testing.assert_close(state.predicted(witness), expected, rtol=0, atol=1e-13)
-        state.move(rows, witness, step)
+def test_predictions_are_expected_payoffs(kind, device):
+    p, y = forecast_of(kind, 50, 7, 8)
+    here, there = PatchedForecast(p, y), PatchedForecast(p.to(device), y.to(device))
+    for _, utility, _ in random_moves(15, 50, 7, 9):
+        vectors = vectors_of(here, utility)
+        expected = (vectors * here.probabilities).sum(dim=1)
+        v, u = utility.predicted(there).cpu(), utility.realized(there).cpu()
+        torch.testing.assert_close(v, expected, rtol=0, atol=1e-13)
+        torch.testing.assert_close(u, vectors.gather(1, y[:, None])[:, 0], rtol=0, atol=1e-15)
 
 
 def test_every_row_depends_on_itself_alone():
-    """So replaying on other points, or on one, gives the same bits."""
+    """So replaying on other points, or on one, gives the same."""
     p, y = forecast_of("smooth", 60, 15, 10)
     together, few = PatchedForecast(p, y), PatchedForecast(p[20:30], y[20:30])
-    for rows, witness, step in random_moves(20, 60, 15, 11):
+    for rows, utility, step in random_moves(20, 60, 15, 11):
         among = rows[(rows >= 20) & (rows < 30)] - 20
-        assert torch.equal(together.predicted(witness)[20:30], few.predicted(witness))
-        together.move(rows, witness, step)
-        few.move(among, witness, step)
+        v, alone = utility.predicted(together)[20:30], utility.predicted(few)
+        torch.testing.assert_close(v, alone, rtol=0, atol=1e-14)
+        move(together, UPDATE, rows, utility.vectors(together, rows), step)
+        if len(among):
+            move(few, UPDATE, among, utility.vectors(few, among), step)
         assert torch.equal(together.probabilities[20:30], few.probabilities)
 
 
@@ -200,36 +160,33 @@ def test_threads_change_no_bit():
     try:
         for threads in (1, 2):
             torch.set_num_threads(threads)
-            state = PatchedForecast(p, y)
-            trials = []
-            for rows, witness, step in random_moves(10, 700, 80, 13):
-                trials.append(
-                    (state.predicted(witness).sum(), *state.try_step(rows, witness, step))
-                )
-                state.indicator_sums()
-                state.move(rows, witness, step)
-            sums = state.indicator_sums()
-            states.append((state.probabilities, state.top_sums, torch.tensor(trials), sums))
+            state, trials = PatchedForecast(p, y), []
+            for rows, utility, step in random_moves(10, 700, 80, 13):
+                vectors = utility.vectors(state, rows)
+                trials.append(displacement(state, rows, vectors, step))
+                move(state, UPDATE, rows, vectors, step)
+            states.append((state.probabilities, state.top_sums, torch.tensor(trials)))
     finally:
         torch.set_num_threads(before)
     for alone, together in zip(*states):
         assert torch.equal(alone, together)
 
 
-def test_without_labels_forecasts_are_moved_all_the_same():
+def test_without_labels_forecasts_are_moved_all_the_same(device):
     p, y = forecast_of("smooth", 30, 6, 14)
-    for path in (PatchedForecast, on_torch):
-        with_labels, without = path(p, y), path(p, None)
-        for rows, witness, step in random_moves(10, 30, 6, 15):
-            with_labels.move(rows, witness, step)
-            without.move(rows, witness, step)
-        assert torch.equal(with_labels.probabilities, without.probabilities)
+    p, y = p.to(device), y.to(device)
+    with_labels, without = PatchedForecast(p, y), PatchedForecast(p)
+    for rows, utility, step in random_moves(10, 30, 6, 15):
+        for state in (with_labels, without):
+            utility.predicted(state)
+            vectors = utility.vectors(state, rows.to(device))
+            move(state, UPDATE, rows.to(device), vectors, step)
+    assert torch.equal(with_labels.probabilities, without.probabilities)
 
 
 def test_the_forecast_given_is_not_changed():
     p, y = forecast_of("smooth", 30, 4, 16)
-    before = p.clone()
-    state = PatchedForecast(p, y)
-    state.move(torch.arange(30), Witness.of_class(1, 4), 0.5)
+    before, state, rows = p.clone(), PatchedForecast(p, y), torch.arange(30)
+    move(state, UPDATE, rows, Payoff.of_class(1, 4).vectors(state, rows), 0.5)
     assert torch.equal(p, before)
     assert not torch.equal(state.probabilities, before)

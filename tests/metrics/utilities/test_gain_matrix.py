@@ -127,9 +127,12 @@ def test_aligned_users_gain_one_when_right_and_at_most_a_tenth_when_wrong():
     assert len(np.unique(off)) > 0.999 * off.size  # every entry is drawn on its own
 
 
-def test_misaligned_users_specialise_in_a_part_of_the_classes():
+@pytest.mark.parametrize("partition_seed", [0, None], ids=["shared", "own"])
+def test_misaligned_users_specialise_in_a_part_of_the_classes(partition_seed):
     classes, subsets = 23, 5
-    gains = materialised(GainMatrix.sample_misaligned(200, classes, 0, subsets), classes)
+    users = GainMatrix.sample_misaligned(200, classes, 0, subsets, partition_seed=partition_seed)
+    gains = materialised(users, classes)
+    assert (len({matrix.tobytes() for matrix in gains}) == subsets) == (partition_seed == 0)
     sizes = []
     for matrix in gains:
         assert (np.diag(matrix) == 1).all()
@@ -148,7 +151,13 @@ def test_a_seed_names_the_users(family):
     first, again, other = (materialised(sample(6, 40, seed), 40) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    assert len({matrix.tobytes() for matrix in first}) == 6
+
+
+def test_users_drawn_with_other_seeds_share_the_partition():
+    first, other = (materialised(GainMatrix.sample_misaligned(60, 12, s, 4), 12) for s in (1, 2))
+    parts = [{matrix.tobytes() for matrix in gains} for gains in (first, other)]
+    assert parts[0] == parts[1]
+    assert len(parts[0]) == 4
 
 
 @pytest.mark.parametrize("family", ["sample_aligned", "sample_misaligned"])

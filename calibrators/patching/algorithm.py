@@ -1,0 +1,99 @@
+"""Algorithm 1 of the paper (app. A): iterative patching for utility calibration.
+
+    line 3, 4   audit: the witness w = ξ u⃗ 1{v in I} of largest error E<f - Y, w>
+    line 5      stop if that is at most ε
+    line 8      choose the step η
+    line 9      f ← Π_simplex(f - η w)
+
+One loop for every class of utilities and every kind of update. An auditor says which utilities
+compete in round t (`audit.Auditor`), an update says how rows move and how far (`update.Update`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from torch import Tensor
+
+from calibrators.patching.audit import Auditor, rows_within, worst_witness
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import Update
+from calibrators.patching.utilities import Utility, Vectors
+
+Ending = Literal["calibrated", "no step", "limit"]
+"""Why a run ended: err <= ε, no step lowers the loss, or as many patches as were asked for."""
+
+
+class Patch(NamedTuple):
+    """Move the points with low <= v <= high by `step` = -ξ η along the utility's u⃗."""
+
+    utility: Utility
+    low: float
+    high: float
+    step: float
+    error: float
+    """err of the witness before the patch."""
+    loss_change: float
+    """What the patch added to the mean loss of the points that it was fitted on."""
+    points: int = 0
+    """How many of them it moved."""
+
+    def apply(self, state: PatchedForecast, update: Update) -> None:
+        """Replay on any forecast."""
+        rows = rows_within(self.utility.predicted(state), self.low, self.high)
+        if len(rows):
+            move(state, update, rows, self.utility.vectors(state, rows), self.step)
+
+
+def move(
+    state: PatchedForecast, update: Update, rows: Tensor, vectors: Vectors, step: float
+) -> None:
+    """Move `rows` by a step along their u⃗ (line 9)."""
+    state.move(rows, lambda part: update.moved(state, rows[part], vectors.of(part), step))
+
+
+@dataclass
+class Algorithm1:
+    """The loop, over a forecast that it moves: iterate for one patch after the other.
+
+    Args:
+        state: the forecast f on the calibration points.
+        auditor: the utilities of each round.
+        update: how rows move.
+        tolerance: ε.
+        number: of the next round; those before were done in an earlier run.
+
+    Attributes:
+        stopped: why it ended; "limit" as long as it has not.
+    """
+
+    state: PatchedForecast
+    auditor: Auditor
+    update: Update
+    tolerance: float
+    number: int = 0
+    stopped: Ending = "limit"
+
+    def __iter__(self) -> Iterator[Patch]:
+        while (patch := self.round()) is not None:
+            yield patch
+
+    def round(self) -> Patch | None:
+        """Do one round; None, with the reason in `stopped`, if it ends here."""
+        witness = worst_witness(self.auditor(self.state, self.number), self.state)
+        if witness.error <= self.tolerance:
+            self.stopped = "calibrated"
+            return None
+        vectors = witness.utility.vectors(self.state, witness.rows)
+        step = self.update.step(self.state, witness, witness.rows, vectors)
+        if step is None:
+            self.stopped = "no step"
+            return None
+        signed = -witness.sign * step.size
+        move(self.state, self.update, witness.rows, vectors, signed)
+        self.number += 1
+        n = len(self.state.probabilities)
+        found = witness.utility, witness.low, witness.high, signed, witness.error
+        return Patch(*found, step.change / n, len(witness.rows))

@@ -1,0 +1,173 @@
+"""How a patch moves the points of a witness, and how far: f ← Π_simplex(f - η ξ u⃗)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from calibrators.patching.audit import Witness
+from calibrators.patching.line_search import Step, armijo_step, first_step
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.utilities import Vectors
+from metrics.kernels.compiled import compiled, compiled_sums
+from metrics.kernels.projection import project_row, project_rows_torch
+from metrics.kernels.threads import over_row_blocks
+
+
+class Update(Protocol):
+    """The seam of Algorithm 1: the same audits, another way to move points and to measure steps."""
+
+    def loss(self, state: PatchedForecast) -> float:
+        """Return the mean loss that every step lowers."""
+
+    def step(
+        self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
+    ) -> Step | None:
+        """Find how far to go (line 8); its `size` is positive. None if no step lowers the loss."""
+
+    def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+        """Return the new probabilities of `rows` after a step along u⃗, of either sign: [k, C].
+
+        Called for a few rows at a time, on threads; each row by itself.
+        """
+
+
+@dataclass(frozen=True)
+class ProjectedDescent:
+    """The paper's update, which lowers the Brier score.
+
+    Args:
+        step_size: largest η that the line search tries.
+        armijo: share of the linearly predicted decrease of the Brier score that η must achieve.
+        theory: take η = err / C (Proposition A.1) without a search.
+    """
+
+    step_size: float
+    armijo: float = 0.5
+    theory: bool = False
+
+    def loss(self, state: PatchedForecast) -> float:
+        """Return the Brier score."""
+        p, labels = state.probabilities, state.labels[:, None]
+        # ‖p - y‖² = ‖p‖² - 2 p_y + 1, which needs no matrix of outcomes.
+        return float((p.square().sum(dim=1) - 2 * p.gather(1, labels)[:, 0] + 1).mean())
+
+    def step(
+        self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
+    ) -> Step | None:
+        """Backtrack from the first step that is worth a trial."""
+        n, classes = state.probabilities.shape
+
+        def try_step(eta: float) -> tuple[float, float]:
+            return displacement(state, rows, vectors, -witness.sign * eta)
+
+        if self.theory:
+            eta = witness.error / classes
+            slope, square = try_step(eta)
+            return Step(eta, 2 * slope + square) if 2 * slope + square < 0 else None
+        spread = vectors.spread(classes)
+        first = first_step(witness.error * n / len(rows), spread, self.step_size)
+        return armijo_step(try_step, first, self.armijo)
+
+    def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+        """Return Π_simplex(p + step u⃗) of `rows`."""
+        p, order = state.probabilities, state.order
+        if rows.device.type != "cpu":
+            return _moved_torch(state, rows, vectors, step)
+        moved = torch.empty(len(rows), p.shape[1], dtype=p.dtype)
+        given = (x.numpy() for x in (p, order, rows, vectors.table, vectors.of_row))
+        _move_rows(*given, vectors.by_rank, step, moved.numpy())
+        return moved
+
+
+def displacement(
+    state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
+) -> tuple[float, float]:
+    """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by a step along u⃗.
+
+    The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
+    """
+    if rows.device.type != "cpu":
+        before, of_label = state.probabilities[rows], state.labels[rows][:, None]
+        d = _moved_torch(state, rows, vectors, step) - before
+        return float((d * before).sum() - d.gather(1, of_label).sum()), float(d.square().sum())
+    classes, count = state.probabilities.shape[1], len(rows)
+    arrays = (state.probabilities, state.order, state.labels, rows, vectors.table, vectors.of_row)
+    p, order, labels, chosen, table, of_row = (array.numpy() for array in arrays)
+    sums = np.empty((count, 2))
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        given = table, of_row[part], vectors.by_rank, step
+        _try_rows(p, order, labels, chosen[part], *given, sums[part])
+
+    over_row_blocks(work, count, count * classes)
+    slope, square = sums.sum(axis=0)
+    return float(slope), float(square)
+
+
+def _moved_torch(state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+    p = state.probabilities[rows]
+    push = step * vectors.table[vectors.of_row]
+    if not vectors.by_rank:
+        return project_rows_torch(p + push)
+    classes = state.order[rows][:, : push.shape[1]].to(torch.int64)
+    return project_rows_torch(p.scatter_add(1, classes, push))
+
+
+@compiled
+def _moved_row(p: Any, order: Any, vector: Any, by_rank: bool, step: float, x: Any) -> None:
+    """x = projection of p + step · u⃗ onto the simplex."""
+    if by_rank:
+        for j in range(p.size):
+            x[j] = p[j]
+        for k in range(vector.size):
+            x[order[k]] += step * vector[k]
+    else:
+        for j in range(p.size):
+            x[j] = p[j] + step * vector[j]
+    project_row(x)
+
+
+@compiled
+def _move_rows(
+    p: Any, order: Any, rows: Any, table: Any, of_row: Any, by_rank: bool, step: float, moved: Any
+) -> None:
+    for k in range(rows.size):
+        _moved_row(p[rows[k]], order[rows[k]], table[of_row[k]], by_rank, step, moved[k])
+
+
+@compiled_sums
+def _displacement(p: Any, x: Any) -> tuple[float, float]:
+    """Return <p, x - p> and ‖x - p‖²."""
+    slope = square = 0.0
+    for j in range(x.size):
+        moved = x[j] - p[j]
+        slope += moved * p[j]
+        square += moved * moved
+    return slope, square
+
+
+@compiled
+def _try_rows(
+    p: Any,
+    order: Any,
+    labels: Any,
+    rows: Any,
+    table: Any,
+    of_row: Any,
+    by_rank: bool,
+    step: float,
+    sums: Any,
+) -> None:
+    x = np.empty(p.shape[1])
+    for k in range(rows.size):
+        i = rows[k]
+        _moved_row(p[i], order[i], table[of_row[k]], by_rank, step, x)
+        slope, square = _displacement(p[i], x)
+        sums[k, 0] = slope - (x[labels[i]] - p[i, labels[i]])
+        sums[k, 1] = square

@@ -1,0 +1,146 @@
+"""The utilities that patching works against, each known by its vectors u⃗ at the rows asked for.
+
+A utility u(p, e_j) has the vector u⃗(p) = (u(p, e_1), …, u(p, e_C)), the predicted utility
+v = <p, u⃗(p)> and the realized one u⃗(p)[y]. Two kinds: a payoff by class or by rank, the same for
+all points (U_CWE, U_topK, sampled U_lin and U_rank), and one utility of any class of `metrics`,
+whose vectors may differ from point to point (gain matrices, a user's own).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from calibrators.patching.state import PatchedForecast
+from metrics.forecast import Outcomes
+from metrics.utilities.base import UtilityClass
+
+Kind = Literal["class", "top_k", "linear", "rank", "own"]
+KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
+
+
+class Vectors(NamedTuple):
+    """u⃗ of k rows: that of row i is table[of_row[i]], entry j for class j.
+
+    by_rank: entry j is for the class of rank j instead; ranks beyond the table's are paid 0.
+    """
+
+    table: Tensor
+    of_row: Tensor
+    by_rank: bool = False
+
+    def of(self, part: slice) -> Vectors:
+        """Return those of some of the rows."""
+        return self._replace(of_row=self.of_row[part])
+
+    def spread(self, classes: int) -> float:
+        """Mean over rows of ‖u⃗ - mean u⃗‖²: the simplex has no room along the mean."""
+        means = self.table.sum(dim=1) / classes
+        spreads = self.table.square().sum(dim=1) - classes * means.square()
+        return float(spreads[self.of_row].mean())
+
+
+class Utility(Protocol):
+    """One utility. `kind` and `index` say which: a class, K - 1, or its number in its family."""
+
+    @property
+    def kind(self) -> Kind:
+        """Its family."""
+
+    @property
+    def index(self) -> int:
+        """Its number in the family."""
+
+    def predicted(self, state: PatchedForecast) -> Tensor:
+        """Return v of every point: float64 [n]."""
+
+    def realized(self, state: PatchedForecast) -> Tensor:
+        """Return u of every point under its label: float64 [n]."""
+
+    def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
+        """Return u⃗ of some rows, int64 [k]."""
+
+
+@dataclass(frozen=True)
+class Payoff:
+    """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank")."""
+
+    kind: Kind
+    index: int
+    payoff: Tensor
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether the payoff belongs to ranks rather than to classes."""
+        return self.kind in ("top_k", "rank")
+
+    @classmethod
+    def of_class(cls, index: int, classes: int) -> Payoff:
+        """U_CWE: probability of class `index`."""
+        payoff = torch.zeros(classes, dtype=torch.float64)
+        payoff[index] = 1
+        return cls("class", index, payoff)
+
+    @classmethod
+    def of_top_k(cls, index: int, classes: int) -> Payoff:
+        """U_topK with K = `index` + 1."""
+        return cls("top_k", index, (torch.arange(classes) <= index).to(torch.float64))
+
+    def predicted(self, state: PatchedForecast) -> Tensor:
+        """A column for indicators, else a product with the probabilities or their top-K sums."""
+        if self.kind == "class":
+            return state.probabilities[:, self.index].contiguous()
+        if self.kind == "top_k":
+            return state.top_sums[:, self.index].contiguous()
+        payoff = self.payoff.to(state.probabilities.device)
+        if self.kind == "linear":
+            return state.probabilities @ payoff
+        return state.top_sums @ drops(payoff[None])[0]
+
+    def realized(self, state: PatchedForecast) -> Tensor:
+        """The payoff of the label, or of its rank."""
+        return self.payoff.to(state.labels.device)[state.ranks if self.by_rank else state.labels]
+
+    def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
+        """The same for all rows; by rank only as far as it is not zero: one rank for top-1."""
+        payoff = self.payoff.to(rows.device)
+        if self.by_rank:
+            payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
+        return Vectors(payoff[None], torch.zeros_like(rows), self.by_rank)
+
+
+@dataclass(frozen=True)
+class Member:
+    """Utility number `index` of a class of `metrics`, one of a user's own included."""
+
+    utilities: UtilityClass
+    index: int
+    kind: Kind = "own"
+
+    def predicted(self, state: PatchedForecast) -> Tensor:
+        """As the class predicts."""
+        return self._both(state)[0]
+
+    def realized(self, state: PatchedForecast) -> Tensor:
+        """As the class pays."""
+        return self._both(state)[1]
+
+    def _both(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
+        forecast = state.forecast()
+        # Without labels they are -1, and what is realized is asked by nobody.
+        outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
+        return self.utilities.predicted_and_realized(forecast, outcomes, self.index)
+
+    def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
+        """One for each row."""
+        forecast = state.forecast(rows)
+        table = self.utilities.outcome_utilities(forecast, self.index).to(torch.float64)
+        return Vectors(table.contiguous(), torch.arange(len(rows), device=rows.device))
+
+
+def drops(payoffs: Tensor) -> Tensor:
+    """Return the weights w [b, C] with Σ_k θ_k p_(k) = Σ_K w_K (p_(1) + … + p_(K)) for any p."""
+    return payoffs - torch.nn.functional.pad(payoffs[:, 1:], (0, 1))
