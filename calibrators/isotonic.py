@@ -10,6 +10,8 @@ the map is interpolated linearly, beyond them it is constant, as scikit-learn do
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -117,15 +119,19 @@ def interpolate(s: float, x: Any, level: Any, start: int, stop: int) -> float:
 
 
 @compiled
-def map_rows(rows: Any, x: Any, level: Any, offsets: Any, normalize: bool) -> None:
-    """Overwrite `rows` [n, C] with the values of each column's map, or of the only one."""
+def map_rows(
+    rows: Any, x: Any, level: Any, offsets: Any, normalize: bool, tie_break: float
+) -> None:
+    """Overwrite `rows` [n, C] with the values of each column's map, or of the only one, plus
+    `tie_break` times what stood there."""
     single = offsets.size == 2
     classes = rows.shape[1]
     for i in range(rows.shape[0]):
         total = 0.0
         for c in range(classes):
             of = 0 if single else c
-            rows[i, c] = interpolate(rows[i, c], x, level, offsets[of], offsets[of + 1])
+            value = interpolate(rows[i, c], x, level, offsets[of], offsets[of + 1])
+            rows[i, c] = value + tie_break * rows[i, c]
             total += rows[i, c]
         if normalize:
             for c in range(classes):
@@ -143,6 +149,9 @@ class IsotonicCalibration(Calibrator):
     normalize : divide rows by their sum; a row of zeros becomes uniform. Without, `predict_proba`
         returns the mapped values as they are: rows sum to anything (0.3 to 2.5 on the paper's
         benchmarks) and may be all zero.
+    tie_break : float >= 0, added to each mapped value times the softmax probability it came from,
+        so that classes of equal value keep their order: constant pieces make many. 0 leaves ties;
+        1e-9 is what the baseline code of the paper adds.
 
     Attributes
     ----------
@@ -155,15 +164,19 @@ class IsotonicCalibration(Calibrator):
     offsets_: NDArray[np.int64]
 
     def __init__(
-        self, mode: Literal["one_vs_all", "global"] = "one_vs_all", normalize: bool = True
+        self,
+        mode: Literal["one_vs_all", "global"] = "one_vs_all",
+        normalize: bool = True,
+        tie_break: float = 0.0,
     ) -> None:
         self.mode = mode
         self.normalize = normalize
+        self.tie_break = tie_break
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         if self.mode not in MODES:
             raise InputError(f"mode: {self.mode!r}; choose {' or '.join(MODES)}")
-        self._check_normalize()
+        self._check_options()
         scores, truth = softmax(logits).cpu().numpy(), labels.cpu().numpy()
         n, classes = scores.shape
         if self.mode == "global":
@@ -189,19 +202,24 @@ class IsotonicCalibration(Calibrator):
         self.thresholds_, self.values_ = x[keep], level[keep]
         self.offsets_ = np.concatenate([[0], np.cumsum(taken)]).astype(np.int64)
 
-    def _check_normalize(self) -> None:
+    def _check_options(self) -> None:
+        if not (isinstance(self.tie_break, Real) and 0 <= self.tie_break < math.inf):
+            raise InputError(f"tie_break: {self.tie_break!r}; give a number >= 0, such as 1e-9")
         # On a command line `no` is text, and true to Python: it would do the opposite.
         if not isinstance(self.normalize, (bool, np.bool_)):
             raise InputError(f"normalize: {self.normalize!r}; give true or false")
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        self._check_normalize()
+        self._check_options()
         probabilities = softmax(logits).cpu()
         rows = probabilities.numpy()
-        maps = (self.thresholds_, self.values_, self.offsets_, bool(self.normalize))
-        over_blocks(lambda start, stop: map_rows(rows[start:stop], *maps), row_blocks(*rows.shape))
+        maps = self.thresholds_, self.values_, self.offsets_
+        how = bool(self.normalize), float(self.tie_break)
+        over_blocks(
+            lambda start, stop: map_rows(rows[start:stop], *maps, *how), row_blocks(*rows.shape)
+        )
         return probabilities.to(logits.device)
 
     def _to_module(self, dtype: torch.dtype) -> PiecewiseLinearMaps:
         maps = self.thresholds_, self.values_, self.offsets_
-        return PiecewiseLinearMaps.of(*maps, bool(self.normalize), dtype)
+        return PiecewiseLinearMaps.of(*maps, bool(self.normalize), float(self.tie_break), dtype)

@@ -63,16 +63,20 @@ class PiecewiseLinearMaps(nn.Module):
         thresholds, values: [C, K] or [1, K], each map's points; unused places of `thresholds` hold
             infinity. A row takes C · K comparisons: searching would be less, but ONNX has none.
         normalize: divide rows by their sum; a row of zeros becomes uniform.
+        tie_break: share of the softmax that is added to the mapped values.
     """
 
     thresholds: Tensor
     values: Tensor
 
-    def __init__(self, thresholds: Tensor, values: Tensor, normalize: bool) -> None:
+    def __init__(
+        self, thresholds: Tensor, values: Tensor, normalize: bool, tie_break: float
+    ) -> None:
         super().__init__()
         self.register_buffer("thresholds", thresholds)
         self.register_buffer("values", values)
         self.normalize = normalize
+        self.tie_break = tie_break
 
     @classmethod
     def of(
@@ -81,6 +85,7 @@ class PiecewiseLinearMaps(nn.Module):
         values: NDArray[Any],
         offsets: NDArray[Any],
         normalize: bool,
+        tie_break: float,
         dtype: torch.dtype,
     ) -> PiecewiseLinearMaps:
         """Maps that stand one after the other: map c from offsets[c] to offsets[c + 1]."""
@@ -92,7 +97,7 @@ class PiecewiseLinearMaps(nn.Module):
             x[c, :size] = constant(thresholds[part], dtype)
             level[c, :size] = constant(values[part], dtype)
             level[c, size:] = level[c, size - 1]
-        return cls(x, level, normalize)
+        return cls(x, level, normalize, tie_break)
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
@@ -103,7 +108,7 @@ class PiecewiseLinearMaps(nn.Module):
         x, level = x.flatten(), level.flatten()
         start, stop = x[left], x[left + 1]
         share = ((p - start) / (stop - start)).clamp(0, 1)
-        mapped = level[left] + share * (level[left + 1] - level[left])
+        mapped = level[left] + share * (level[left + 1] - level[left]) + self.tie_break * p
         if not self.normalize:
             return mapped
         total = mapped.sum(dim=1, keepdim=True)

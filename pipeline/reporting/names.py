@@ -18,9 +18,9 @@ VARIANT_WORDS: dict[str, str] = {
     "global": "global",
     "logits": "on logits",
     "log_probabilities": "on log-probabilities",
-    "weak": "weak penalty",
     "armijo": "Armijo 1e-4",
-    "brier": "tuned by Brier",
+    "brier": "by Brier score",
+    "60": "untuned, 60 steps",
 }
 
 NOISE_FLOOR = "Noise floor"

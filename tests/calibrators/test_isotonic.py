@@ -115,3 +115,27 @@ def test_normalize_is_true_or_false(given):
     fitted.normalize = given
     with pytest.raises(InputError, match="normalize"):
         fitted.predict_proba(logits)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_classes_of_equal_value_keep_their_order_on_request(normalize):
+    generator = np.random.default_rng(0)
+    logits = 3 * generator.normal(size=(300, 6))
+    labels = generator.integers(0, 6, 300)
+    one_map = IsotonicCalibration("global", normalize=normalize)
+    plain = one_map.fit(logits, labels).predict_proba(logits)
+    ordered = IsotonicCalibration("global", normalize=normalize, tie_break=1e-9)
+    broken = ordered.fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(broken, plain, atol=1e-7)
+    first, second = np.nonzero(np.triu(np.ones((6, 6)), 1))
+    tied = plain[:, first] == plain[:, second]
+    assert tied.sum() > 100
+    before, after = (np.sign(q[:, first] - q[:, second])[tied] for q in (logits, broken))
+    assert (before * after >= 0).all()
+    assert (after != 0).mean() > 0.9  # the others differ by less than rounding keeps
+
+
+@pytest.mark.parametrize("tie_break", [-1e-9, float("nan"), "some"])
+def test_a_tie_break_out_of_range_is_refused(tie_break):
+    with pytest.raises(InputError, match="tie_break"):
+        IsotonicCalibration(tie_break=tie_break).fit(np.eye(3), np.arange(3))

@@ -113,7 +113,7 @@ def test_variants_share_their_methods_line_and_have_a_look_of_their_own() -> Non
 
 
 MANY = [
-    *METHODS, "logit_shift", "dirichlet_logits", "dirichlet_weak", "isotonic_raw",
+    *METHODS, "logit_shift", "dirichlet_logits", "dirichlet_brier", "isotonic_raw",
     "isotonic_global", "patching_armijo", "patching_brier", "A method of <my> own at $5",
 ]  # fmt: skip
 
