@@ -40,9 +40,19 @@ def check_numbers(values: Any, name: str) -> Tensor:
         tensor = as_tensor(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: not an array of numbers ({error})") from error
+    _check_is_dense(tensor, name)
     if tensor.dtype.is_complex:
         raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
     return tensor
+
+
+def _check_is_dense(tensor: Tensor, name: str) -> None:
+    if tensor.is_meta:
+        raise InputError(f"{name}: a meta tensor has no values; give one on the CPU or a GPU")
+    if tensor.layout != torch.strided:
+        raise InputError(f"{name}: a {tensor.layout} tensor; make it dense: to_dense()")
+    if tensor.is_quantized:
+        raise InputError(f"{name}: a quantized tensor; give its values: dequantize()")
 
 
 def _matrix(values: Any, name: str) -> Tensor:
@@ -128,7 +138,7 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
 def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
     """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
     try:
-        return as_tensor(labels)
+        vector = as_tensor(labels)
     except (TypeError, ValueError) as error:
         entries = np.asarray(labels, dtype=object).ravel()
         text = next((str(entry) for entry in entries if isinstance(entry, (str, bytes))), None)
@@ -137,6 +147,8 @@ def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
             raise InputError(f"{problem} ({error})") from error
         shown = text if len(text) <= 20 else f"{text[:20]}…"
         raise InputError(f"{problem} (it holds {shown!r}); map names to numbers") from error
+    _check_is_dense(vector, name)
+    return vector
 
 
 def _check_whole(vector: Tensor, classes: int, name: str) -> None:

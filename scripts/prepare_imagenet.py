@@ -35,6 +35,7 @@ IMAGES, SYNSETS = 50_000, 1000
 IMAGES_MD5 = "29b22e2961454d5413ddabcf34fc5622"
 DEVKIT_MD5 = "fa75699e90414af021442c21a62c3abf"
 WHERE = "download it from https://image-net.org (ILSVRC2012) after accepting the licence"
+SYNSET_NAME = re.compile(r"n\d{8}")
 IMAGE_NAME = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG")
 
 
@@ -101,6 +102,9 @@ def read_devkit(path: Path, images: int = IMAGES, synsets: int = SYNSETS) -> lis
         raise InputError(
             f"{path}: meta.mat or the ground truth is not as expected; {WHERE}"
         ) from error
+    for synset in leaves.values():
+        if SYNSET_NAME.fullmatch(synset) is None:  # they become folders: no ../ and no /
+            raise InputError(f"{path}: {synset[:40]!r} is no synset such as n01440764; {WHERE}")
     if len(leaves) != synsets or len(answers) != images:
         raise InputError(
             f"{path}: describes {len(answers)} images of {len(leaves)} synsets, "

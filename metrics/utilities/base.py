@@ -167,11 +167,22 @@ class FunctionUtility(UtilityClass):
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """The function's answer, checked for shape and finiteness."""
         vectors = self.function(forecast.probabilities)
+        if not isinstance(vectors, Tensor) or vectors.is_complex():
+            what = vectors.dtype if isinstance(vectors, Tensor) else type(vectors).__name__
+            raise InputError(
+                f"utility function: returned {what} for a torch tensor of probabilities; return a "
+                "tensor of real numbers, written with torch's functions"
+            )
         if vectors.shape != forecast.probabilities.shape:
             raise InputError(
                 f"utility function: returned shape {list(vectors.shape)} for probabilities of "
                 f"shape {list(forecast.probabilities.shape)}; return u(p, e_j) for every outcome j"
             )
+        if vectors.device != forecast.probabilities.device:
+            raise InputError(
+                f"utility function: returned a tensor on {vectors.device} for probabilities on "
+                f"{forecast.probabilities.device}; keep to their device"
+            )
         if not bool(torch.isfinite(vectors).all()):
             raise InputError("utility function: returned NaN or infinite values")
-        return vectors
+        return vectors.detach()

@@ -16,14 +16,17 @@ REACH_TIMEOUT = 5.0
 """Seconds to wait for the hub's first answer."""
 
 
-def hub_files(repository: str, kind: str, patterns: Sequence[str], setting: str) -> Path:
-    """The local folder that holds a repository's files matching `patterns`.
+def hub_files(
+    repository: str, kind: str, patterns: Sequence[str], setting: str, revision: str | None = None
+) -> Path:
+    """The local folder that holds a repository's files matching `patterns`, named by its commit.
 
     Args:
         repository: owner/name on the hub.
         kind: model or dataset.
         patterns: file name patterns of which at least one file is needed.
         setting: how to point at a local copy instead, for the message (`data=<folder>`).
+        revision: the commit wanted, which the hub guarantees bit by bit; None: its newest.
 
     Raises:
         MissingResource: not in the cache and not to be fetched, with the reason.
@@ -36,6 +39,7 @@ def hub_files(repository: str, kind: str, patterns: Sequence[str], setting: str)
             hub.snapshot_download(
                 repository,
                 repo_type=kind,
+                revision=revision,
                 allow_patterns=list(patterns),
                 local_files_only=obstacle is not None,
             )
@@ -49,6 +53,7 @@ def hub_files(repository: str, kind: str, patterns: Sequence[str], setting: str)
             return folder
         reason = f"no file matches {' or '.join(patterns)}"
     flag = " --repo-type dataset" if kind == "dataset" else ""
+    flag += f" --revision {revision}" if revision else ""
     raise MissingResource(
         f"{kind} {repository} is not in the Hugging Face cache ({reason}): with network run "
         f"'hf download {repository}{flag}', or set benchmark.source.{setting}"

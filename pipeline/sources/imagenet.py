@@ -82,6 +82,7 @@ def imagenet_logits(
     data_dir: str | Path,
     work_dir: Path,
     checkpoint: str | Path | None = None,
+    revision: str | None = None,
     pretrained: bool = True,
     expected_images: int | None = VALIDATION_IMAGES,
     expected_synsets: int | None = SYNSETS,
@@ -98,6 +99,7 @@ def imagenet_logits(
         data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
         work_dir: where a killed run finds its shards again.
         checkpoint: weights (safetensors or .pth) to load instead of the hub's.
+        revision: commit of the model's repository on the hub; None takes the newest.
         pretrained: False gives random weights, to measure speed or to test.
         expected_images, expected_synsets: what data_dir must hold; null accepts any part of it.
         device, batch_size, precision, workers, progress: see `inference.Run`.
@@ -108,7 +110,7 @@ def imagenet_logits(
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
     folder = _validation_folder(Path(data_dir))
-    network, origin = _network(model, checkpoint, pretrained)
+    network, origin = _network(model, checkpoint, revision, pretrained)
     timm_data = require("timm.data")
     if network.num_classes != SYNSETS:
         raise InputError(f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}")
@@ -136,7 +138,7 @@ def _plain(value: Any) -> Any:
 
 
 def _network(
-    model: str, checkpoint: str | Path | None, pretrained: bool
+    model: str, checkpoint: str | Path | None, revision: str | None, pretrained: bool
 ) -> tuple[Any, dict[str, Any]]:
     timm = require("timm")
     if not timm.is_model(model):
@@ -145,7 +147,7 @@ def _network(
         with torch.random.fork_rng():
             torch.manual_seed(0)  # the same random weights on every run, so that shards are found
             return timm.create_model(model, pretrained=False), {"weights": "random"}
-    weights = Path(checkpoint) if checkpoint is not None else _hub_weights(timm, model)
+    weights = Path(checkpoint) if checkpoint is not None else _hub_weights(timm, model, revision)
     if not weights.is_file():
         raise MissingResource(
             f"checkpoint {weights} does not exist: set benchmark.source.checkpoint to the "
@@ -161,13 +163,15 @@ def _network(
     return network, {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
 
 
-def _hub_weights(timm: Any, model: str) -> Path:
+def _hub_weights(timm: Any, model: str, revision: str | None) -> Path:
     settings = timm.get_pretrained_cfg(model)
     if settings is None or not settings.hf_hub_id:
         raise InputError(
             f"model={model}: timm has no pretrained weights; add a tag, or pin another"
         )
-    folder = hub_files(settings.hf_hub_id, "model", ["model.safetensors"], "checkpoint=<file>")
+    folder = hub_files(
+        settings.hf_hub_id, "model", ["model.safetensors"], "checkpoint=<file>", revision
+    )
     return folder / "model.safetensors"
 
 

@@ -21,7 +21,8 @@ from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 from pipeline.sources.shards import weights_digest
 
-MODEL_FILES = ("*.safetensors", "*.json", "*.txt", "pytorch_model.bin")
+MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
+"""No pickled weights: loading such runs what is in them."""
 LABEL_FIELD = "topic"
 
 
@@ -69,6 +70,8 @@ def yahoo_logits(
     model: str,
     data: str,
     work_dir: Path,
+    model_revision: str | None = None,
+    data_revision: str | None = None,
     fields: Sequence[str] = ("question_title", "question_content", "best_answer"),
     separator: str = " ",
     max_length: int = 512,
@@ -84,6 +87,8 @@ def yahoo_logits(
     Args:
         model: a hub name, or a folder with the model and its tokenizer.
         data: a hub name, a parquet file, or a folder of test parquet files.
+        model_revision, data_revision: commits of the repositories on the hub; None takes the
+            newest. The one that was used is recorded as `origin`.
         work_dir: where a killed run finds its shards again.
         fields: columns whose texts are joined; which ones the paper used is not documented.
         separator: put between the fields; empty fields are left out.
@@ -96,8 +101,10 @@ def yahoo_logits(
         InputError: a field is missing, or the model's labels are not the data set's.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    rows, names = _test_rows(data, fields, expected_rows, Path(work_dir) / "texts")
-    classifier, tokenizer = _classifier(model)
+    files = _parquet_files(data, data_revision)
+    rows, names = _test_rows(files, fields, expected_rows, Path(work_dir) / "texts")
+    folder = _model_folder(model, model_revision)
+    classifier, tokenizer = _classifier(folder)
     order, warnings = _columns_by_name(classifier.config.id2label, names)
     texts = _joined(rows, fields, separator)
     labels = [int(label) for label in rows[LABEL_FIELD]]
@@ -118,7 +125,13 @@ def yahoo_logits(
             "max_length": max_length,
         },
         **run.described(),
-        "origin": {"data": data, "weights_sha256": weights_digest(classifier), "columns": order},
+        "origin": {
+            "data": data,
+            "data_files": [str(file) for file in files],
+            "model_folder": str(folder),
+            "weights_sha256": weights_digest(classifier),
+            "columns": order,
+        },
         "class_names": names,
         "warnings": warnings,
     }
@@ -126,10 +139,9 @@ def yahoo_logits(
 
 
 def _test_rows(
-    data: str, fields: Sequence[str], expected: int | None, cache: Path
+    files: Sequence[Path], fields: Sequence[str], expected: int | None, cache: Path
 ) -> tuple[Any, list[str]]:
     """The test split as a datasets.Dataset (kept in `cache`), and the label names in order."""
-    files = sorted(_parquet_files(data))
     datasets = require("datasets")
     datasets.disable_progress_bars()  # the forward pass shows its own
     try:
@@ -145,13 +157,14 @@ def _test_rows(
         )
     if expected is not None and len(rows) != expected:
         raise InputError(
-            f"{data}: {len(rows)} rows, expected {expected}; "
+            f"{files[0]}: {len(rows)} rows, expected {expected}; "
             "give the test split, or set benchmark.source.expected_rows=null"
         )
     return rows, list(getattr(rows.features[LABEL_FIELD], "names", YAHOO))
 
 
-def _parquet_files(data: str) -> list[Path]:
+def _parquet_files(data: str, revision: str | None) -> list[Path]:
+    """The test split's files, in the order of their names."""
     path = Path(data)
     if path.is_file():
         return [path]
@@ -161,8 +174,9 @@ def _parquet_files(data: str) -> list[Path]:
                 f"Yahoo Answers: {data} does not exist: set benchmark.source.data to the test "
                 "parquet file, or to community-datasets/yahoo_answers_topics for the hub"
             )
-        path = hub_files(data, "dataset", ["test-*.parquet", "*/test-*.parquet"], "data=<file>")
-    files = list(path.rglob("test-*.parquet")) or list(path.glob("*.parquet"))
+        patterns = ["test-*.parquet", "*/test-*.parquet"]
+        path = hub_files(data, "dataset", patterns, "data=<file>", revision)
+    files = sorted(path.rglob("test-*.parquet")) or sorted(path.glob("*.parquet"))
     if not files:
         raise MissingResource(
             f"Yahoo Answers: {path} holds no parquet file: put test-00000-of-00001.parquet of "
@@ -171,22 +185,27 @@ def _parquet_files(data: str) -> list[Path]:
     return files
 
 
-def _classifier(model: str) -> tuple[Any, Any]:
-    """Model and tokenizer from a folder or the hub, weights in float32."""
+def _model_folder(model: str, revision: str | None) -> Path:
+    """The folder with the model and its tokenizer: a person's own, or the hub's."""
     folder = Path(model)
-    if not folder.is_dir():
-        if folder.is_absolute() or model.count("/") != 1:
-            raise MissingResource(
-                f"model folder {model} does not exist: set benchmark.source.model to a folder "
-                "with config.json, model.safetensors and the tokenizer, or to a hub name"
-            )
-        folder = hub_files(model, "model", MODEL_FILES, "model=<folder>")
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or model.count("/") != 1:
+        raise MissingResource(
+            f"model folder {model} does not exist: set benchmark.source.model to a folder "
+            "with config.json, model.safetensors and the tokenizer, or to a hub name"
+        )
+    return hub_files(model, "model", MODEL_FILES, "model=<folder>", revision)
+
+
+def _classifier(folder: Path) -> tuple[Any, Any]:
+    """Model and tokenizer from a folder, weights in float32."""
     transformers = require("transformers")
     transformers.utils.logging.disable_progress_bar()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         classifier = transformers.AutoModelForSequenceClassification.from_pretrained(
-            str(folder), local_files_only=True, dtype=torch.float32
+            str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32
         )
     except Exception as error:  # missing files, bad JSON and bad tensors have no common base
         reason = " ".join(str(error).split())[:160]

@@ -9,6 +9,7 @@ from metrics import (
     ClassWise,
     Decision,
     DiscountedCumulativeGain,
+    FunctionUtility,
     GainMatrix,
     InputError,
     Linear,
@@ -271,3 +272,48 @@ def test_rows_off_by_rounding_are_renormalised_with_a_warning():
         assert brier_score(np.array([[1.00002, 0.0], [0.0, 1.0]]), np.array([0, 1])) == 0
     with pytest.raises(InputError, match="are these logits"):
         brier_score(np.array([[1.0002, 0.0]]), np.array([0]))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (torch.empty(2, 3, device="meta"), "a meta tensor has no values"),
+        (torch.eye(3).to_sparse(), "to_dense"),
+        (torch.quantize_per_tensor(torch.eye(3), 0.1, 0, torch.quint8), "dequantize"),
+        (np.zeros((2, 3), "M8[s]"), "not an array of numbers"),
+        (np.eye(3, dtype=complex), "complex128"),
+        (np.zeros(3, dtype=[("a", float)]), "not an array of numbers"),
+    ],
+    ids=["meta", "sparse", "quantized", "dates", "complex", "structured"],
+)
+def test_kinds_of_arrays_without_real_values(values, words):
+    for call in (lambda: accuracy(values, Y), lambda: check_logits(values)):
+        assert words in message_of(call)
+    if isinstance(values, torch.Tensor):
+        assert message_of(lambda: check_labels(values, 3, 3)).startswith("labels: ")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda p: p.numpy(), "returned ndarray for a torch tensor"),
+        (lambda p: 1.0, "returned float"),
+        (lambda p: None, "returned NoneType"),
+        (lambda p: p.sum(dim=1), "returned shape [2]"),
+        (lambda p: p.to(torch.complex64), "returned torch.complex64"),
+        (lambda p: p * float("nan"), "NaN or infinite"),
+        (lambda p: p.to("meta"), "on meta"),
+    ],
+)
+def test_what_a_utility_function_may_return(function, words):
+    line = message_of(lambda: FunctionUtility(function).calibration_errors(P, Y))
+    assert line.startswith("utility function: ") and words in line
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float16, torch.float64])
+def test_a_utility_function_may_return_any_real_type(dtype):
+    utility = FunctionUtility(lambda p: (p > 0.4).to(dtype))
+    expected = FunctionUtility(lambda p: (p > 0.4).double())
+    np.testing.assert_array_equal(
+        utility.calibration_errors(P, Y), expected.calibration_errors(P, Y)
+    )

@@ -43,10 +43,10 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     tar.addfile(member, io.BytesIO(content))
 
 
-def meta_file() -> bytes:
+def meta_file(synsets: dict[int, str] = SYNSETS) -> bytes:
     fields = [("ILSVRC2012_ID", "O"), ("WNID", "O"), ("words", "O"), ("gloss", "O")]
     fields += [("num_children", "O"), ("children", "O"), ("wordnet_height", "O")]
-    rows = [(number, wnid, "word", "gloss", 0, 0, 0) for number, wnid in SYNSETS.items()]
+    rows = [(number, wnid, "word", "gloss", 0, 0, 0) for number, wnid in synsets.items()]
     rows.append((4, "n00001740", "entity", "everything", 3, [1, 2, 3], 1))
     file = io.BytesIO()
     scipy.io.savemat(file, {"synsets": np.array(rows, dtype=fields)})
@@ -231,3 +231,19 @@ def test_a_devkit_that_is_none(
     assert path.name in error
     if damage == "no meta":
         assert "holds no meta.mat" in error
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/tmp/outside", "n0144076", "n01440764/x", ""])
+def test_synsets_of_the_development_kit_name_no_folder_outside(
+    official: dict[str, Path], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(official["devkit"], "w:gz") as tar:
+        truth = "".join(f"{number}\n" for number in TRUTH).encode()
+        add(tar, "kit/data/ILSVRC2012_validation_ground_truth.txt", truth)
+        add(tar, "kit/data/meta.mat", meta_file({**SYNSETS, 2: name}))
+    assert prepare_imagenet.main(command(official)) == 1
+    assert "is no synset such as n01440764" in capsys.readouterr().err
+    assert not official["output"].exists()
+    assert {path.name for path in official["images"].parent.iterdir()} == {
+        "ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz",
+    }  # fmt: skip

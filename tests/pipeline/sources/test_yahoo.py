@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from hydra.utils import instantiate
+from safetensors.torch import load_file
 
 from metrics.validation import InputError
 from pipeline.sources.class_names import YAHOO
@@ -190,6 +191,27 @@ def test_a_folder_and_the_hubs_cache_serve_without_network(
         tmp_path / "w",
     )
     np.testing.assert_array_equal(result.logits, reference)
+
+
+def test_a_revision_is_the_one_asked_for_and_is_recorded(
+    model: Path, data: Path, tmp_path: Path, hub_cache: Callable[..., Path]
+) -> None:
+    name = "Koushim/distilbert-yahoo-answers-topic-classifier"
+    files = {file.name: file.read_bytes() for file in model.iterdir()}
+    commit = (hub_cache("model", name, files) / "refs" / "main").read_text()
+    result = logits_of(name, data, tmp_path / "w", model_revision=commit)
+    assert result.details["origin"]["model_folder"].endswith(f"snapshots/{commit}")
+    with pytest.raises(MissingResource, match="--revision 89abcdef"):
+        logits_of(name, data, tmp_path / "w", model_revision="89abcdef" * 5)
+
+
+def test_pickled_weights_are_not_loaded(model: Path, data: Path, tmp_path: Path) -> None:
+    folder = save_model(tmp_path / "pickled", dict(enumerate(YAHOO)))
+    weights = folder / "model.safetensors"
+    torch.save(load_file(weights), folder / "pytorch_model.bin")
+    weights.unlink()
+    with pytest.raises(InputError, match="pickled: model or tokenizer does not load"):
+        logits_of(folder, data, tmp_path / "w")
 
 
 def test_what_is_missing_is_one_line_without_waiting(
