@@ -51,8 +51,6 @@ def _check_is_dense(tensor: Tensor, name: str) -> None:
         raise InputError(f"{name}: a meta tensor has no values; give one on the CPU or a GPU")
     if tensor.layout != torch.strided:
         raise InputError(f"{name}: a {tensor.layout} tensor; make it dense: to_dense()")
-    if tensor.is_quantized:
-        raise InputError(f"{name}: a quantized tensor; give its values: dequantize()")
 
 
 def _matrix(values: Any, name: str) -> Tensor:

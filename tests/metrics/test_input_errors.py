@@ -279,12 +279,11 @@ def test_rows_off_by_rounding_are_renormalised_with_a_warning():
     [
         (torch.empty(2, 3, device="meta"), "a meta tensor has no values"),
         (torch.eye(3).to_sparse(), "to_dense"),
-        (torch.quantize_per_tensor(torch.eye(3), 0.1, 0, torch.quint8), "dequantize"),
         (np.zeros((2, 3), "M8[s]"), "not an array of numbers"),
         (np.eye(3, dtype=complex), "complex128"),
         (np.zeros(3, dtype=[("a", float)]), "not an array of numbers"),
     ],
-    ids=["meta", "sparse", "quantized", "dates", "complex", "structured"],
+    ids=["meta", "sparse", "dates", "complex", "structured"],
 )
 def test_kinds_of_arrays_without_real_values(values, words):
     for call in (lambda: accuracy(values, Y), lambda: check_logits(values)):
