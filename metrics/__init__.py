@@ -1,10 +1,10 @@
 """Calibration metrics for probabilistic classifiers, measured against utilities instead of bins.
 
-A map, in the order of the paper:
+A map, in the order of the paper, whose definitions `metrics.reference` says in plain NumPy:
 
 * scores: `accuracy`, `brier_score`, `negative_log_likelihood`
-* binned errors (eq. 1, 2): `binned_top_class_error`, `binned_class_wise_error`
-* utility calibration of one utility (eq. 5): `utility_calibration`, `worst_interval`
+* binned errors (eq. 2.1, 2.2): `binned_top_class_error`, `binned_class_wise_error`
+* utility calibration of one utility (eq. 3.2): `utility_calibration`, `worst_interval`
 * utility classes (Examples 3.4 - 3.7, appendix): `TopClass`, `ClassWise`, `TopK`, `Rank`, `Linear`,
   `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a
   utility of your own; each has `.calibration_errors(probabilities, labels)`
@@ -18,8 +18,8 @@ raises `InputError`, a ValueError with one line.
 
 import os
 
-# torch's threads spin for milliseconds after every product, on the cores that the compiled kernels
-# need next: a patching step at 7,000 x 100 took 42 ms, with this 28. Read when torch is loaded.
+# torch's threads spin after every product, on the cores that the compiled kernels need next. Read
+# when torch is loaded.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from metrics.binned import binned_class_wise_error, binned_top_class_error

@@ -1,4 +1,4 @@
-"""Binned calibration errors: TCE_bin (eq. 1) and CWE_bin (eq. 2) of the paper.
+"""Binned calibration errors: TCE_bin (eq. 2.1) and CWE_bin (eq. 2.2) of the paper.
 
 Equal-weight bins are cut by the rank of the confidence (stable, sizes differ by at most one), so
 Σ_bins |mean((u - v) · 1_bin)| is read off the running sum that also gives UC: at the bins' edges
@@ -61,7 +61,7 @@ def _equal_width_errors(
 
 
 def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
-    """Return w_c of eq. 2 per draw: 1/C, or the share of each class among the labels: [R, C]."""
+    """Return w_c of eq. 2.2 per draw: 1/C, or the share of each class among the labels: [R, C]."""
     if weights == "uniform":
         shape = (outcomes.draws, classes)
         return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
@@ -88,7 +88,7 @@ def _errors(
 def binned_top_class_error(
     probabilities: Any, labels: Any, bins: int = 15, scheme: Scheme = "equal_weight"
 ) -> float:
-    """Return TCE_bin (eq. 1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
+    """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
 
     Args:
         probabilities: [n, C], rows that sum to one, NumPy or torch.
@@ -110,7 +110,7 @@ def binned_class_wise_error(
     scheme: Scheme = "equal_weight",
     weights: Weights = "uniform",
 ) -> float:
-    """Return CWE_bin (eq. 2): the weighted mean over classes of their binned errors, in [0, 1].
+    """Return CWE_bin (eq. 2.2): the weighted mean over classes of their binned errors, in [0, 1].
 
     Args:
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.

@@ -1,8 +1,8 @@
 """The reliability diagram of any utility: predicted against realized, without bins and with them.
 
 The running curve D(t) = mean((u - v) · 1{v <= t}) needs no bins: it rises where the realized
-utility exceeds the predicted one and falls where it stays behind, and UC (eq. 5) is its range. The
-binned view shows the same points at the place where a reader of reliability diagrams looks.
+utility exceeds the predicted one and falls where it stays behind, and UC (eq. 3.2) is its range.
+The binned view shows the same points at the place where a reader of reliability diagrams looks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The distribution of calibration errors over a class of utilities (paper, sec. 4 and app. C.5)."""
+"""The distribution of calibration errors over a class of utilities (paper, sec. 4 and app. B.5)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
 
 
 def utility_calibration(predicted: Any, realized: Any) -> Any:
-    """Return UC of each utility (eq. 5): how far prediction and outcome part on the worst interval.
+    """Return UC of each utility (eq. 3.2): what predicted and realized differ by at the worst.
 
     Args:
         predicted: [..., n] predicted utilities v, NumPy or torch.

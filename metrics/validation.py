@@ -77,7 +77,7 @@ def _first_bad_row(bad: Tensor) -> int:
 
 def check_finite(matrix: Tensor, name: str) -> None:
     """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
-    # A finite sum has finite terms and costs a tenth of a mask; one that overflows is looked into.
+    # A finite sum has finite terms and needs no mask; one that overflows is looked into.
     if bool(torch.isfinite(matrix.sum())):
         return
     bad = ~torch.isfinite(matrix).all(dim=1)

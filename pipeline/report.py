@@ -38,7 +38,7 @@ from pipeline.reporting.tables import TableSpec, build_table, write_tables
 from pipeline.reporting.terminal import print_tables
 
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
-"""The paper's tuning runs (app. A)."""
+"""The paper's tuning runs (app. C.1)."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from calibrators.solvers.lbfgs import Minimum, minimize
 from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
-"""n C² up to which the products run in float64: 2 s a pass on one core at the very most."""
+"""n C² up to which the products run in float64; larger ones would rule the time of a fit."""
 BLOCK = 1 << 22
 RIDGE = 1e-8
 """Weight of the pull towards the start that makes the optimum unique."""

@@ -1,8 +1,8 @@
 """Bayesian optimisation of a calibrator's own parameters, through scikit-optimize's ask and tell.
 
-Expected improvement maximised over random candidates, asked for in batches: 80 runs cost about 2 s
-of the optimiser's own time, where BayesSearchCV's defaults (a portfolio of acquisition functions,
-each maximised with L-BFGS, after a Gaussian process fitted with restarts) cost 160 s.
+Expected improvement is maximised over random candidates, asked for in batches: BayesSearchCV's
+defaults (a portfolio of acquisition functions, each maximised with L-BFGS, after a Gaussian process
+fitted with restarts) would take longer than the fits that they choose.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 CANDIDATES = 1000
-"""Random points at which the acquisition function is compared; 10,000 cost three times as much."""
+"""Random points at which the acquisition function is compared."""
 DIGITS = 8
 """Significant digits of a score that count. The Gaussian process would turn a difference of one
 rounding error, between thread counts or devices, into other proposals and another result."""
@@ -40,7 +40,7 @@ def tune(
     worse than every finite one.
     `ValueError` if `runs` < 1 or no run gave a finite score.
     """
-    from skopt.sampler import Halton  # takes a second to import: only where something is tuned
+    from skopt.sampler import Halton  # slow to import: only where something is tuned
     from skopt.utils import normalize_dimensions
 
     if runs < 1:
@@ -102,7 +102,7 @@ def _ask(optimizer: Any, count: int) -> list[list[Any]]:
 
 def _tell(optimizer: Any, points: list[list[Any]], scores: list[float]) -> None:
     """Hand in scores and refit the Gaussian process, on one thread: its matrices are tiny, and
-    threads that spin on them cost ten times the work where the processor is shared."""
+    threads that spin on them cost more than the work where the processor is shared."""
     with warnings.catch_warnings(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore")
         optimizer.tell(points, scores)

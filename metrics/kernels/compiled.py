@@ -19,7 +19,7 @@ import numba
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "compiled import compiled"
 KEPT = 4
-"""Folders of earlier kernels, 5 MB each, that stay: going back to one costs no compilation."""
+"""Folders of earlier kernels that stay: going back to one costs no compilation."""
 
 
 @cache

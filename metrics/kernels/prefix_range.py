@@ -2,8 +2,8 @@
 
 For predicted utilities v and realized utilities u, sort by v and cumulate the residuals u - v. Then
 
-* UC (eq. 5 of the paper) is the range (max - min) of the running sum, taken where a group of equal
-  v ends, divided by n: a sum over any closed interval is the difference of two such values;
+* UC (eq. 3.2 of the paper) is the range (max - min) of the running sum, taken where groups of equal
+  v end, divided by n: a sum over any closed interval is the difference of two such values;
 * a binned error with equal-weight bins is the sum of |differences| at fixed positions.
 
 Both come out of one pass, and the order of v does not depend on the labels, so further draws of the

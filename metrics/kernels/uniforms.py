@@ -53,7 +53,7 @@ def _fill(keys: Any, positions: Any, high: float, uniforms: Any) -> None:
     shared = positions.shape[1] == 1
     for row in range(uniforms.shape[0]):
         out = uniforms[row]
-        # Two loops, because the one with a constant position is twice as fast.
+        # Two loops, because the one with a constant position multiplies nothing.
         if shared:
             offset = positions[row, 0] * np.uint64(GAMMA)
             for k in range(out.size):

@@ -35,8 +35,8 @@ def plot_utility(
 
     Above, each dot is one of `bins` groups of equally many points, with what a calibrated forecast
     would show on them in grey. Below is the running curve D(t) = mean((u - v) · 1{v <= t}), whose
-    range is UC (eq. 5); it stays in the grey band, at each t with 95 %, if the forecast is
-    calibrated. The worst interval of predicted utility (eq. 8) is shaded.
+    range is UC (eq. 3.2); it stays in the grey band, at each t with 95 %, if the forecast is
+    calibrated. The worst interval of predicted utility (eq. 3.5) is shaded.
 
     Args:
         utility: a utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch.

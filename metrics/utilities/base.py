@@ -1,7 +1,7 @@
 """What a utility class is: m utilities u(p, e_j), evaluated in blocks.
 
 A utility maps a forecast p and an outcome e_j to a number, usually in [-1, 1]. Its vector
-u⃗(p) = (u(p, e_1), …, u(p, e_C)) gives the predicted utility v = <p, u⃗(p)> (eq. 4 of the paper) and
+u⃗(p) = (u(p, e_1), …, u(p, e_C)) gives the predicted utility v = <p, u⃗(p)> (eq. 3.1) and
 the realized one u⃗(p)[y]. To add a utility class of your own, write its `count` and
 `outcome_utilities`; everything else follows. Overriding `blocks` is for speed alone.
 """
@@ -95,7 +95,7 @@ class UtilityClass(ABC):
         return torch.cat(parts, dim=1)
 
     def calibration_errors(self, probabilities: Any, labels: Any) -> Any:
-        """Return UC of each utility of the class (eq. 5): [m], of the kind of `probabilities`.
+        """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
             probabilities: [n, C], rows that sum to one.
@@ -108,7 +108,7 @@ class UtilityClass(ABC):
         return like(self.errors(forecast, outcomes)[0], probabilities)
 
     def worst(self, probabilities: Any, labels: Any) -> tuple[int, WorstInterval]:
-        """Return the utility with the largest UC (its number) and its worst interval (eq. 8)."""
+        """Return the utility with the largest UC (its number) and its worst interval (eq. 3.5)."""
         forecast, outcomes = _checked(probabilities, labels)
         return self.worst_of(forecast, outcomes, self.errors(forecast, outcomes)[0])
 

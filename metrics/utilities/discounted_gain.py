@@ -12,7 +12,7 @@ from metrics.validation import InputError
 
 
 class DiscountedCumulativeGain(PayoffClass):
-    """U_dcg (app. "Extended Results"): θ_r = log2(1 + r)^-γ for each exponent γ.
+    """U_dcg (app. C.3): θ_r = log2(1 + r)^-γ for each exponent γ.
 
     Args:
         exponents: the grid of γ > 0.

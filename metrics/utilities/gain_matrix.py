@@ -1,4 +1,4 @@
-"""Gain matrices (app. "Aligned and Misaligned"): the user predicts the class of largest gain.
+"""Gain matrices (app. C.2): the user predicts the class of largest gain.
 
 R_ij in [0, 1] is the gain for predicting class j when the true class is i; R_ii = 1. A user
 predicts j*(p) = argmax_j Σ_i p_i R_ij (the first on ties) and gains u_R(p, e_i) = R_{i, j*(p)}.

@@ -30,7 +30,7 @@ class PayoffClass(UtilityClass):
     def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
         """Return v of the utilities in `part`: [b, n], in the memory of `spare` [>= b, n] if given.
 
-        Fresh memory costs as much as a third of the product: the system hands it out page by page.
+        Fresh memory is slow: the system hands it out page by page.
         """
         q = forecast.probabilities if self.coordinate == "class" else forecast.ranked
         payoffs = self.payoffs(forecast.classes, part).to(q.device)

@@ -1,4 +1,4 @@
-"""Semantic similarity (app. "Extended Results"): partial credit for predicting a related class."""
+"""Semantic similarity (app. C.3): partial credit for predicting a related class."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def true_utility_calibration(
     count: int = 200_000,
     seed: int = 1,
 ) -> float:
-    """The population value of UC (eq. 3) of one utility, by a large sample without label noise.
+    """The population value of UC (eq. 3.2) of one utility, by a large sample without label noise.
 
     The realized utility of a point is replaced by its expectation under the true distribution, so
     that only the spread of points is left to sample: the error falls like 1/√count.

@@ -91,7 +91,7 @@ def test_before_is_scaled_to_as_many_splits_and_compared_where_both_have_it(
     assert "| fit | dirichlet | 3 | 84.0 | 84.0% | 48.0 * | 2× * |" in lines
     assert "| evaluate | dirichlet | 2 | 2.0 | 2.0% |  |  |" in lines
     assert "| Total | 7 | 100.0 | 100.0% | 90.0 * | 2.37× * |" in lines
-    assert "1 instead of 2 splits" in text and "by 2: fit cifar10_resnet/dirichlet of stage" in text
+    assert "mean per split counts: fit cifar10_resnet/dirichlet." in text
     assert "evaluate cifar10_resnet/dirichlet, fit cifar100_resnet/dirichlet." in text
     assert "Measured before only, counted nowhere: fit cifar100_resnet/vector." in text
 
