@@ -13,7 +13,6 @@ import importlib.util
 import multiprocessing
 import os
 import re
-import resource
 import statistics
 import sys
 import time
@@ -36,14 +35,16 @@ SLOW_SECONDS, SLOW_RUNS = 30.0, 1
 TIME_LIMIT = 1200.0
 """Seconds for warm-up and all runs of a contender: five runs of four minutes."""
 MIB = 1 << 20
+SLACK = 8 * MIB
+"""By how much the kernel's two counts of the memory held may differ."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of every run (per step where there are steps), and memory in bytes."""
+    """Seconds of every run (per step where there are steps), and memory in bytes, where known."""
 
     seconds: tuple[float, ...]
-    host_bytes: int
+    host_bytes: int | None
     gpu_bytes: int | None
 
     @property
@@ -121,7 +122,7 @@ def _measured(
     finish = _synchronizer(contender.device)
     finish()
     gc.collect()
-    before = _resident()
+    before = _start_host_peak()
     gpu_before = _start_gpu_peak(contender.device)
     seconds: list[float] = []
     result = None
@@ -131,7 +132,7 @@ def _measured(
         result = contender.run(prepared)
         finish()
         seconds.append(time.perf_counter() - began)
-    host = max(0, _peak_resident() - before)
+    host = _host_peak(before)
     gpu = _gpu_peak(contender.device, gpu_before)
     per_step = tuple(value / contender.steps for value in seconds)
     return Measurement(per_step, host, gpu), contender.answer(prepared, result)
@@ -180,19 +181,14 @@ def _status(field: str) -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
-def _resident() -> int:
-    """Memory held now; the high-water mark starts anew from here where the system allows it."""
+def _start_host_peak() -> int | None:
+    """Memory held now, from which its high-water mark starts anew; None where it cannot."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    now = _status("VmRSS")
-    return now if now is not None else _largest_ever()
+    held, mark = _status("VmRSS"), _status("VmHWM")
+    return held if held and mark and mark < held + SLACK else None
 
 
-def _peak_resident() -> int:
+def _host_peak(before: int | None) -> int | None:
     peak = _status("VmHWM")
-    return peak if peak is not None else _largest_ever()
-
-
-def _largest_ever() -> int:
-    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return usage if sys.platform == "darwin" else usage * 1024
+    return None if before is None or peak is None else max(0, peak - before)

@@ -95,7 +95,7 @@ def _numbers(outcome: Outcome, first: float | None) -> dict[str, Any]:
         "slowest": max(measured.seconds),
         "runs": len(measured.seconds),
         "speedup": first / measured.median if first else None,
-        "host_mib": measured.host_bytes / MIB,
+        "host_mib": None if measured.host_bytes is None else measured.host_bytes / MIB,
         "gpu_mib": None if measured.gpu_bytes is None else measured.gpu_bytes / MIB,
         "distance": agreement and agreement.distance,
         "tolerance": agreement and agreement.tolerance,

@@ -33,8 +33,17 @@ def test_a_calibrated_forecast_scores_what_the_floor_says(key, calibrated):
     floor = np.array([card.noise_floor[key]["mean"] for card in calibrated])
     gap = observed - floor
     assert abs(gap.mean()) < 3.3 * gap.std(ddof=1) / np.sqrt(FORECASTS)
-    below = np.mean([card.metrics[key] <= card.noise_floor[key]["q95"] for card in calibrated])
-    assert 0.86 <= below <= 1.0  # 95 % expected; 86 % is 3.3 standard errors below
+
+
+def test_one_calibrated_forecast_in_twenty_exceeds_the_95_percent_quantile(calibrated):
+    """Roughly: of 60 draws, for 60 forecasts, whose metrics hang together."""
+    below = [
+        np.mean([card.metrics[key] <= card.noise_floor[key]["q95"] for card in calibrated])
+        for key in ERRORS
+    ]
+    assert min(below) > 0.85
+    assert max(below) < 1
+    assert np.mean(below) == pytest.approx(0.95, abs=0.02)
 
 
 @pytest.mark.parametrize("family", ["linear", "rank"])

@@ -16,7 +16,7 @@ from scripts.speed import growth, report
 from scripts.speed.calibrator_cases import calibrator_cases
 from scripts.speed.case import Agreement, Case, Contender, Target, agreement
 from scripts.speed.inputs import Size, arrays
-from scripts.speed.measure import Failed, Measurement, is_installed, measure
+from scripts.speed.measure import SLACK, Failed, Measurement, is_installed, measure
 from scripts.speed.metric_cases import class_wise, metric_cases, top_k
 
 TINY = Size(300, 6, utilities=9, draws=3)
@@ -48,20 +48,6 @@ def test_contenders_have_names_of_their_own_and_ours_runs_on_both_devices(quick:
         assert case.target is None or case.target.against in {None, *names}
 
 
-def test_the_issue_s_targets_for_the_gpu_are_set() -> None:
-    targets = {
-        (case.key, case.size.classes): case.gpu_target
-        for case in compare_speed.all_cases(quick=False)
-        if case.gpu_target is not None
-    }
-    assert targets == {
-        ("ecdf", 1000): 0.060,
-        ("audit", 1000): 0.100,
-        ("patching", 1000): 0.025,
-        ("dirichlet", 1000): 3,
-    }
-
-
 def contender(run: Any, **more: Any) -> Contender:
     return Contender(
         "some", lambda inputs, device: inputs, run, lambda _, x: {"x": np.array(x)}, **more
@@ -82,16 +68,19 @@ def test_disagreement_is_seen_and_nan_disagrees() -> None:
 
 
 def test_measuring_counts_runs_steps_and_memory() -> None:
-    inputs = arrays(TINY)
+    """Memory of the runs alone: neither the warm-up nor this process, which held more, counts."""
+    reached_before = np.ones(64 << 20)
+    del reached_before
 
     def work(data: Any) -> float:
-        return float(np.ones(16 << 20).sum() if len(data.labels) == TINY.n else 0)
+        return float(np.ones((16 if len(data.labels) == TINY.n else 32) << 20).sum())
 
-    measurement, answer = measure(contender(work, steps=4), inputs, arrays(Size(20, 3)), runs=5)
+    found, answer = measure(contender(work, steps=4), arrays(TINY), arrays(Size(20, 3)), runs=5)
     assert answer["x"] == 16 << 20
-    assert len(measurement.seconds) >= 5
-    assert measurement.host_bytes > 100 << 20
-    assert measurement.gpu_bytes is None
+    assert len(found.seconds) >= 5
+    assert found.gpu_bytes is None
+    if found.host_bytes is not None:  # where the system lets a peak start anew
+        assert 128 << 20 <= found.host_bytes + SLACK < 200 << 20
 
 
 @pytest.mark.parametrize(("package", "runs"), [(None, 5), ("numpy", 1)])

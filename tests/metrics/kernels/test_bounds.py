@@ -108,14 +108,13 @@ def test_bounds_of_a_forecast_with_a_systematic_error_are_close():
     torch.testing.assert_close(bounds, exact, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_threads_change_no_bit_of_the_bounds(threads):
+def test_threads_change_no_bit_of_the_bounds():
     random = np.random.default_rng(2)
     predicted = torch.from_numpy(random.random((50, 2000)))
     payoffs = torch.from_numpy(random.normal(size=(50, 3)))
     codes = torch.from_numpy(random.integers(3, size=2000))
     alone = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
-    torch.set_num_threads(threads)
+    torch.set_num_threads(2)
     try:
         again = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
     finally:
