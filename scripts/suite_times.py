@@ -183,7 +183,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.suite:
             found = of_suite(found, options.suite)
         if found.empty:
-            parser.error(f"{folder}: no unit of the suite has noted its seconds in it")
+            parser.error(
+                f"{folder}: no run-fit.json, run-metrics.json or run.json of the suite in it"
+            )
         return found
 
     now = times(options.results)
