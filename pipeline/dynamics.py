@@ -31,9 +31,9 @@ from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, run_notes
-from pipeline.harness.progress import Bar, say
+from pipeline.harness.progress import say
 from pipeline.harness.receipts import write_receipt
-from pipeline.harness.runner import Outcome, attempt, close
+from pipeline.harness.runner import one_by_one, run_stage
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, composed, resolved
 from pipeline.reporting.dynamics_figures import write_dynamics_figures
@@ -90,12 +90,7 @@ def run_dynamics(request: Request) -> None:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
         return
-    waiting = [task for task in tasks if task.settings["force"] or not is_done(task)]
-    outcomes: list[Outcome] = []
-    for task in waiting:
-        with Bar(f"dynamics {task}", task.settings["dynamics"]["iterations"] + 1) as bar:
-            outcomes.append(attempt(partial(run_task, progress=bar), task))
-    close("dynamics", outcomes, [t for t in tasks if t not in waiting], lambda t: t.benchmark)
+    run_stage("dynamics", tasks, is_done, partial(one_by_one, "dynamics", run_task), benchmark_of)
     for one in settings:
         own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
         written = write_dynamics_figures(
@@ -109,6 +104,11 @@ def run_dynamics(request: Request) -> None:
     if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
         content = {str(task): _receipt_entry(task) for task in tasks}
         write_receipt(request, settings[0], "dynamics", content)
+
+
+def benchmark_of(task: DynamicsTask) -> str:
+    """The line of the closing table that a study belongs to."""
+    return task.benchmark
 
 
 def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:

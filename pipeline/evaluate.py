@@ -33,9 +33,9 @@ from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, run_notes
 from pipeline.harness.paths import DEFAULT_EVALUATION
 from pipeline.harness.receipts import mean_and_spread, write_receipt
-from pipeline.harness.runner import TINY, close, job_count, run_tasks
+from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.splits import split_indices
-from pipeline.harness.units import Request, Unit
+from pipeline.harness.units import Request, Settings, Unit
 
 ECDF_SHA256 = "ecdf_sha256"
 
@@ -51,6 +51,16 @@ class EvaluateTask:
     def unit(self) -> Unit:
         """The unit that is scored."""
         return self.fit.unit
+
+    @property
+    def settings(self) -> Settings:
+        """The unit's configuration."""
+        return self.unit.settings
+
+    @property
+    def size(self) -> int:
+        """Its logits, n x C."""
+        return self.fit.size
 
     def __str__(self) -> str:
         return str(self.unit)
@@ -72,18 +82,10 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
     fits = fit_tasks(units)
     _require_fits(fits)
     tasks = [EvaluateTask(fit, evaluation_hash(fit)) for fit in fits]
-    waiting = [task for task in tasks if task.unit.settings["force"] or not is_evaluated(task)]
-    outcomes = []
-    if waiting:
-        settings = units[0].settings
-        sizes = [task.fit.logits.n * task.fit.logits.classes for task in waiting]
-        jobs = job_count(settings["jobs"], sizes, device_name(settings["device"]))
-        outcomes = run_tasks("evaluate", waiting, evaluate_unit, jobs, start_here=max(sizes) < TINY)
-    done = {str(task) for task in waiting}
-    kept = [task for task in tasks if str(task) not in done]
-    for task in kept:
+    device = device_name(units[0].settings["device"])
+    run = partial(side_by_side, "evaluate", evaluate_unit, device=device)
+    for task in run_stage("evaluate", tasks, is_evaluated, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
-    close("evaluate", outcomes, kept, lambda task: task.unit.calibrator)
     if request is not None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]

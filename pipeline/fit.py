@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from hydra.utils import instantiate
@@ -23,7 +24,7 @@ from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, run_notes
 from pipeline.harness.receipts import write_receipt
-from pipeline.harness.runner import TINY, close, job_count, run_tasks
+from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits
@@ -38,6 +39,16 @@ class FitTask:
     unit: Unit
     logits: CachedLogits
     hash: str
+
+    @property
+    def settings(self) -> Settings:
+        """The unit's configuration."""
+        return self.unit.settings
+
+    @property
+    def size(self) -> int:
+        """Its logits, n x C."""
+        return self.logits.n * self.logits.classes
 
     def __str__(self) -> str:
         return str(self.unit)
@@ -57,18 +68,10 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
         UnitsFailed: the units that failed, after all others are done.
     """
     tasks = fit_tasks(units)
-    waiting = [task for task in tasks if task.unit.settings["force"] or not is_fitted(task)]
-    outcomes = []
-    if waiting:
-        settings = units[0].settings
-        sizes = [task.logits.n * task.logits.classes for task in waiting]
-        jobs = job_count(settings["jobs"], sizes, device_name(settings["device"]))
-        outcomes = run_tasks("fit", waiting, fit_unit, jobs, start_here=max(sizes) < TINY)
-    done = {str(task) for task in waiting}
-    kept = [task for task in tasks if str(task) not in done]
-    for task in kept:
+    device = device_name(units[0].settings["device"])
+    run = partial(side_by_side, "fit", fit_unit, device=device)
+    for task in run_stage("fit", tasks, is_fitted, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
-    close("fit", outcomes, kept, lambda task: task.unit.calibrator)
     if request is not None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]

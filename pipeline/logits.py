@@ -22,13 +22,14 @@ from pipeline.harness.artifacts import (
     write_json,
     write_npz,
 )
-from pipeline.harness.cached_logits import logits_path, sidecar_path, similarity_path
+from pipeline.harness.cached_logits import logits_path, running_path, sidecar_path, similarity_path
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.locks import claimed
 from pipeline.harness.machine import versions
-from pipeline.harness.progress import Bar, say
+from pipeline.harness.progress import say
 from pipeline.harness.receipts import write_receipt
-from pipeline.harness.runner import Outcome, attempt, close
+from pipeline.harness.runner import one_by_one, run_stage
 from pipeline.harness.units import Request, Settings
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 
@@ -58,19 +59,34 @@ def main(config: DictConfig) -> None:
 def run_logits(settings: list[Settings], request: Request | None = None) -> None:
     """Make the logits of each benchmark that is not up to date, and write the suite's receipt."""
     tasks = [LogitsTask(one) for one in settings]
-    waiting = [task for task in tasks if not is_current(task.settings)]
-    outcomes: list[Outcome] = []
-    for task in waiting:
-        with Bar(f"logits {task}", 1) as bar:
-            outcomes.append(attempt(partial(_make, progress=bar), task))
-    close("logits", outcomes, [task for task in tasks if task not in waiting], str)
+    run_stage("logits", tasks, is_made, partial(one_by_one, "logits", make_once))
     if request is not None:
         content = {str(task): _receipt_entry(task.settings) for task in tasks}
         write_receipt(request, settings[0], "logits", content)
 
 
-def _make(task: LogitsTask, progress: Progress) -> None:
-    make_logits(task.settings, progress)
+def is_made(task: LogitsTask) -> bool:
+    """See `is_current`."""
+    return is_current(task.settings)
+
+
+def logits_aim(settings: Settings) -> str:
+    """Identifies what the logits and the similarity are made from."""
+    return sha256_of_json([_wanted_hash(settings), _similarity_hash(settings)])
+
+
+def make_once(task: LogitsTask, progress: Progress | None = None) -> bool:
+    """`make_logits`, by one process at a time; False where another one just did.
+
+    Raises:
+        Busy, OtherSettings: another process makes logits of this name now.
+    """
+    settings = task.settings
+    with claimed(running_path(settings), f"logits {task}", logits_aim(settings)):
+        if is_current(settings):
+            return False
+        make_logits(settings, progress)
+    return True
 
 
 def is_current(settings: Settings) -> bool:
@@ -97,9 +113,8 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
     if similarity is not None:
         if "line" in similarity.details:
             say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
-        write_npz(similarity_path(settings), matrix=similarity.matrix)
         record["similarity"] = similarity.details
-        record["similarity_sha256"] = sha256_of(similarity_path(settings))
+        record["similarity_sha256"] = write_npz(similarity_path(settings), matrix=similarity.matrix)
     record["similarity_hash"] = _similarity_hash(settings)
     write_json(sidecar_path(settings), record)
 
@@ -124,11 +139,10 @@ def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, An
         say(f"{name}: {warning}")
     groups = {} if result.groups is None else {"groups": result.groups}
     logits, labels = result.logits.astype(np.float32), result.labels.astype(np.int64)
-    write_npz(path, logits=logits, labels=labels, **groups)
     return {
         "hash": _wanted_hash(settings),
         **result.details,
-        "sha256": sha256_of(path),
+        "sha256": write_npz(path, logits=logits, labels=labels, **groups),
         "n": n,
         "classes": classes,
         "accuracy": accuracy,
@@ -197,14 +211,12 @@ def _has_logits(settings: Settings, record: dict[str, Any]) -> bool:
 
 
 def are_missing(settings: Settings) -> bool:
-    """Whether there are no cached logits, or whole ones of something else than settings say.
+    """Whether nothing says what the cached logits are, or they are not what the settings say.
 
     Damaged ones are there: whoever reads them says so.
     """
     record = read_json_if_whole(sidecar_path(settings))
-    if record is None:
-        return not logits_path(settings).exists()
-    return not _are_wanted(settings, record)
+    return record is None or not _are_wanted(settings, record)
 
 
 def _are_wanted(settings: Settings, record: dict[str, Any]) -> bool:

@@ -89,11 +89,11 @@ def read_record(path: Path | str) -> dict[str, Any] | None:
     return unsealed(read_json_if_whole(path))
 
 
-def write_npz(path: Path | str, **arrays: ArrayLike) -> Path:
-    """Write `arrays` as an uncompressed npz."""
+def write_npz(path: Path | str, **arrays: ArrayLike) -> str:
+    """Write `arrays` as an uncompressed npz; return the SHA-256 of what this call wrote."""
     with atomic_path(path) as temporary:
         save_npz(temporary, arrays)
-    return Path(path)
+        return sha256_of(temporary)
 
 
 def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:

@@ -46,6 +46,11 @@ def similarity_path(settings: Settings) -> Path:
     return logits_path(settings).with_suffix(".similarity.npz")
 
 
+def running_path(settings: Settings) -> Path:
+    """The lock of whoever makes them."""
+    return logits_path(settings).with_suffix(".running.json")
+
+
 def find_logits(settings: Settings) -> CachedLogits:
     """The benchmark's cached logits, their bytes checked against the sidecar.
 

@@ -6,10 +6,13 @@ import difflib
 import functools
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -32,11 +35,15 @@ class UnitsFailed(RuntimeError):
     """Some units of a stage failed; the others are done and stay. One line."""
 
 
+class Terminated(BaseException):
+    """SIGTERM, which schedulers send before they kill. Not an Exception: no unit is to catch it."""
+
+
 def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     """Make `task` a program: `@command def main(config): ...`, then `main()`.
 
     Exit codes: 0 done, 1 a failed unit or unusable input, 2 a mistake in the command line or
-    configuration, 130 interrupted. HYDRA_FULL_ERROR=1 shows tracebacks of all errors.
+    configuration, 130 interrupted, 143 terminated. HYDRA_FULL_ERROR=1 shows all tracebacks.
     """
 
     @functools.wraps(task)
@@ -55,23 +62,36 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 def user_errors_in_one_line() -> Iterator[None]:
     """End the program with one line and an exit code (see `command`) for errors of the user."""
     before = os.environ.get("HYDRA_FULL_ERROR")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # see pipeline/__init__
+    terminated = signal.signal(signal.SIGTERM, _terminate)
     # Hydra then raises its errors instead of printing them, several lines each.
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         yield
     except KeyboardInterrupt:
-        print("interrupted; finished units are kept, run it again to go on", file=sys.stderr)
-        sys.exit(130)
+        _end("interrupted", 130)
+    except Terminated:
+        _end("terminated", 143)
     except Exception as error:
         if before == "1" or not is_user_error(error):
             raise
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2 if _is_about_configuration(error) else 1)
     finally:
+        signal.signal(signal.SIGTERM, terminated)
         if before is None:
             del os.environ["HYDRA_FULL_ERROR"]
         else:
             os.environ["HYDRA_FULL_ERROR"] = before
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
+def _end(how: str, code: int) -> NoReturn:
+    print(f"{how}; finished units are kept, run it again to go on", file=sys.stderr)
+    sys.exit(code)
 
 
 def _keeping_failures(

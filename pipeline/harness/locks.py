@@ -37,6 +37,7 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
         Busy: another process holds it for the same aim.
         OtherSettings: another process holds it for another aim, whose results have the same place.
     """
+    is_new = not path.parent.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=0)
     try:
@@ -53,6 +54,9 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)  # while held: whoever waits notices that the file is gone
         lock.release()
+        if is_new:
+            with suppress(OSError):  # a failed unit leaves nothing
+                path.parent.rmdir()
 
 
 def holder_of(path: Path) -> dict[str, Any] | None:

@@ -7,10 +7,14 @@ holds no times, so an unchanged result leaves it unchanged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.harness.artifacts import write_json
 from pipeline.harness.units import Request, Settings
@@ -29,7 +33,16 @@ def write_receipt(request: Request, settings: Settings, name: str, content: Any)
 
 def mean_and_spread(values: Sequence[float]) -> dict[str, float | None]:
     """Mean over splits and two standard errors (null for a single split)."""
-    from pipeline.reporting.collect import two_standard_errors
+    spread = two_standard_errors(values)
+    return {"mean": fmean(values), "two_se": None if math.isnan(spread) else spread}
 
-    spread = two_standard_errors(values) if len(values) > 1 else None
-    return {"mean": fmean(values), "two_se": spread}
+
+def two_standard_errors(values: Sequence[float] | NDArray[np.float64]) -> float:
+    """2 x std(ddof=1) / sqrt(count), the spread of all tables.
+
+    NaN for a single split, or where a value is infinite.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.size < 2 or not np.isfinite(array).all():
+        return float("nan")
+    return float(2.0 * array.std(ddof=1) / np.sqrt(array.size))

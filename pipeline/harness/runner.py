@@ -8,16 +8,18 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
 from pipeline.harness.locks import Busy
 from pipeline.harness.machine import core_count
 from pipeline.harness.progress import Bar, print_summary, say
+from pipeline.harness.units import Settings
 
 LARGE = 20_000_000
 """Logits (n x C) from which on one unit keeps all cores busy, and several fill the memory."""
@@ -32,10 +34,23 @@ SECONDS_BETWEEN_LOOKS = 1.0
 class Task(Protocol):
     """What a runner runs: anything picklable that can say what it is."""
 
+    @property
+    def settings(self) -> Settings:
+        """Its configuration."""
+
     def __str__(self) -> str: ...
 
 
+class SizedTask(Task, Protocol):
+    """A task among many."""
+
+    @property
+    def size(self) -> int:
+        """Its logits, n x C."""
+
+
 T = TypeVar("T", bound=Task)
+S = TypeVar("S", bound=SizedTask)
 
 
 @dataclass(frozen=True)
@@ -79,6 +94,46 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     return max(1, min(core_count(), len(sizes)))
 
 
+def run_stage(
+    title: str,
+    tasks: Sequence[T],
+    is_done: Callable[[T], bool],
+    run: Callable[[Sequence[T]], list[Outcome]],
+    row: Callable[[T], str] = str,
+) -> list[T]:
+    """What all stages do: `run` the tasks that are not done (`force`: all), say what was done.
+
+    Returns the tasks that were done already. Raises UnitsFailed after all others have been run.
+    """
+    waiting = [task for task in tasks if task.settings["force"] or not is_done(task)]
+    outcomes = run(waiting) if waiting else []
+    names = {str(task) for task in waiting}
+    kept = [task for task in tasks if str(task) not in names]
+    close(title, outcomes, kept, row)
+    return kept
+
+
+def side_by_side(
+    title: str, function: Callable[[S], object], tasks: Sequence[S], device: str
+) -> list[Outcome]:
+    """Run many tasks of a known size, in as many processes as pay."""
+    sizes = [task.size for task in tasks]
+    jobs = job_count(tasks[0].settings["jobs"], sizes, device)
+    return run_tasks(title, tasks, function, jobs, start_here=max(sizes) < TINY)
+
+
+def one_by_one(title: str, function: Callable[..., object], tasks: Sequence[T]) -> list[Outcome]:
+    """Run a few long tasks, `function(task, progress=...)`, each with a bar of its own."""
+
+    def attempts(waiting: Sequence[T]) -> Iterator[Outcome]:
+        for task in waiting:
+            with Bar(f"{title} {task}", 1) as bar:
+                outcome = attempt(partial(function, progress=bar), task)
+            yield outcome
+
+    return list(_until_nobody_else_works(tasks, attempts))
+
+
 def run_tasks(
     title: str,
     tasks: Sequence[T],
@@ -95,21 +150,32 @@ def run_tasks(
     pays, for tasks that may be tiny.
     """
     outcomes: list[Outcome] = []
-    waiting, told = list(tasks), set[str]()
+    attempts = partial(_outcomes, function=function, jobs=jobs, start_here=start_here)
     with Bar(title, len(tasks)) as bar:
-        while waiting:
-            later: list[Outcome] = []
-            for outcome in _outcomes(waiting, function, jobs, start_here):
-                (later if outcome.busy else outcomes).append(outcome)
-                if not outcome.busy:
-                    bar.advance(str(outcome.task))
-            waiting = [outcome.task for outcome in later]
-            if waiting:
-                if later[0].busy not in told:
-                    say(f"waiting: {later[0].busy}")
-                    told.add(later[0].busy)
-                time.sleep(SECONDS_BETWEEN_LOOKS)
+        for outcome in _until_nobody_else_works(tasks, attempts):
+            outcomes.append(outcome)
+            bar.advance(str(outcome.task))
     return outcomes
+
+
+def _until_nobody_else_works(
+    tasks: Sequence[T], attempts: Callable[[Sequence[T]], Iterator[Outcome]]
+) -> Iterator[Outcome]:
+    """The outcomes of `attempts`; what another process works on is attempted again, at the end."""
+    waiting, told = list(tasks), set[str]()
+    while waiting:
+        later: list[Outcome] = []
+        for outcome in attempts(waiting):
+            if outcome.busy:
+                later.append(outcome)
+            else:
+                yield outcome
+        waiting = [outcome.task for outcome in later]
+        if waiting:
+            if later[0].busy not in told:
+                say(f"waiting: {later[0].busy}")
+                told.add(later[0].busy)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _outcomes(
@@ -143,6 +209,9 @@ def _in_processes(
             message = "a worker process was killed, perhaps out of memory; run again with jobs=1"
             for task in unfinished.values():
                 yield Outcome(task, 0.0, message)
+        except BaseException:  # interrupted or terminated: the units under way are given up
+            get_reusable_executor().shutdown(wait=True, kill_workers=True)
+            raise
 
 
 def _attempt_in_child(
@@ -196,7 +265,8 @@ def close(
         say(f"{title}: nothing to do, {total} up to date")
         return
     if total == 1:
-        say(f"{title}: {outcomes[0].task}, {outcomes[0].seconds:.1f} s")
+        how = "made by another process" if outcomes[0].by_another else ""
+        say(f"{title}: {outcomes[0].task}, {how or f'{outcomes[0].seconds:.1f} s'}")
         return
     rows: dict[str, Counts] = {}
     for outcome in outcomes:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipeline.harness.artifacts import CorruptFile, read_npz, read_record
+from pipeline.harness.receipts import two_standard_errors
 from pipeline.reporting.names import ordered
 
 SUMMARY_COLUMNS = (
@@ -119,17 +120,6 @@ class Runs:
                 f"{self.folder}: {len(missing)} of {len(units)} results are missing "
                 f"({shown}{more}); make them with: {command}"
             )
-
-
-def two_standard_errors(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """2 x std(ddof=1) / sqrt(count), the spread of all tables.
-
-    NaN for a single split, or where a value is infinite.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    if array.size < 2 or not np.isfinite(array).all():
-        return float("nan")
-    return float(2.0 * array.std(ddof=1) / np.sqrt(array.size))
 
 
 def summarise(units: Iterable[UnitResult]) -> pd.DataFrame:

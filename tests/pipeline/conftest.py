@@ -23,7 +23,8 @@ def write_example(path: Path, n: int = 200, classes: int = 3, seed: int = 0) -> 
     odds = np.exp(logits / 2)
     cumulated = (odds / odds.sum(axis=1, keepdims=True)).cumsum(axis=1)
     labels = (random.random((n, 1)) > cumulated).sum(axis=1).clip(max=classes - 1)
-    return write_npz(path, logits=logits.astype(np.float32), labels=labels)
+    write_npz(path, logits=logits.astype(np.float32), labels=labels)
+    return path
 
 
 def request_of(*overrides: str) -> Request:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -18,7 +19,7 @@ from pipeline.fit import FitTask, fit_tasks, fit_unit, is_fitted
 from pipeline.harness import locks
 from pipeline.harness.artifacts import read_npz
 from pipeline.harness.locks import Busy, OtherSettings, claimed
-from pipeline.logits import run_logits
+from pipeline.logits import logits_aim, make_logits, run_logits
 
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
 
@@ -135,3 +136,39 @@ def test_who_holds_a_unit_is_told_and_other_settings_are_refused(tmp_path):
         ):
             pass
     assert not path.exists()
+
+
+def test_logits_are_made_by_one_process_and_the_others_wait(request_tiny, tmp_path, capsys):
+    (settings,) = request_tiny().benchmark_settings()
+    path = tmp_path / "data/logits/tiny.npz"
+    aim = logits_aim(settings)
+    held, released = threading.Event(), threading.Event()
+
+    def another():
+        with claimed(path.with_suffix(".running.json"), "logits tiny", aim):
+            held.set()
+            released.wait(60)
+            make_logits(settings)
+
+    thread = threading.Thread(target=another)
+    thread.start()
+    held.wait(60)
+    threading.Timer(1.5, released.set).start()
+    run_logits([settings])
+    thread.join()
+    printed = capsys.readouterr().out
+    assert f"waiting: logits tiny: process {os.getpid()} on" in printed
+    assert "logits: tiny, made by another process" in printed
+
+
+@pytest.mark.parametrize("damage", ["absent", "{", "{}", "null"])
+def test_logits_without_a_readable_sidecar_heal(request_tiny, tmp_path, damage):
+    (unit,) = request_tiny("calibrator=temperature", "split=0").units()
+    run_logits(request_tiny().benchmark_settings())
+    sidecar = tmp_path / "data/logits/tiny.json"
+    before = sidecar.read_bytes()
+    sidecar.unlink()
+    if damage != "absent":
+        sidecar.write_text(damage)
+    assert fit_tasks([unit])[0].logits.n == 200
+    assert sidecar.read_bytes() == before

@@ -27,9 +27,10 @@ from pipeline.harness.artifacts import (
 
 def test_npz_round_trip_and_equal_bytes(tmp_path):
     arrays = {"logits": np.arange(6.0).reshape(2, 3), "labels": np.array([0, 2])}
-    first = write_npz(tmp_path / "a" / "first.npz", **arrays)
+    first, second = tmp_path / "a" / "first.npz", tmp_path / "second.npz"
+    assert write_npz(first, **arrays) == sha256_of(first)
     time.sleep(1.1)  # a zip's timestamps count in two seconds
-    second = write_npz(tmp_path / "second.npz", **arrays)
+    write_npz(second, **arrays)
     assert first.read_bytes() == second.read_bytes()
     for name, array in read_npz(first).items():
         np.testing.assert_array_equal(array, arrays[name])
@@ -58,7 +59,8 @@ def test_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path):
 
 
 def test_full_disk_keeps_the_old_file(tmp_path):
-    path = write_npz(tmp_path / "x.npz", a=np.zeros(3))
+    path = tmp_path / "x.npz"
+    write_npz(path, a=np.zeros(3))
     before = path.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -99,7 +101,8 @@ def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(tmp_path):
 
 @pytest.mark.parametrize("keep", [0, 1, 30, 300, -1, -30])
 def test_truncated_npz_is_named_in_one_line(tmp_path, keep):
-    path = write_npz(tmp_path / "x.npz", a=np.arange(100.0), b=np.arange(5))
+    path = tmp_path / "x.npz"
+    write_npz(path, a=np.arange(100.0), b=np.arange(5))
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(CorruptFile) as caught:
         read_npz(path)

@@ -1,8 +1,10 @@
 """The programs as a person calls them: one line for a mistake, a kill that costs one unit."""
 
+import signal
 import subprocess
 import sys
 import time
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -102,7 +104,9 @@ class Slow(Uncalibrated):
 """
 
 
-def test_a_killed_run_continues_where_it_stopped(tmp_path, monkeypatch):
+@pytest.fixture
+def slow_run(tmp_path, monkeypatch):
+    """A fit of six units, half a second each: start it, wait for two of them, send it a signal."""
     write_example(tmp_path / "tiny.npz")
     (tmp_path / "slow_calibrator.py").write_text(SLOW)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -110,16 +114,28 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path, monkeypatch):
         "benchmark=file", "benchmark.name=tiny", f"benchmark.source.path={tmp_path / 'tiny.npz'}",
         f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}",
         "calibrator=uncalibrated", "calibrator._target_=slow_calibrator.Slow", "splits.count=6",
-        "jobs=2",
     ]  # fmt: skip
-    command = [sys.executable, "-m", "pipeline.fit", *arguments]
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     results = tmp_path / "results/runs/tiny/uncalibrated"
-    deadline = time.monotonic() + 60
-    while len(list(results.glob("*/fit.json"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    child.kill()
-    child.wait()
+
+    def run(number, *more):
+        command = [sys.executable, "-m", "pipeline.fit", *arguments, *more]
+        child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
+        deadline = time.monotonic() + 120
+        while len(list(results.glob("*/fit.json"))) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        child.send_signal(number)
+        _, errors = child.communicate(timeout=60)
+        return child.returncode, errors, [*arguments, *more], results
+
+    return run
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_continues_where_it_stopped(slow_run, number):
+    code, errors, arguments, results = slow_run(number, "jobs=2")
+    if number != signal.SIGKILL:
+        assert code == 128 + number
+        assert errors.count("\n") == 1 and "finished units are kept" in errors, errors
     time.sleep(1.0)  # its workers end by themselves
     done = {path: path.stat().st_mtime_ns for path in results.glob("*/fit.json")}
     assert 2 <= len(done) < 6
@@ -128,7 +144,25 @@ def test_a_killed_run_continues_where_it_stopped(tmp_path, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in done} == done
     records = [read_json(path) for path in sorted(results.glob("*/fit.json"))]
     assert [record["split"] for record in records] == list(range(6))
-    assert not list(results.rglob(".*"))
+    assert not list(results.rglob(".*")) + list(results.rglob("running*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_the_imports_is_one_line(number):
+    command = [sys.executable, "-X", "importtime", "-m", "pipeline.fit"]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.rstrip().endswith(" pipeline"):  # the package is there, its stage is not
+            break
+    child.send_signal(number)
+    rest = child.stderr.read()
+    child.communicate(timeout=60)
+    told = [line for line in rest.splitlines() if not line.startswith("import time:")]
+    assert (child.returncode, told) == (
+        128 + number,
+        ["ended before it began; nothing was changed"],
+    )
 
 
 def test_a_sweep_fills_the_same_folders(tmp_path):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import CorruptFile, read_json
+from pipeline.harness.receipts import two_standard_errors
 from pipeline.reporting.collect import (
     MissingUnits,
     Runs,
     UnitResult,
     summarise,
-    two_standard_errors,
 )
 
 
