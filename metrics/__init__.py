@@ -9,7 +9,8 @@ A map, in the order of the paper, whose definitions `metrics.reference` says in 
   `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a
   utility of your own; each has `.calibration_errors(probabilities, labels)`
 * distribution over a class (sec. 4): `ecdf`, `dkw_band`
-* all of it with its noise floor: `scorecard`; every metric by its key: `METRICS`, one's own by
+* what is chance and what is certain: `noise_floor`, `calibration_interval`
+* all of it at once: `scorecard`; every metric by its key: `METRICS`, one's own by
   `register`
 
 NumPy arrays and torch tensors on any device are accepted; the answer is of the same kind. Bad input
@@ -23,7 +24,9 @@ import os
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from metrics.binned import binned_class_wise_error, binned_top_class_error
+from metrics.certificate import CalibrationInterval, calibration_interval
 from metrics.ecdf import dkw_band, ecdf
+from metrics.floor import NoiseFloor, noise_floor
 from metrics.registry import METRICS, Metric, register, utility_metric
 from metrics.scorecard import Scorecard, scorecard
 from metrics.scores import accuracy, brier_score, negative_log_likelihood
@@ -41,6 +44,7 @@ from metrics.validation import InputError
 
 __all__ = [
     "METRICS",
+    "CalibrationInterval",
     "ClassWise",
     "Decision",
     "DiscountedCumulativeGain",
@@ -49,6 +53,7 @@ __all__ = [
     "InputError",
     "Linear",
     "Metric",
+    "NoiseFloor",
     "Rank",
     "Scorecard",
     "Similarity",
@@ -60,9 +65,11 @@ __all__ = [
     "binned_class_wise_error",
     "binned_top_class_error",
     "brier_score",
+    "calibration_interval",
     "dkw_band",
     "ecdf",
     "negative_log_likelihood",
+    "noise_floor",
     "register",
     "scorecard",
     "utility_calibration",

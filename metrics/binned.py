@@ -14,10 +14,11 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
+from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.class_wise import ClassWise
 from metrics.utilities.top_k import TopClass
-from metrics.validation import InputError, check_labels, check_probabilities, is_whole
+from metrics.validation import InputError, is_whole
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]
@@ -33,14 +34,26 @@ def interval_and_binned_errors(
 ) -> tuple[Tensor, Tensor]:
     """Return UC and the equal-weight binned error of each utility, from one sort: [R, m] each."""
     _check_bins(bins)
-    n = forecast.n
-    edges = torch.arange(bins + 1) * n // bins
+    edges = _edges(outcomes, bins)
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
-        sums = prefix_range(block.predicted, block.payoffs, block.codes, edges)
-        worst.append((sums.high - sums.low) / n)
-        binned.append(sums.at_edges.diff(dim=2).abs().sum(dim=2) / n)
+        sums = prefix_range(block.predicted, block.payoffs, block.codes, edges, outcomes.weights)
+        worst.append((sums.high - sums.low) / outcomes.size)
+        binned.append(sums.at_edges.diff(dim=2).abs().sum(dim=2) / outcomes.size)
     return torch.cat(worst, dim=1), torch.cat(binned, dim=1)
+
+
+def _edges(outcomes: Outcomes, bins: int) -> Tensor:
+    """Where the bins end: after so many points [E], or after so much weight [R, E].
+
+    Whole weights cut the bins as so many repeated rows would be cut.
+    """
+    steps = torch.arange(bins + 1)
+    if outcomes.weights is None:
+        return steps * outcomes.labels.shape[1] // bins
+    ends = outcomes.size * steps.to(outcomes.size.device) / bins
+    whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
+    return torch.where(whole, (ends + 1e-9).floor(), ends)
 
 
 def _equal_width_errors(
@@ -51,12 +64,12 @@ def _equal_width_errors(
     for block in utilities.blocks(forecast, outcomes):
         v = block.predicted
         bin_of = (v * bins).floor().clamp(0, bins - 1).to(torch.int64)
-        rows = []
-        for draw in block.codes:
-            residual = block.payoffs[:, draw] - v
-            sums = torch.zeros(len(v), bins, dtype=v.dtype, device=v.device)
-            rows.append(sums.scatter_add_(1, bin_of, residual).abs().sum(dim=1))
-        parts.append(torch.stack(rows) / forecast.n)
+        residuals = [block.payoffs[:, draw] - v for draw in block.codes]
+        if outcomes.weights is not None:
+            residuals = [residuals[0] * weights for weights in outcomes.weights]
+        empty = torch.zeros(len(v), bins, dtype=v.dtype, device=v.device)
+        rows = [empty.scatter_add(1, bin_of, one).abs().sum(dim=1) for one in residuals]
+        parts.append(torch.stack(rows) / outcomes.size)
     return torch.cat(parts, dim=1)
 
 
@@ -66,17 +79,25 @@ def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
         shape = (outcomes.draws, classes)
         return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
     if weights == "prior":
-        counts = [torch.bincount(draw, minlength=classes) for draw in outcomes.labels]
-        return torch.stack(counts).to(torch.float64) / outcomes.labels.shape[1]
+        weights_of = outcomes.weights if outcomes.weights is not None else [None] * outcomes.draws
+        labels = outcomes.labels.expand(outcomes.draws, -1)
+        counts = [
+            torch.bincount(draw, weights=w, minlength=classes).to(torch.float64)
+            for draw, w in zip(labels, weights_of, strict=True)
+        ]
+        return torch.stack(counts) / outcomes.size
     raise InputError(f"weights: {weights!r}, expected 'uniform' or 'prior'")
 
 
 def _errors(
-    utilities: UtilityClass, probabilities: Any, labels: Any, bins: int, scheme: Scheme
+    utilities: UtilityClass,
+    probabilities: Any,
+    labels: Any,
+    bins: int,
+    scheme: Scheme,
+    sample_weight: Any,
 ) -> tuple[Tensor, Outcomes]:
-    p = check_probabilities(probabilities)
-    forecast = Forecast(p)
-    outcomes = forecast.outcomes(check_labels(labels, *p.shape).to(p.device))
+    forecast, outcomes = checked(probabilities, labels, sample_weight)
     if scheme == "equal_weight":
         return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1], outcomes
     if scheme == "equal_width":
@@ -86,7 +107,11 @@ def _errors(
 
 
 def binned_top_class_error(
-    probabilities: Any, labels: Any, bins: int = 15, scheme: Scheme = "equal_weight"
+    probabilities: Any,
+    labels: Any,
+    bins: int = 15,
+    scheme: Scheme = "equal_weight",
+    sample_weight: Any = None,
 ) -> float:
     """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
 
@@ -95,11 +120,12 @@ def binned_top_class_error(
         labels: [n] class numbers in [0, C).
         bins: number of bins.
         scheme: bins of equal weight by rank, or of equal width on [0, 1].
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
         InputError: shapes, ranges or row sums are off, or the options unknown.
     """
-    errors, _ = _errors(TopClass(), probabilities, labels, bins, scheme)
+    errors, _ = _errors(TopClass(), probabilities, labels, bins, scheme, sample_weight)
     return float(errors[0, 0])
 
 
@@ -109,6 +135,7 @@ def binned_class_wise_error(
     bins: int = 15,
     scheme: Scheme = "equal_weight",
     weights: Weights = "uniform",
+    sample_weight: Any = None,
 ) -> float:
     """Return CWE_bin (eq. 2.2): the weighted mean over classes of their binned errors, in [0, 1].
 
@@ -116,5 +143,5 @@ def binned_class_wise_error(
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.
         others: as `binned_top_class_error`.
     """
-    errors, outcomes = _errors(ClassWise(), probabilities, labels, bins, scheme)
+    errors, outcomes = _errors(ClassWise(), probabilities, labels, bins, scheme, sample_weight)
     return float((errors * class_weights(weights, outcomes, errors.shape[1]))[0].sum())

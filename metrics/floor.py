@@ -4,22 +4,95 @@ Such a forecast is perfectly calibrated, so what it shows on n points is samplin
 Carlo test of calibration (Vaicenavicius et al. 2019; "consistency resampling", Bröcker & Smith
 2007). Each repetition draws one label per point; the uniform behind it belongs to seed, repetition
 and the point's number in the whole data set. A point that several splits test, or several methods
-predict, thus draws its label from the same uniform, and the mean over splits of a repetition is a
-draw of the mean over splits that a table prints.
+predict, thus draws its label from the same uniform, each time by the probabilities of that split
+and method, and the mean over splits of a repetition is a draw of the mean that a table prints.
+
+The draws share every sort, so one costs a gather and a sum per point and utility: 400 draws of 1000
+classes on 15,000 points are 6·10⁹ of each per class of utilities, some seconds of one core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
+from metrics.scores import checked
+from metrics.utilities.base import UtilityClass
+from metrics.validation import InputError, check_labels, is_whole
 
 DRAWN_TOGETHER = 1 << 23
 """Labels drawn at a time, which bounds the memory: 64 MB for each of labels, ranks, uniforms."""
+LARGEST_POINT = 1 << 62
+
+
+class NoiseFloor(NamedTuple):
+    """What an error would be by chance, and how often it is as large as the observed one."""
+
+    mean: float
+    q95: float
+    p_value: float
+
+    @classmethod
+    def of(cls, draws: Any, observed: float) -> NoiseFloor:
+        """Mean and 95 % quantile of an error's draws [R], and the p-value of the observed error.
+
+        The p-value counts the observed error among the draws, so a test at 5 % has at most that
+        size (Phipson & Smyth 2010).
+        """
+        values = np.asarray(draws, dtype=np.float64)
+        as_large = int((values >= observed).sum())
+        p_value = (1 + as_large) / (1 + len(values))
+        return cls(float(values.mean()), float(np.quantile(values, 0.95)), p_value)
+
+
+def noise_floor(
+    utilities: UtilityClass,
+    probabilities: Any,
+    labels: Any,
+    repetitions: int = 400,
+    seed: int = 0,
+    points: Any = None,
+) -> NoiseFloor:
+    """Return the noise floor of the largest UC over a class of utilities, one's own included.
+
+    Args:
+        utilities: any `UtilityClass`.
+        probabilities, labels: [n, C] and [n]; or lists of them, one per split: the floor is that of
+            the mean over splits.
+        repetitions: draws of the labels.
+        seed: of the draws.
+        points: [n], the number of each point in the whole data set, a list with several splits:
+            a point has one label per repetition in all splits. Needed with several.
+
+    Raises:
+        InputError: shapes, ranges or row sums are off, or the splits' points are not told.
+    """
+    if not is_whole(repetitions) or repetitions < 1:
+        raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
+    several = isinstance(probabilities, Sequence) and np.ndim(probabilities[0]) == 2
+    if several and points is None:
+        raise InputError("points: give the numbers of each split's points in the whole data set")
+    splits = (probabilities, labels, points) if several else ([probabilities], [labels], [points])
+    observed, drawn = [], []
+    for p, y, numbers in zip(*splits, strict=True):
+        forecast, outcomes = checked(p, y)
+        observed.append(float(utilities.errors(forecast, outcomes).max()))
+        own = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
+        draws = redrawn_outcomes(forecast, own, repetitions, seed, forecast.n)
+        parts = [utilities.errors(forecast, some).max(dim=1).values for some in draws]
+        drawn.append(torch.cat(parts).cpu().numpy())
+    return NoiseFloor.of(np.mean(drawn, axis=0), float(np.mean(observed)))
+
+
+def point_numbers(points: Any, n: int) -> Tensor:
+    """The numbers of `n` points in the whole data set, int64 [n]; 0 … n - 1 if not given."""
+    return torch.arange(n) if points is None else check_labels(points, n, LARGEST_POINT, "points")
 
 
 def redrawn_outcomes(
@@ -36,19 +109,3 @@ def redrawn_outcomes(
     keys = stream_keys(seed, repetitions).to(points.device)
     for some in keys.split(max(1, DRAWN_TOGETHER // size)):
         yield forecast.redraw(hashed_uniforms(some, points[:, None]).T)
-
-
-def floor_of(draws: Tensor, observed: float) -> dict[str, float]:
-    """Mean and 95 % quantile of an error's draws, and the p-value of the observed error.
-
-    The p-value counts the observed error among the draws, so a test at 5 % has at most that size
-    (Phipson & Smyth 2010). Empty without draws.
-    """
-    if not len(draws):
-        return {}
-    as_bad = int((draws >= observed).sum())
-    return {
-        "mean": float(draws.mean()),
-        "q95": float(torch.quantile(draws, 0.95)),
-        "p_value": (1 + as_bad) / (1 + len(draws)),
-    }

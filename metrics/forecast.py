@@ -83,9 +83,13 @@ class Forecast:
         """[n]: the first point with the same probabilities in descending order; None likewise."""
         return first_alike(self.ranked)
 
-    def outcomes(self, labels: Tensor) -> Outcomes:
-        """Return the outcomes of `labels` int64 [n] or [R, n] (R draws)."""
-        return Outcomes(labels.reshape(-1, self.n), forecast=self)
+    def outcomes(self, labels: Tensor, weights: Tensor | None = None) -> Outcomes:
+        """Return the outcomes of `labels` int64 [n] or [R, n] (R draws).
+
+        `weights` of the points, float64 [n] or [R, n], go with one draw of the labels.
+        """
+        rows = None if weights is None else weights.reshape(-1, self.n)
+        return Outcomes(labels.reshape(-1, self.n), forecast=self, weights=rows)
 
     def redraw(self, uniforms: Tensor) -> Outcomes:
         """Return outcomes drawn from the forecast itself by inverse CDF.
@@ -114,12 +118,16 @@ class Outcomes:
     """The true class of each point and its rank in the forecast, for R draws of the labels.
 
     labels: int64 [R, n]. The ranks are computed when first asked for, by `forecast`, unless they
-    are known.
+    are known. weights: float64 [R, n], R sets of weights of the points under one draw of the labels
+    [1, n]: metrics are weighted means then, as if a point of weight 3 stood there three times.
+    total: what sums are divided by where it is not the sum of the weights, as for multipliers.
     """
 
     labels: Tensor
     known_ranks: Tensor | None = None
     forecast: Forecast | None = None
+    weights: Tensor | None = None
+    total: Tensor | None = None
 
     @cached_property
     def ranks(self) -> Tensor:
@@ -134,5 +142,21 @@ class Outcomes:
 
     @property
     def draws(self) -> int:
-        """Number R of label draws."""
-        return self.labels.shape[0]
+        """Number R of label draws, or of sets of weights."""
+        return len(self.labels if self.weights is None else self.weights)
+
+    @cached_property
+    def size(self) -> Tensor:
+        """What a mean over the points divides by: [R, 1]; their number, or the sum of weights."""
+        if self.total is not None:
+            return self.total
+        if self.weights is None:
+            n = float(self.labels.shape[1])
+            return torch.full((1, 1), n, dtype=torch.float64, device=self.labels.device)
+        return self.weights.sum(dim=1, keepdim=True)
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over the points of `values` [R, n], weighted: [R]."""
+        if self.weights is None:
+            return values.mean(dim=1)
+        return (values * self.weights).sum(dim=1) / self.size[:, 0]

@@ -4,11 +4,14 @@ The noise floor: a perfectly calibrated classifier has positive errors on a fini
 metric is computed again with labels drawn from the forecast itself, for which the forecast is
 perfectly calibrated; an observed error inside that range says nothing against calibration. The
 order of the predicted utilities does not depend on the labels, so the draws share every sort.
+
+Beside it stand what the points allow to say of all points: a certificate for the true UC
+(metrics.certificate), and the metric under resampled points (metrics.bootstrap).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +21,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.binned import Weights
-from metrics.floor import floor_of, redrawn_outcomes
-from metrics.forecast import Forecast, Outcomes
+from metrics.bootstrap import LARGEST
+from metrics.certificate import CalibrationInterval, Evidence, evidence_of, joined
+from metrics.floor import NoiseFloor, point_numbers
+from metrics.forecast import Forecast
 from metrics.measurement import Measurement, Options
 from metrics.registry import Metric, metrics_of
+from metrics.samples import Measured, Sample, Samples
+from metrics.scores import zero_likelihoods
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError, check_labels, check_probabilities
 
 Floats = NDArray[np.float64]
 FAMILIES = ("linear", "rank")
 """The sampled families of the eCDFs, by their name in `Measurement`."""
+ALL_CLASSES = "all"
+"""The certificate of all utility classes together."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,11 @@ class Scorecard:
         "sign", "error"); "utility" counts from 0 within the class.
     ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
         "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, [M].
-    draws: "floor_<key>": the metric under each draw of the labels, [R]; equal positions of two
-        splits or methods belong together.
+    draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>": under
+        resampled points, [B]. Equal positions of two splits or methods belong together.
+    certificates: per utility metric bounds on its true value, and those of all classes together
+        under "all"; none where utility metrics are means over batches.
+    zero_likelihood: points whose label had probability 0: the NLL without its floor is infinite.
     """
 
     metrics: dict[str, float]
@@ -50,15 +62,8 @@ class Scorecard:
     worst: dict[str, dict[str, float]]
     ecdf: dict[str, Floats] = field(default_factory=dict)
     draws: dict[str, Floats] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Points that a metric is measured on, and their numbers in the whole data set."""
-
-    forecast: Forecast
-    labels: Tensor
-    points: Tensor
+    certificates: dict[str, CalibrationInterval] = field(default_factory=dict)
+    zero_likelihood: int = 0
 
 
 def scorecard(
@@ -70,12 +75,15 @@ def scorecard(
     bins: int = 15,
     class_weights: Weights = "uniform",
     floor_repetitions: int = 400,
+    bootstrap_repetitions: int = 0,
     noise_seed: int = 0,
     similarity: Any = None,
     exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2),
     own: Mapping[str, UtilityClass] | None = None,
     utility_batch: int | None = None,
     points: Any = None,
+    population: int | None = None,
+    confidence: float = 0.95,
     rows_sum_to_one: bool = True,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
@@ -86,6 +94,7 @@ def scorecard(
         utility_seed: the sample of utilities, the same for every method and split.
         bins, class_weights: of the binned errors.
         floor_repetitions: label draws R for the noise floors.
+        bootstrap_repetitions: resamplings B of the points; none beyond 50,000 points.
         noise_seed: the uniforms behind the draws, the same for every method (paired).
         similarity: [C, C], adds `u_w2v`.
         exponents: grid of γ for `u_dcg`.
@@ -95,6 +104,8 @@ def scorecard(
             two batches: over all points at once.
         points: [n], the number of each point in the whole data set: in all splits a point then
             draws its label from the same uniforms. 0 … n - 1 if not given.
+        population: points of the whole data set, which the bootstrap resamples; n if not given.
+        confidence: of the certificates.
         rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
 
     Raises:
@@ -102,122 +113,96 @@ def scorecard(
     """
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = check_labels(labels, *p.shape).to(p.device)
-    if min(utilities, floor_repetitions) < 0:
-        raise InputError("utilities, floor_repetitions: expected >= 0")
+    if min(utilities, floor_repetitions, bootstrap_repetitions) < 0:
+        raise InputError("utilities, floor_repetitions, bootstrap_repetitions: expected >= 0")
     options = Options(
         utilities, utility_seed, bins, class_weights, tuple(exponents), similarity, own or {}
     )
-    numbers = (
-        torch.arange(len(y)) if points is None else check_labels(points, len(y), 1 << 62, "points")
-    )
-    whole = _Sample(Forecast(p), y, numbers.to(p.device))
-    batches = _batches(whole, utility_batch, noise_seed)
-    chosen = metrics_of(options)
-    observed = [Measurement(s.forecast, s.forecast.outcomes(s.labels), options) for s in batches]
-    true = observed[0]
-    if batches[0] is not whole:
-        true = Measurement(whole.forecast, whole.forecast.outcomes(y), options)
-    values = {metric.key: float(_value(metric, true, observed)[0]) for metric in chosen}
-    draws, curves = _redrawn(whole, batches, chosen, options, floor_repetitions, noise_seed)
+    whole = Sample(Forecast(p), y, point_numbers(points, len(y)).to(p.device))
+    samples = Samples.of(whole, options, utility_batch, noise_seed)
+    population = len(y) if population is None else population
+    if population > LARGEST:
+        bootstrap_repetitions = 0
+    observed, metrics = samples.observed(), metrics_of(options)
+    with_floor = [metric for metric in metrics if metric.has_floor]
+    floors, curves = _draws(samples.redrawn(floor_repetitions, noise_seed), with_floor, options)
+    resampled = samples.resampled(bootstrap_repetitions, population, noise_seed)
+    moved, _ = _draws(resampled, metrics, options)
+    values = {metric.key: float(observed.value(metric)[0]) for metric in metrics}
     return Scorecard(
         metrics=values,
-        noise_floor={
-            metric.key: floor_of(draws[metric.key], values[metric.key])
-            for metric in chosen
-            if metric.key in draws
-        },
-        worst={m.key: w for m in chosen if (w := _worst(m, observed)) is not None},
+        noise_floor={key: NoiseFloor.of(d, values[key])._asdict() for key, d in floors.items()},
+        worst={m.key: w for m in metrics if (w := _worst(m, observed)) is not None},
         ecdf=_error_curves(observed, curves) if utilities else {},
-        draws={f"floor_{key}": drawn.cpu().numpy() for key, drawn in draws.items()},
+        draws={f"floor_{key}": draws for key, draws in floors.items()}
+        | {f"bootstrap_{key}": draws for key, draws in moved.items()},
+        certificates=_certificates(observed.whole, metrics, floors, confidence, noise_seed)
+        if not samples.in_batches
+        else {},
+        zero_likelihood=int(zero_likelihoods(whole.forecast, observed.whole.outcomes)[0]),
     )
 
 
-def _numbers(points: Any, n: int) -> Tensor:
-    return torch.arange(n) if points is None else check_labels(points, n, 1 << 62, "points")
-
-
-def _batches(whole: _Sample, size: int | None, seed: int) -> list[_Sample]:
-    """The samples for the utility metrics: as many random parts as hold `size` points each."""
-    if size is not None and size < 1:
-        raise InputError(f"utility_batch: {size}, expected at least 1")
-    n = len(whole.labels)
-    count = n // size if size is not None else 1
-    if count <= 1:
-        return [whole]
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    parts = [part.sort().values for part in order.to(whole.labels.device).tensor_split(count)]
-    p = whole.forecast.probabilities
-    return [_Sample(Forecast(p[part]), whole.labels[part], whole.points[part]) for part in parts]
-
-
-def _value(metric: Metric, whole: Measurement, batches: Sequence[Measurement]) -> Tensor:
-    """A metric under each outcome, [R]; those of utilities as means over the batches."""
-    measured = batches if metric.of_utilities else [whole]
-    return torch.stack([metric.value(one) for one in measured]).mean(dim=0)
-
-
-def _redrawn(
-    whole: _Sample,
-    batches: Sequence[_Sample],
-    chosen: Sequence[Metric],
-    options: Options,
-    repetitions: int,
-    seed: int,
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The calibration errors under drawn labels, [R] each, and sorted sampled errors, [R, M]."""
-    kept = [metric for metric in chosen if metric.has_floor]
+def _draws(
+    measured: Iterable[Measured], metrics: Sequence[Metric], options: Options
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """The metrics under each outcome, [R] each, and the sorted errors of the samples, [R, M]."""
     values: dict[str, list[Tensor]] = {}
     curves: dict[str, list[Tensor]] = {}
-
-    def chunks(sample: _Sample) -> Iterator[Outcomes]:
-        return redrawn_outcomes(
-            sample.forecast, sample.points, repetitions, seed, len(whole.labels)
-        )
-
-    samples = batches if batches[0] is whole else [whole, *batches]
-    for outcomes in zip(*map(chunks, samples), strict=True):
-        measured = [
-            Measurement(s.forecast, o, options) for s, o in zip(samples, outcomes, strict=True)
-        ]
-        of_batches = measured[-len(batches) :]
-        for metric in kept:
-            values.setdefault(metric.key, []).append(_value(metric, measured[0], of_batches))
+    for some in measured:
+        for metric in metrics:
+            values.setdefault(metric.key, []).append(some.value(metric))
         for family in FAMILIES if options.utilities else ():
-            curves.setdefault(family, []).append(_sorted_errors(of_batches, family))
-    return (
-        {key: torch.cat(parts) for key, parts in values.items()},
-        {family: torch.cat(parts) for family, parts in curves.items()},
-    )
+            curves.setdefault(family, []).append(some.sorted_errors(family))
+    return _joined(values), _joined(curves)
 
 
-def _sorted_errors(measured: Sequence[Measurement], family: str) -> Tensor:
-    """The sampled users' errors in ascending order, [R, M], mean over batches."""
-    ordered = [getattr(one, family).sort(dim=1).values for one in measured]
-    return torch.stack(ordered).mean(dim=0)
+def _joined(parts: Mapping[str, Sequence[Tensor]]) -> dict[str, Floats]:
+    return {key: torch.cat(list(some)).cpu().numpy() for key, some in parts.items()}
 
 
-def _worst(metric: Metric, measured: Sequence[Measurement]) -> dict[str, float] | None:
+def _worst(metric: Metric, observed: Measured) -> dict[str, float] | None:
     """Where a metric of one class is attained, in the batch where it is the largest."""
-    utilities = metric.utility_class(measured[0].options)
+    utilities = metric.utility_class(observed.whole.options)
     if utilities is None:
         return None
-    errors = [one.errors(metric.key, utilities)[0] for one in measured]
-    first = max(range(len(measured)), key=lambda k: float(errors[k].max()))
-    one = measured[first]
+    errors = [one.errors(metric.key, utilities)[0] for one in observed.batches]
+    first = max(range(len(errors)), key=lambda k: float(errors[k].max()))
+    one = observed.batches[first]
     index, interval = utilities.worst_of(one.forecast, one.outcomes, errors[first])
     return {"utility": index, **interval._asdict()}
 
 
-def _error_curves(
-    observed: Sequence[Measurement], drawn: Mapping[str, Tensor]
-) -> dict[str, Floats]:
+def _certificates(
+    observed: Measurement,
+    metrics: Sequence[Metric],
+    floors: Mapping[str, Floats],
+    confidence: float,
+    seed: int,
+) -> dict[str, CalibrationInterval]:
+    """Bounds on the true UC of each class, and of all together."""
+    found: dict[str, Evidence] = {}
+    for metric in metrics:
+        utilities = metric.utility_class(observed.options)
+        if utilities is not None:
+            redrawn = torch.from_numpy(floors.get(metric.key, np.empty(0)))
+            forecast, outcomes = observed.forecast, observed.outcomes
+            found[metric.key] = evidence_of(
+                utilities, forecast, outcomes, redrawn, confidence, seed
+            )
+    return {
+        key: evidence.interval(confidence)
+        for key, evidence in {**found, ALL_CLASSES: joined(list(found.values()))}.items()
+    }
+
+
+def _error_curves(observed: Measured, drawn: Mapping[str, Floats]) -> dict[str, Floats]:
     curves: dict[str, Floats] = {}
     for family in FAMILIES:
-        errors = torch.stack([getattr(one, family)[0] for one in observed]).mean(dim=0)
+        errors = torch.stack([getattr(one, family)[0] for one in observed.batches]).mean(dim=0)
         curves[family] = errors.cpu().numpy()
         if family in drawn:
-            floor = drawn[family].cpu().numpy()
-            curves[f"{family}_floor_mean"] = floor.mean(axis=0)
-            curves[f"{family}_floor_q05"] = np.quantile(floor, 0.05, axis=0)
-            curves[f"{family}_floor_q95"] = np.quantile(floor, 0.95, axis=0)
+            curves[f"{family}_floor_mean"] = drawn[family].mean(axis=0)
+            curves[f"{family}_floor_q05"] = np.quantile(drawn[family], 0.05, axis=0)
+            curves[f"{family}_floor_q95"] = np.quantile(drawn[family], 0.95, axis=0)
     return curves

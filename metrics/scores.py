@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.validation import check_labels, check_probabilities
+from metrics.validation import check_labels, check_probabilities, check_weights
 
 LIKELIHOOD_FLOOR = 1e-12
 """Probabilities below this count as this in the NLL: isotonic regression gives exact zeros, which
@@ -17,7 +17,7 @@ would make one point's loss infinite. A floored point contributes 27.6 nats."""
 
 def accuracies(outcomes: Outcomes) -> Tensor:
     """Return the share of points whose class has rank 0, per draw: [R]."""
-    return (outcomes.ranks == 0).to(torch.float64).mean(dim=1)
+    return outcomes.mean((outcomes.ranks == 0).to(torch.float64))
 
 
 def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Tensor:
@@ -27,41 +27,55 @@ def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 def brier_scores(forecast: Forecast, outcomes: Outcomes) -> Tensor:
     """Return the mean over points of Σ_c (p_c - y_c)², per draw: [R], in [0, 2]."""
     squares = forecast.probabilities.square().sum(dim=1)
-    return (squares - 2 * _of_outcome(forecast, outcomes) + 1).mean(dim=1)
+    return outcomes.mean(squares - 2 * _of_outcome(forecast, outcomes) + 1)
 
 
 def log_losses(forecast: Forecast, outcomes: Outcomes, floor: float = LIKELIHOOD_FLOOR) -> Tensor:
     """Return the mean of -log max(p_y, floor), per draw: [R], in nats."""
-    return -_of_outcome(forecast, outcomes).clamp(min=floor).log().mean(dim=1)
+    return -outcomes.mean(_of_outcome(forecast, outcomes).clamp(min=floor).log())
 
 
-def _checked(probabilities: Any, labels: Any) -> tuple[Forecast, Outcomes]:
+def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Tensor:
+    """Return the number of points whose outcome had probability 0, per draw: [R]."""
+    return (_of_outcome(forecast, outcomes) == 0).sum(dim=1)
+
+
+def checked(
+    probabilities: Any, labels: Any, sample_weight: Any = None
+) -> tuple[Forecast, Outcomes]:
+    """Return forecast and outcomes of what a user gave; `InputError` if it is off."""
     p = check_probabilities(probabilities)
     forecast = Forecast(p)
-    return forecast, forecast.outcomes(check_labels(labels, *p.shape).to(p.device))
+    y = check_labels(labels, *p.shape).to(p.device)
+    weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
+    return forecast, forecast.outcomes(y, weights)
 
 
-def accuracy(probabilities: Any, labels: Any) -> float:
+def accuracy(probabilities: Any, labels: Any, sample_weight: Any = None) -> float:
     """Return the share of points whose most probable class (the first on ties) is the label.
 
     Args:
         probabilities: [n, C], rows that sum to one, NumPy or torch.
         labels: [n] class numbers in [0, C).
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
         InputError: shapes, ranges or row sums are off.
     """
-    _, outcomes = _checked(probabilities, labels)
+    _, outcomes = checked(probabilities, labels, sample_weight)
     return float(accuracies(outcomes)[0])
 
 
-def brier_score(probabilities: Any, labels: Any) -> float:
+def brier_score(probabilities: Any, labels: Any, sample_weight: Any = None) -> float:
     """Return the mean over points of Σ_c (p_c - y_c)², in [0, 2]. Arguments as `accuracy`."""
-    return float(brier_scores(*_checked(probabilities, labels))[0])
+    return float(brier_scores(*checked(probabilities, labels, sample_weight))[0])
 
 
 def negative_log_likelihood(
-    probabilities: Any, labels: Any, floor: float = LIKELIHOOD_FLOOR
+    probabilities: Any,
+    labels: Any,
+    floor: float = LIKELIHOOD_FLOOR,
+    sample_weight: Any = None,
 ) -> float:
     """Return the mean of -log max(p_y, floor) in nats. Arguments as `accuracy`."""
-    return float(log_losses(*_checked(probabilities, labels), floor)[0])
+    return float(log_losses(*checked(probabilities, labels, sample_weight), floor)[0])

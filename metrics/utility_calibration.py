@@ -15,7 +15,7 @@ from torch import Tensor
 
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kinds import like
-from metrics.validation import InputError, check_numbers
+from metrics.validation import InputError, check_numbers, check_weights
 
 ROUNDING = 1e-9
 """Sums of residuals that differ by less than this share of their range are taken as equal."""
@@ -50,12 +50,13 @@ def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
     return v, u
 
 
-def utility_calibration(predicted: Any, realized: Any) -> Any:
+def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None) -> Any:
     """Return UC of each utility (eq. 3.2): what predicted and realized differ by at the worst.
 
     Args:
         predicted: [..., n] predicted utilities v, NumPy or torch.
         realized: [..., n] realized utilities u.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Returns:
         [...] errors in the unit of the utilities, of the kind of `predicted`.
@@ -67,12 +68,15 @@ def utility_calibration(predicted: Any, realized: Any) -> Any:
     n = v.shape[-1]
     rows_v, rows_u = v.reshape(-1, n), u.reshape(-1, n)
     everyone = torch.arange(n, device=v.device)[None]
-    sums = prefix_range(rows_v, rows_u, everyone)
-    errors = (sums.high[0] - sums.low[0]) / n
+    weights = None if sample_weight is None else check_weights(sample_weight, n).to(v.device)[None]
+    sums = prefix_range(rows_v, rows_u, everyone, weights=weights)
+    errors = (sums.high[0] - sums.low[0]) / (n if weights is None else weights.sum())
     return like(errors.reshape(v.shape[:-1]), predicted)
 
 
-def worst_interval(predicted: Any, realized: Any, tolerance: float = 0.0) -> WorstInterval:
+def worst_interval(
+    predicted: Any, realized: Any, tolerance: float = 0.0, sample_weight: Any = None
+) -> WorstInterval:
     """Return the interval that attains UC of one utility, predicted and realized of shape [n].
 
     Args:
@@ -80,6 +84,7 @@ def worst_interval(predicted: Any, realized: Any, tolerance: float = 0.0) -> Wor
         realized: [n] realized utilities u.
         tolerance: neighbours in the order of v that lie no further apart count as tied: the
             interval has all of them or none.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Among intervals whose errors differ by rounding the first is taken.
 
@@ -91,8 +96,9 @@ def worst_interval(predicted: Any, realized: Any, tolerance: float = 0.0) -> Wor
         raise InputError("predicted: expected shape [n]; ask for one utility at a time")
     v, u = v.cpu(), u.cpu()  # CUDA may add up one long row in another order each time
     n = v.shape[0]
+    weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n).cpu()
     ordered, order = torch.sort(v, stable=True)
-    sums = torch.nn.functional.pad((u[order] - ordered).cumsum(0), (1, 0))
+    sums = torch.nn.functional.pad((weights[order] * (u[order] - ordered)).cumsum(0), (1, 0))
     allowed = torch.ones(n + 1, dtype=torch.bool, device=v.device)
     allowed[1:-1] = ordered[1:] - ordered[:-1] > tolerance
     positions = torch.nonzero(allowed).flatten()
@@ -101,7 +107,7 @@ def worst_interval(predicted: Any, realized: Any, tolerance: float = 0.0) -> Wor
     slack = ROUNDING * (sums.max() - sums.min())
     bottom = int((sums <= sums.min() + slack).to(torch.uint8).argmax())
     top = int((sums >= sums.max() - slack).to(torch.uint8).argmax())
-    error = float(sums[top] - sums[bottom]) / n
+    error = float(sums[top] - sums[bottom]) / float(weights.sum())
     if error <= 0:
         return WorstInterval(0.0, float(ordered[0]), float(ordered[-1]), 0)
     first, last = int(positions[min(bottom, top)]), int(positions[max(bottom, top)]) - 1

@@ -133,6 +133,22 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
     return vector
 
 
+def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
+    """Return `weights` as float64 [n], finite, >= 0 and not all 0; `InputError` otherwise."""
+    vector = check_numbers(weights, name).to(torch.float64)
+    if vector.shape != (n,):
+        raise InputError(f"{name}: shape {list(vector.shape)} for {n} rows; give one per row")
+    bad = ~torch.isfinite(vector) | (vector < 0)
+    if bool(bad.any()):
+        row = _first_bad_row(bad)
+        raise InputError(
+            f"{name}: {float(vector[row]):g} in row {row}; weights are finite and not negative"
+        )
+    if not bool(vector.any()):
+        raise InputError(f"{name}: all are 0; give some point a weight")
+    return vector
+
+
 def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
     """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
     try:

@@ -9,7 +9,8 @@ For predicted utilities v and realized utilities u, sort by v and cumulate the r
 Both come out of one pass, and the order of v does not depend on the labels, so further draws of the
 labels (the noise floor) cost one gather each and no sort. Realized utilities are given as
 `payoffs[utility, code]` with a small integer code per point (its class, or the rank of its class),
-which spares the matrix utilities × points.
+which spares the matrix utilities × points. Points may carry weights, several sets of them for one
+draw of the labels: resampled points, or multipliers of either sign.
 
 Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, the
 exact radix sort of `row_sort` for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in
@@ -32,7 +33,7 @@ from metrics.kernels.threads import over_row_blocks
 
 
 class PrefixRange(NamedTuple):
-    """Sums of residuals for R draws of the labels and b utilities.
+    """Sums of residuals for R draws of the labels (or of the weights) and b utilities.
 
     low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of equal v;
     at_edges: [R, b, edges] the running sum after `edges[k]` points, ties ignored.
@@ -49,6 +50,7 @@ def prefix_range(
     codes: Tensor,
     edges: Tensor | None = None,
     tolerance: float = 0.0,
+    weights: Tensor | None = None,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
@@ -56,9 +58,14 @@ def prefix_range(
         predicted: float64 [b, n], the predicted utilities v of b utilities at n points.
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
-        edges: increasing integers [E] from 0 to n, positions where the running sum is reported.
-        tolerance: neighbours in the order of v that lie no further apart than this count as tied.
+        edges: increasing integers [E] from 0 to n, positions where the running sum is reported;
+            with weights float64 [R, E], the weight passed there: a point across one is divided.
+        tolerance: neighbours in the order of v that lie no further apart than this count as tied;
+            0 with weights.
+        weights: float64 [R, n], of each point; codes are [1, n] then.
     """
+    if weights is not None:
+        return _weighted(predicted, payoffs, codes[0], edges, weights)
     if edges is None:
         edges = torch.tensor([0, predicted.shape[1]])
     if predicted.device.type == "cpu":
@@ -172,3 +179,102 @@ def _prefix_range_cpu(
 
     over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
+
+
+def _weighted(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None, weights: Tensor
+) -> PrefixRange:
+    if edges is None:
+        edges = torch.zeros(len(weights), 0, dtype=torch.float64)
+    if predicted.device.type != "cpu":
+        return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
+    draws, rows = len(weights), len(predicted)
+    low, high = np.empty((draws, rows)), np.empty((draws, rows))
+    at_edges = np.empty((draws, rows, edges.shape[1]))
+    v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
+    outcome = short_codes(codes, table.shape[1])
+    by_point = np.ascontiguousarray(weights.T.numpy())
+    positions = edges.contiguous().numpy()
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        found = low[:, part], high[:, part], at_edges[:, part]
+        _weighted_ranges_of_rows(v[part], table[part], outcome, by_point, positions, *found)
+
+    over_row_blocks(work, rows, v.size * draws)
+    return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
+
+
+@compiled
+def _weighted_ranges_of_rows(
+    predicted: Any,
+    payoffs: Any,
+    codes: Any,
+    weights: Any,
+    edges: Any,
+    low: Any,
+    high: Any,
+    at_edges: Any,
+) -> None:
+    """As `_ranges_of_rows` for weights [n, R] of the points under one draw of the labels."""
+    rows, n = predicted.shape
+    draws, count = edges.shape
+    keys = np.empty(n, np.float64)
+    keys_spare = np.empty(n, np.uint64)
+    order = np.empty(n, np.int32)
+    order_spare = np.empty(n, np.int32)
+    unsigned = keys.view(np.uint64)
+    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
+    passed, following = np.empty(draws), np.empty(draws, np.int64)
+    for row in range(rows):
+        fill_keys(predicted[row], False, keys, order)
+        sort_keys(unsigned, order, keys_spare, order_spare)
+        total[:] = 0.0
+        smallest[:] = 0.0
+        largest[:] = 0.0
+        passed[:] = 0.0
+        following[:] = 0
+        for j in range(n):
+            i = order[j]
+            residual = payoffs[row, codes[i]] - predicted[row, i]
+            for draw in range(draws):
+                total[draw] += weights[i, draw] * residual
+            if count:
+                for draw in range(draws):
+                    passed[draw] += weights[i, draw]
+                    edge = following[draw]
+                    while edge < count and passed[draw] >= edges[draw, edge]:
+                        beyond = passed[draw] - edges[draw, edge]
+                        at_edges[draw, row, edge] = total[draw] - beyond * residual
+                        edge += 1
+                    following[draw] = edge
+            if j == n - 1 or unsigned[j] != unsigned[j + 1]:
+                for draw in range(draws):
+                    smallest[draw] = min(smallest[draw], total[draw])
+                    largest[draw] = max(largest[draw], total[draw])
+        low[:, row] = smallest
+        high[:, row] = largest
+        for draw in range(draws):  # an edge at the sum of all weights may be missed by rounding
+            at_edges[draw, row, following[draw] :] = total[draw]
+
+
+def weighted_prefix_range_torch(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor
+) -> PrefixRange:
+    """`prefix_range` with weights in plain torch, for codes [n]: any device; the reference."""
+    ordered, order = torch.sort(predicted, dim=1, stable=True)
+    ends = torch.ones_like(ordered, dtype=torch.bool)
+    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    residuals = payoffs.gather(1, codes.to(torch.int64)[order]) - ordered
+    low, high, at_edges = [], [], []
+    for draw, wanted in zip(weights, edges.to(predicted.device), strict=True):
+        sums = (draw[order] * residuals).cumsum(dim=1)
+        at_ends = sums.where(ends, torch.zeros_like(sums))
+        low.append(at_ends.min(dim=1).values.clamp(max=0))
+        high.append(at_ends.max(dim=1).values.clamp(min=0))
+        passed = draw[order].cumsum(dim=1)
+        place = torch.searchsorted(passed, wanted.expand(len(passed), -1).contiguous())
+        place = place.clamp(max=passed.shape[1] - 1)
+        beyond = (passed.gather(1, place) - wanted).clamp(min=0)
+        at_edges.append(sums.gather(1, place) - beyond * residuals.gather(1, place))
+    return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))

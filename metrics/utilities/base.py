@@ -18,8 +18,9 @@ from torch import Tensor
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kinds import like
+from metrics.scores import checked
 from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import InputError, check_labels, check_numbers, check_probabilities
+from metrics.validation import InputError, check_numbers
 
 BLOCK_BYTES = 64 << 20
 """Size of the [utilities, n] matrix of predicted utilities that is held at a time."""
@@ -90,26 +91,29 @@ class UtilityClass(ABC):
         """
         parts = []
         for block in self.tied_blocks(forecast, outcomes):
-            sums = prefix_range(*block, tolerance=tolerance)
-            parts.append((sums.high - sums.low) / forecast.n)
+            sums = prefix_range(*block, tolerance=tolerance, weights=outcomes.weights)
+            parts.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(parts, dim=1)
 
-    def calibration_errors(self, probabilities: Any, labels: Any) -> Any:
+    def calibration_errors(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
             probabilities: [n, C], rows that sum to one.
             labels: [n] class numbers in [0, C).
+            sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
         Raises:
             InputError: shapes, ranges or row sums are off, or the class is for another C.
         """
-        forecast, outcomes = _checked(probabilities, labels)
+        forecast, outcomes = checked(probabilities, labels, sample_weight)
         return like(self.errors(forecast, outcomes)[0], probabilities)
 
-    def worst(self, probabilities: Any, labels: Any) -> tuple[int, WorstInterval]:
+    def worst(
+        self, probabilities: Any, labels: Any, sample_weight: Any = None
+    ) -> tuple[int, WorstInterval]:
         """Return the utility with the largest UC (its number) and its worst interval (eq. 3.5)."""
-        forecast, outcomes = _checked(probabilities, labels)
+        forecast, outcomes = checked(probabilities, labels, sample_weight)
         return self.worst_of(forecast, outcomes, self.errors(forecast, outcomes)[0])
 
     def worst_of(
@@ -119,14 +123,10 @@ class UtilityClass(ABC):
         index = int(errors.argmax())
         predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
         alike = self.alike(forecast)
-        return index, worst_interval(predicted if alike is None else predicted[alike], realized)
-
-
-def _checked(probabilities: Any, labels: Any) -> tuple[Forecast, Outcomes]:
-    p = check_probabilities(probabilities)
-    y = check_labels(labels, p.shape[0], p.shape[1]).to(p.device)
-    forecast = Forecast(p)
-    return forecast, forecast.outcomes(y)
+        if alike is not None:
+            predicted = predicted[alike]
+        weights = None if outcomes.weights is None else outcomes.weights[0]
+        return index, worst_interval(predicted, realized, sample_weight=weights)
 
 
 def rows_per_block(n: int) -> int:

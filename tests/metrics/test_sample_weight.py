@@ -1,0 +1,99 @@
+"""Weighted points: a weight of k counts as the point k times, in every score and error."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import (
+    ClassWise,
+    Decision,
+    InputError,
+    TopK,
+    accuracy,
+    binned_class_wise_error,
+    binned_top_class_error,
+    brier_score,
+    negative_log_likelihood,
+    utility_calibration,
+    worst_interval,
+)
+from metrics.kernels.prefix_range import prefix_range, weighted_prefix_range_torch
+
+MEASURES = {
+    "accuracy": accuracy,
+    "brier": brier_score,
+    "nll": negative_log_likelihood,
+    "cwe": binned_class_wise_error,
+    "cwe, prior": lambda *a, **k: binned_class_wise_error(*a, weights="prior", **k),
+    "cwe, equal width": lambda *a, **k: binned_class_wise_error(*a, scheme="equal_width", **k),
+    "tce": binned_top_class_error,
+    "class-wise": ClassWise().calibration_errors,
+    "top-K": TopK().calibration_errors,
+    "decision": Decision([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]]).calibration_errors,
+}
+
+
+@pytest.mark.parametrize("kind", ["smooth", "dyadic", "one_hot"])
+@pytest.mark.parametrize("name", MEASURES)
+def test_whole_weights_are_repeated_rows(name, kind, forecast_of):
+    p, y = forecast_of(kind, 90, 4, 3)
+    times = np.random.default_rng(0).integers(0, 4, size=90)
+    measure = MEASURES[name]
+    repeated = measure(np.repeat(p, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(measure(p, y, sample_weight=times), repeated, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_only_the_proportions_of_the_weights_count(name, forecast_of):
+    p, y = forecast_of("smooth", 90, 4, 4)
+    weights = np.random.default_rng(1).random(90)
+    first, second = (MEASURES[name](p, y, sample_weight=scale * weights) for scale in (1, 7.3))
+    np.testing.assert_allclose(first, second, atol=1e-12)
+    assert not np.allclose(first, MEASURES[name](p, y), atol=1e-6)
+
+
+def test_single_utilities_take_weights_too(forecast_of):
+    p, y = forecast_of("dyadic", 60, 3, 5)
+    v, u = p[:, 0], 1.0 * (y == 0)
+    times = np.random.default_rng(2).integers(0, 3, size=60)
+    repeated = np.repeat(v, times), np.repeat(u, times)
+    assert utility_calibration(v, u, times) == pytest.approx(utility_calibration(*repeated))
+    assert worst_interval(v, u, sample_weight=times) == pytest.approx(worst_interval(*repeated))
+
+
+@given(
+    n=st.integers(1, 30),
+    draws=st.integers(1, 3),
+    bins=st.integers(1, 20),
+    distinct=st.sampled_from([1, 4, 30]),
+    seed=st.integers(0, 999),
+)
+def test_the_compiled_weighted_sums_equal_plain_torch(n, draws, bins, distinct, seed):
+    random = np.random.default_rng(seed)
+    v = torch.from_numpy(random.choice(random.normal(size=distinct), size=(2, n)))
+    payoffs = torch.from_numpy(random.normal(size=(2, 3)))
+    codes = torch.from_numpy(random.integers(3, size=(1, n)))
+    weights = torch.from_numpy(random.integers(0, 4, size=(draws, n)) * 1.0)
+    edges = weights.sum(dim=1, keepdim=True) * torch.arange(bins + 1) / bins
+    compiled = prefix_range(v, payoffs, codes, edges, weights)
+    plain = weighted_prefix_range_torch(v, payoffs, codes[0], edges, weights)
+    for ours, theirs in zip(compiled, plain, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(4), "sample_weight: shape \\[4\\] for 5 rows"),
+        ([1, 1, -1, 1, 1], "sample_weight: -1 in row 2"),
+        ([1, 1, 1, np.inf, 1], "sample_weight: inf in row 3"),
+        (np.zeros(5), "sample_weight: all are 0"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(weights, message, forecast_of):
+    p, y = forecast_of("smooth", 5, 3, 0)
+    for measure in (brier_score, TopK().calibration_errors):
+        with pytest.raises(InputError, match=message):
+            measure(p, y, sample_weight=weights)
