@@ -152,6 +152,7 @@ def evaluate_unit(task: EvaluateTask) -> bool:
             test.probabilities,
             test.labels,
             points=test.points,
+            population=task.fit.logits.n,
             similarity=_similarity(task.fit),
             rows_sum_to_one=test.rows_sum_to_one,
             **options | {"own": instantiate(options["own"], _convert_="all")},
@@ -164,13 +165,16 @@ def evaluate_unit(task: EvaluateTask) -> bool:
             "benchmark": unit.benchmark,
             "calibrator": unit.calibrator,
             "split": unit.split,
+            "n": task.fit.logits.n,
             "n_test": len(test.labels),
             "metrics": card.metrics,
             "noise_floor": card.noise_floor,
             "worst": card.worst,
+            "certificates": {key: one._asdict() for key, one in card.certificates.items()},
+            "zero_likelihood": card.zero_likelihood,
             "evaluation": unit.settings["evaluation"],
         }
-        save = partial(save_npz, arrays=card.ecdf)
+        save = partial(save_npz, arrays=card.ecdf | card.draws)
         publish(files.ecdf, save, record, ECDF_SHA256, files.metrics)
         seconds = time.perf_counter() - began
         write_json(files.metrics_run, {"hash": task.hash, **run_notes(seconds, device)})

@@ -26,7 +26,7 @@ from pipeline.reporting.candidates import (
     known_evaluations,
     table_titles,
 )
-from pipeline.reporting.collect import Runs, UnitResult, summarise
+from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
 from pipeline.reporting.curves import FAMILIES, Curves, curve_table, pooled_curves
@@ -101,15 +101,15 @@ def report_benchmark(
     stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))
     units = runs.read_all(benchmark, methods, request.splits)
-    summary = summarise(units)
+    summary, bounds = summarise(units), certificates(units)
     specs = table_specs(settings, stem, ordered(request.calibrators), methods)
-    files = write_tables(summary, specs, results / "tables")
+    files = write_tables(summary, specs, results / "tables", bounds)
     curves = curves_of(units, ordered(request.calibrators))
     title = settings["benchmark"]["title"]
     if curves:
         files += write_ecdf_figure(curves, title, results / "figures", f"ecdf_{stem}")
     svg = next((path for path in files if path.suffix == ".svg"), None)
-    tables = [build_table(summary, spec) for spec in specs]
+    tables = [build_table(summary, spec, bounds) for spec in specs]
     study = study_figures(benchmark, results / "figures")
     section = Section(stem, title, tables, svg, facts_of(settings), study)
     return BenchmarkReport(section, curves, files)
@@ -131,20 +131,23 @@ def table_specs(
     """
     benchmark = settings["benchmark"]
     name, title, remarks = benchmark["name"], benchmark["title"], remarks_of(settings)
-    columns = columns_of(settings)
-    specs = [TableSpec(name, title, columns, methods, stem, remarks)]
+    columns, look = columns_of(settings), settings["tables"]
     printed = printed_values()
+    own = printed[printed["table"] == benchmark["paper_key"]]
+    if look == "paper" and not own.empty:
+        columns = tuple(dict.fromkeys(own["metric"]))
+    specs = [TableSpec(name, title, columns, methods, stem, remarks, look)]
     short = printed[printed["table"] == f"{benchmark['paper_key']}_table1"]
     if not short.empty:
         keys = tuple(dict.fromkeys(short["metric"]))
         label = f"{title} (Table 1)"
-        specs.append(TableSpec(name, label, keys, methods, f"{stem}_table1", remarks))
+        specs.append(TableSpec(name, label, keys, methods, f"{stem}_table1", remarks, look))
     variants = [method for method in available if method not in methods]
     if variants:
         families = {family(variant) for variant in variants}
         rows = [m for m in available if m in variants or m in families]
         label = f"{title}: variants"
-        specs.append(TableSpec(name, label, columns, rows, f"{stem}_variants", remarks))
+        specs.append(TableSpec(name, label, columns, rows, f"{stem}_variants", remarks, look))
     return specs
 
 

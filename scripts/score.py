@@ -6,9 +6,9 @@ my.npz holds `labels` [n] (numbers or names) and `logits` or `probabilities` [n,
 `class_names` [classes] and `groups` [n]; a CSV or parquet file has the column `label` and a column
 per class, named by it. Points must be held out: not used for training.
 
-Written: out/metrics.json {method: {metric: {"mean", "two_se"}}}, out/table.{tex,md,csv},
-out/ecdf.{pdf,svg,png}, and per method and split the fitted parameters under out/runs. Run it again
-to go on after an interruption, or with other options: only what they change is computed again.
+Written: out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,
+csv}, out/ecdf.{pdf,svg,png}, and per method and split the fitted parameters under out/runs. Run it
+again to go on after an interruption, or with other options: what they leave alone is kept.
 """
 
 from __future__ import annotations
@@ -167,16 +167,16 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     """metrics.json, table and figure from the evaluated units; prints the table."""
     from metrics.registry import METRICS
     from pipeline.report import curves_of, remarks_of
-    from pipeline.reporting.collect import Runs, summarise
+    from pipeline.reporting.collect import Runs, certificates, summarise
     from pipeline.reporting.figures import write_ecdf_figure
-    from pipeline.reporting.tables import TableSpec, build_table, write_tables
+    from pipeline.reporting.tables import TableSpec, build_table, long_form, write_tables
     from pipeline.reporting.terminal import print_tables
 
     folder, benchmark = options.output, settings["benchmark"]
     units = Runs(folder / "runs").read_all(
         benchmark["name"], options.methods, range(options.splits)
     )
-    summary = summarise(units)
+    summary, bounds = summarise(units), certificates(units)
     measured = dict.fromkeys(metric for unit in units for metric in unit.metrics)
     shown = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
     tuned = any(method.startswith(("dirichlet", "patching")) for method in options.methods)
@@ -184,20 +184,24 @@ def write_results(settings: Settings, options: argparse.Namespace) -> None:
     spec = TableSpec(
         benchmark["name"], benchmark["title"], shown, options.methods, "table", remarks
     )
+    table = build_table(summary, spec, bounds)
     with all_or_nothing(folder, last="metrics.json") as fresh:
-        write_tables(summary, [spec], fresh)
+        write_tables(summary, [spec], fresh, bounds)
         if curves := curves_of(units, options.methods):
             write_ecdf_figure(curves, benchmark["title"], fresh, "ecdf")
-        write_json(fresh / "metrics.json", nested(summary.to_dict("records")))
-        print_tables([build_table(summary, spec)], console)
+        write_json(fresh / "metrics.json", nested(long_form(table, bounds).to_dict("records")))
+        print_tables([table], console)
 
 
-def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, float | None]]]:
-    """{method: {metric: {"mean", "two_se"}}}; the spread of a single split is null."""
-    result: dict[str, dict[str, dict[str, float | None]]] = {}
+def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """{method: {metric: {"mean", "two_se", …}}} of the table's CSV; what is unknown is null."""
+    result: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
-        spread = None if math.isnan(row["two_se"]) else row["two_se"]
-        values = {"mean": row["mean"], "two_se": spread}
+        values = {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in row.items()
+            if name not in ("method", "metric")
+        }
         result.setdefault(row["method"], {})[row["metric"]] = values
     return result
 

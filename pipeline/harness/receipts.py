@@ -38,7 +38,7 @@ def mean_and_spread(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def two_standard_errors(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """2 x std(ddof=1) / sqrt(count), the spread of all tables.
+    """2 x std(ddof=1) / sqrt(count), the spread of the paper's tables.
 
     NaN for a single split, or where a value is infinite.
     """

@@ -1,4 +1,4 @@
-"""Read what the evaluate stage wrote and summarise it over splits: mean, two standard errors."""
+"""Read what the evaluate stage wrote and summarise it over splits: means, intervals, floors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from metrics import NoiseFloor
 from pipeline.harness.artifacts import CorruptFile, read_npz, read_record
 from pipeline.harness.receipts import two_standard_errors
+from pipeline.reporting.intervals import (
+    SIZE,
+    bootstrap_half_width,
+    corrected_half_width,
+)
 from pipeline.reporting.names import ordered
 
 SUMMARY_COLUMNS = (
@@ -20,10 +26,35 @@ SUMMARY_COLUMNS = (
     "metric",
     "mean",
     "two_se",
+    "half_width",
+    "interval",
+    "half_width_corrected",
+    "half_width_bootstrap",
     "splits",
     "floor_mean",
     "floor_q95",
+    "p_value",
+    "beyond_floor",
+    "zero_likelihood",
+    "test_points",
+    "test_share",
+    "values",
 )
+"""Of `summarise`. two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where
+the points were resampled, else "corrected" (pipeline.reporting.intervals). floor_*, p_value: of the
+mean over splits, from the method's own probabilities; beyond_floor: p_value <= 0.05, None where the
+metric has no floor. zero_likelihood: points per split whose label had probability 0 (of the NLL).
+values: one per split."""
+CERTIFICATE_COLUMNS = (
+    "benchmark",
+    "method",
+    "metric",
+    "estimate",
+    "lower",
+    "upper",
+    "upper_finite",
+)
+"""Of `certificates`: means over splits of bounds on the true UC, each of 95 % confidence."""
 
 
 DEFAULT_EVALUATION = "default"
@@ -41,7 +72,8 @@ class UnitResult:
 
     `metrics[key]` is the value on the test split, `noise_floor[key]` the `mean` and `q95` of the
     same quantity with labels redrawn from the method's own probabilities, `ecdf` the arrays of
-    `ecdf.npz` (errors of the sampled utilities and the sorted curves of their noise floor).
+    `ecdf.npz` (errors of the sampled utilities and the sorted curves of their noise floor; under
+    `floor_<key>` and `bootstrap_<key>` each metric with redrawn labels and resampled points).
     """
 
     benchmark: str
@@ -50,6 +82,10 @@ class UnitResult:
     metrics: Mapping[str, float]
     noise_floor: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ecdf: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    certificates: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    zero_likelihood: int = 0
+    test_points: int = 0
+    test_share: float = 0.3
 
 
 @dataclass(frozen=True)
@@ -96,6 +132,10 @@ class Runs:
             metrics=record["metrics"],
             noise_floor=record.get("noise_floor", {}),
             ecdf=read_npz(self.file(unit, "ecdf.npz")),
+            certificates=record.get("certificates", {}),
+            zero_likelihood=record.get("zero_likelihood", 0),
+            test_points=record.get("n_test", 0),
+            test_share=record["n_test"] / record["n"] if "n" in record else 0.3,
         )
 
     def read_all(
@@ -125,19 +165,69 @@ class Runs:
 def summarise(units: Iterable[UnitResult]) -> pd.DataFrame:
     """Tidy summary over splits: one row per benchmark x method x metric (SUMMARY_COLUMNS).
 
-    `floor_mean` and `floor_q95` are means over splits of the method's noise floor (NaN where a
-    unit holds none). Rows keep the order in which benchmarks, methods and metrics first appear.
+    Rows keep the order in which benchmarks, methods and metrics first appear.
     """
-    groups: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
+    groups: dict[tuple[str, str], list[UnitResult]] = {}
     for unit in units:
-        for key, value in unit.metrics.items():
-            floor = unit.noise_floor.get(key, {})
-            row = (float(value), floor.get("mean", np.nan), floor.get("q95", np.nan))
-            groups.setdefault((unit.benchmark, unit.method, key), []).append(row)
+        groups.setdefault((unit.benchmark, unit.method), []).append(unit)
     rows = []
-    for (benchmark, method, key), values in groups.items():
-        table = np.asarray(values, dtype=np.float64)
-        mean, floor_mean, floor_q95 = table.mean(axis=0)
-        spread = two_standard_errors(table[:, 0])
-        rows.append((benchmark, method, key, mean, spread, len(values), floor_mean, floor_q95))
+    for (benchmark, method), splits in groups.items():
+        shared = {
+            "benchmark": benchmark,
+            "method": method,
+            "splits": len(splits),
+            "test_points": splits[0].test_points,
+            "test_share": splits[0].test_share,
+        }
+        keys = dict.fromkeys(key for unit in splits for key in unit.metrics)
+        rows += [{**shared, "metric": key, **_summary(splits, key)} for key in keys]
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+
+
+def _summary(splits: Sequence[UnitResult], key: str) -> dict[str, object]:
+    """Mean, spread, intervals and noise floor of one metric of one method."""
+    values = [float(unit.metrics[key]) for unit in splits if key in unit.metrics]
+    corrected = corrected_half_width(values, splits[0].test_share)
+    draws = [unit.ecdf.get(f"bootstrap_{key}", np.empty(0)) for unit in splits]
+    bootstrap = bootstrap_half_width(draws) if all(len(one) > 1 for one in draws) else np.nan
+    has_bootstrap = bool(np.isfinite(bootstrap))
+    zeros = float(np.mean([unit.zero_likelihood for unit in splits]))
+    return {
+        "mean": float(np.mean(values)),
+        "two_se": two_standard_errors(values),
+        "half_width": bootstrap if has_bootstrap else corrected,
+        "interval": "bootstrap" if has_bootstrap else "corrected",
+        "half_width_corrected": corrected,
+        "half_width_bootstrap": bootstrap,
+        **_floor(splits, key, float(np.mean(values))),
+        "zero_likelihood": zeros if key == "nll" else np.nan,
+        "values": tuple(values),
+    }
+
+
+def _floor(splits: Sequence[UnitResult], key: str, mean: float) -> dict[str, object]:
+    """The floor of the mean over splits: repetition by repetition, as splits share their points."""
+    draws = [unit.ecdf.get(f"floor_{key}", np.empty(0)) for unit in splits]
+    if all(len(one) for one in draws):
+        floor = NoiseFloor.of(np.mean(draws, axis=0), mean)
+        return {
+            "floor_mean": floor.mean,
+            "floor_q95": floor.q95,
+            "p_value": floor.p_value,
+            "beyond_floor": floor.p_value <= SIZE,
+        }
+    return {"floor_mean": np.nan, "floor_q95": np.nan, "p_value": np.nan, "beyond_floor": None}
+
+
+def certificates(units: Iterable[UnitResult]) -> pd.DataFrame:
+    """Bounds on the true UC per method and metric, means over splits (CERTIFICATE_COLUMNS).
+
+    Metric "all" is the largest UC over all classes of the scorecard.
+    """
+    rows = [
+        {"benchmark": unit.benchmark, "method": unit.method, "metric": key, **bounds}
+        for unit in units
+        for key, bounds in unit.certificates.items()
+    ]
+    table = pd.DataFrame(rows, columns=list(CERTIFICATE_COLUMNS))
+    return table.groupby(list(CERTIFICATE_COLUMNS[:3]), sort=False, as_index=False).mean()

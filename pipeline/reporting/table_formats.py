@@ -6,7 +6,7 @@ import math
 from html import escape
 
 from metrics.registry import METRICS, Metric
-from pipeline.reporting.table_model import Cell, ResultTable
+from pipeline.reporting.table_model import MARK, Cell, ResultTable
 
 # Works with booktabs alone: where bm or graphicx is not loaded, bold and scaling degrade.
 LATEX_HEADER = r"""% Needs \usepackage{booktabs}; \usepackage{bm,graphicx} give the paper's look.
@@ -20,6 +20,8 @@ LATEX_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "±": r"$\pm$",
     "×": r"$\times$",
     "–": "--",
+    "†": r"$\dagger$",
+    "∞": r"$\infty$",
 }
 WIDE = 6  # from so many metrics on, a table is scaled to the line width, as in the paper
 
@@ -72,7 +74,10 @@ def _latex_cell(cell: Cell) -> str:
     text = _latex_math(cell.mean)
     if cell.spread:
         text = rf"{text} \pm {_latex_math(cell.spread)}"
-    return rf"$\bm{{{text}}}$" if cell.best else f"${text}$"
+    text = rf"\bm{{{text}}}" if cell.best else text
+    mark = r"^{\dagger}" if cell.beyond else ""
+    note = rf"\;({_latex_math(cell.note)})" if cell.note else ""
+    return f"${text}{mark}{note}$"
 
 
 def _latex_floor_cell(cell: Cell) -> str:
@@ -81,9 +86,19 @@ def _latex_floor_cell(cell: Cell) -> str:
     return f"${_latex_math(cell.mean)}\\;[{_latex_math(cell.spread)}]$"
 
 
-def plain_cell(cell: Cell) -> str:
+def plain_number(cell: Cell) -> str:
     """`mean ± spread`, or the mean alone."""
     return f"{cell.mean} ± {cell.spread}" if cell.spread else cell.mean
+
+
+def plain_marks(cell: Cell) -> str:
+    """What stands behind the number: the mark of the noise floor, a note."""
+    return (MARK if cell.beyond else "") + (f" ({cell.note})" if cell.note else "")
+
+
+def plain_cell(cell: Cell) -> str:
+    """`mean ± spread` with its marks."""
+    return plain_number(cell) + plain_marks(cell)
 
 
 def plain_floor_cell(cell: Cell) -> str:
@@ -108,19 +123,14 @@ def _markdown_name(column: Metric) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    return f"**{plain_cell(cell)}**" if cell.best else plain_cell(cell)
+    return f"**{plain_number(cell)}**{plain_marks(cell)}" if cell.best else plain_cell(cell)
 
 
 def html(table: ResultTable) -> str:
     """The same table as an HTML `table`, for a page with the style of page.py."""
     heading = "".join(f"<th>{m.html}<br><small>{m.scale}</small></th>" for m in table.metrics)
     rows = [
-        f"<tr><th>{escape(row.name)}</th>"
-        + "".join(
-            f'<td class="best">{plain_cell(c)}</td>' if c.best else f"<td>{plain_cell(c)}</td>"
-            for c in row.cells
-        )
-        + "</tr>"
+        f"<tr><th>{escape(row.name)}</th>" + "".join(map(_html_cell, row.cells)) + "</tr>"
         for row in table.rows
     ]
     if table.floor is not None:
@@ -131,3 +141,9 @@ def html(table: ResultTable) -> str:
         f'<table class="results">\n<thead><tr><th>Method</th>{heading}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table>"
     )
+
+
+def _html_cell(cell: Cell) -> str:
+    classes = [name for name, on in (("best", cell.best), ("beyond", cell.beyond)) if on]
+    kind = f' class="{" ".join(classes)}"' if classes else ""
+    return f"<td{kind}>{plain_cell(cell)}</td>"

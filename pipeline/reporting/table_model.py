@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
 
+MARK = "†"
+"""Behind every number beyond its noise floor."""
+SMALL_SAMPLE = 2000
+"""Test points below which a table says what error could have been seen at all."""
+
 
 @dataclass(frozen=True)
 class Cell:
-    """Rounded text of a mean and of its spread ("" where there is none), and whether it is best.
+    """Rounded text of a mean and of its spread ("" where there is none), and how it is marked.
 
-    In the noise-floor row `spread` holds the 95 % quantile instead.
+    best: not significantly worse than the best of its column (in the paper's look: the best mean).
+    beyond: beyond the method's own noise floor; None where there is none. note: what a reader must
+    know of this cell. row: the unrounded numbers, columns of `collect.SUMMARY_COLUMNS`. In the
+    noise-floor row `spread` holds the 95 % quantile instead.
     """
 
     mean: str
     spread: str
     best: bool
+    beyond: bool | None = None
+    note: str = ""
+    row: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -26,13 +39,27 @@ class Row:
 
     name: str
     cells: tuple[Cell, ...]
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds on the true UC of a method over all utility classes, 95 % each, means over splits."""
+
+    key: str
+    name: str
+    estimate: float
+    lower: float
+    upper: float
+    upper_finite: float
 
 
 @dataclass(frozen=True)
 class ResultTable:
     """One benchmark's table; `floor_source` is the method whose probabilities made `floor`.
 
-    `within_floor` names the columns in which no method exceeds the floor's 95 % quantile.
+    look: "default", or "paper": two standard errors, the smallest mean in bold. interval: what the
+    numbers after ± are in the default look.
     """
 
     name: str
@@ -43,54 +70,119 @@ class ResultTable:
     floor_source: str
     splits: int
     remarks: tuple[str, ...] = ()
-    within_floor: tuple[str, ...] = ()
+    certificates: tuple[Certificate, ...] = ()
+    look: Literal["default", "paper"] = "default"
+    interval: str = "corrected"
+    test_points: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, one sentence or two each."""
-        return self.notes_with("Best in bold.")
+        return self.notes_with("Bold")
 
-    def notes_with(self, best: str) -> tuple[str, ...]:
-        """The notes, with a sentence on how the best cells are marked."""
-        first = f"{self.spread_note} {best}"
-        found = (first, self.floor_note, self.within_note, self.likelihood_note, *self.remarks)
+    def notes_with(self, mark: str) -> tuple[str, ...]:
+        """The notes; `mark` names how the best cells are marked."""
+        found = (
+            f"{self.spread_note} {self.best_note(mark)}",
+            self.floor_note,
+            self.within_note,
+            self.power_note,
+            self.certificate_note,
+            self.likelihood_note,
+            *self.remarks,
+        )
         return tuple(note for note in found if note)
 
     @property
     def spread_note(self) -> str:
         """What the numbers after ± are."""
         if self.splits < 2:
-            return "One train/test split, so no spread."
-        return f"Mean ± 2 standard errors over {self.splits} train/test splits."
+            single = "One train/test split"
+            if self.look == "paper" or self.interval != "bootstrap":
+                return f"{single}, so no spread."
+            return f"{single}; ± 1.96 standard errors of the bootstrap over points."
+        over = f"over {self.splits} train/test splits"
+        if self.look == "paper":
+            return f"Mean ± 2 standard errors {over}."
+        if self.interval == "bootstrap":
+            return (
+                f"Mean {over} ± 1.96 standard errors of the bootstrap over points (all splits "
+                "reweighted at once): a 95 % interval."
+            )
+        return (
+            f"Mean {over} ± half of a 95 % interval that allows for the points which splits share "
+            "(Nadeau & Bengio 2003)."
+        )
+
+    def best_note(self, mark: str) -> str:
+        """What the marked cells are."""
+        if self.look == "paper" or self.splits < 2:
+            return f"{mark}: the best mean."
+        return (
+            f"{mark}: not significantly worse than the best (paired over splits, corrected "
+            "variance, Holm over methods, 5 %)."
+        )
 
     @property
     def likelihood_note(self) -> str:
         """Why a negative log-likelihood is finite."""
         if all(metric.key != "nll" for metric in self.metrics):
             return ""
-        return (
-            f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that; isotonic regression and "
-            "patching give some classes exactly 0."
-        )
+        floored = f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that"
+        if not any(cell.note for row in self.rows for cell in row.cells):
+            return f"{floored}."
+        return f"{floored}; ∞: without this it is infinite, as so many labels had probability 0."
 
     @property
     def floor_note(self) -> str:
-        """What the noise-floor row says."""
+        """What the noise-floor row and the marks say."""
         if self.floor is None:
             return ""
         return (
-            "Noise floor: the same metric with labels redrawn from the probabilities of "
-            f"{self.floor_source}, mean [95 % quantile]; what a perfectly calibrated classifier "
-            "would show on as many points."
+            f"{MARK}: beyond the noise floor, larger than 95 % of what the method's own "
+            "probabilities show on these points when labels are drawn from them, one per point for "
+            f"all splits. Last row: this floor for {self.floor_source}, mean [95 % quantile]."
         )
 
     @property
     def within_note(self) -> str:
-        """Where a best cell may be best by chance."""
-        if not self.within_floor:
+        """Where nothing speaks against any method."""
+        if self.floor is None:
             return ""
-        columns = ", ".join(self.within_floor)
+        columns = [
+            metric.text
+            for k, metric in enumerate(self.metrics)
+            if all(row.cells[k].beyond is False for row in self.rows)
+        ]
+        if not columns:
+            return ""
         return (
-            f"No method exceeds the noise floor's 95 % quantile in {columns}: nothing there speaks "
+            f"No method is beyond its noise floor in {', '.join(columns)}: nothing there speaks "
             "against the calibration of any of them."
+        )
+
+    @property
+    def power_note(self) -> str:
+        """What error a small sample could have shown."""
+        if self.floor is None or not 0 < self.test_points < SMALL_SAMPLE:
+            return ""
+        seen = [
+            f"{metric.text} {cell.spread}"
+            for metric, cell in zip(self.metrics, self.floor.cells, strict=True)
+            if cell.spread
+        ]
+        return (
+            f"Small sample: on {self.test_points} test points a miscalibration is as likely missed "
+            f"as seen unless it lifts an error above the floor's 95 % quantile ({', '.join(seen)})."
+        )
+
+    @property
+    def certificate_note(self) -> str:
+        """The certificates of all methods in one sentence."""
+        if not self.certificates:
+            return ""
+        bounds = ", ".join(f"{one.name} {one.upper:.3g}" for one in self.certificates)
+        return (
+            "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
+            f"off by more than, in units of utility: {bounds} (upper bounds, means over splits)."
         )

@@ -1,8 +1,9 @@
 """The table of one benchmark: which cells, to how many digits, which are best; and its files.
 
 Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one scaled
-column per metric, mean ± 2 standard errors over the splits, the best mean per column in bold. A
-last row shows the noise floor: what a calibrated classifier would score on a sample of this size.
+column per metric, mean ± half of a 95 % interval, every method that may be the best in bold, every
+number beyond its noise floor marked. A last row shows a noise floor: what a calibrated classifier
+would score on a sample of this size. The paper's own look: ± 2 standard errors, the best mean bold.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from metrics.registry import Metric, metric
+from metrics.scorecard import ALL_CLASSES
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting import table_formats
+from pipeline.reporting.collect import CERTIFICATE_COLUMNS
+from pipeline.reporting.intervals import not_worse_than_best
 from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, method_name
-from pipeline.reporting.table_model import Cell, ResultTable, Row
+from pipeline.reporting.table_model import Cell, Certificate, ResultTable, Row
 
 Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """The rows of a tidy summary by (method, metric)."""
@@ -42,6 +46,7 @@ class TableSpec:
     methods: Sequence[str]
     stem: str = ""
     remarks: tuple[str, ...] = ()
+    look: Literal["default", "paper"] = "default"
 
     @property
     def name(self) -> str:
@@ -49,8 +54,12 @@ class TableSpec:
         return self.stem or self.benchmark
 
 
-def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
+def build_table(
+    summary: pd.DataFrame, spec: TableSpec, bounds: pd.DataFrame | None = None
+) -> ResultTable:
     """The formatted table of `spec` from the tidy summary (collect.summarise).
+
+    `bounds`: the certificates (collect.certificates), for the notes.
 
     A metric that no method has (U_w2v without word vectors) gets no column.
 
@@ -67,21 +76,36 @@ def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
             f"{spec.benchmark}: {method} has no value of {key}; evaluate it again with "
             f"python -m pipeline.evaluate benchmark={spec.benchmark} calibrator={method}"
         )
-    columns = [_column(numbers, metric(key), spec.methods) for key in keys]
+    columns = [_column(numbers, metric(key), spec) for key in keys]
     floor = Row(NOISE_FLOOR, tuple(column.floor for column in columns))
     return ResultTable(
         name=spec.name,
         title=spec.title,
         metrics=tuple(metric(key) for key in keys),
         rows=tuple(
-            Row(method_name(method), tuple(column.cells[i] for column in columns))
+            Row(method_name(method), tuple(column.cells[i] for column in columns), method)
             for i, method in enumerate(spec.methods)
         ),
         floor=floor if any(cell.mean for cell in floor.cells) else None,
         floor_source=method_name(_floor_method(numbers, spec.methods)),
         splits=min(int(row["splits"]) for row in rows),
         remarks=spec.remarks,
-        within_floor=tuple(m.text for m in map(metric, keys) if _within_floor(numbers, m, spec)),
+        certificates=() if bounds is None else _certificates(bounds, spec),
+        look=spec.look,
+        interval=rows[0]["interval"],
+        test_points=int(rows[0]["test_points"]),
+    )
+
+
+def _certificates(bounds: pd.DataFrame, spec: TableSpec) -> tuple[Certificate, ...]:
+    """Those over all classes, in the order of the rows."""
+    chosen = bounds[(bounds["benchmark"] == spec.benchmark) & (bounds["metric"] == ALL_CLASSES)]
+    found = {row["method"]: row for row in chosen.to_dict("records")}
+    names = ("estimate", "lower", "upper", "upper_finite")
+    return tuple(
+        Certificate(method, method_name(method), *(float(found[method][name]) for name in names))
+        for method in spec.methods
+        if method in found
     )
 
 
@@ -98,35 +122,51 @@ class _Column:
     floor: Cell
 
 
-def _column(numbers: Numbers, column: Metric, methods: Sequence[str]) -> _Column:
+def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> _Column:
     """One metric's cells, one per method, and its noise floor, to the same number of digits."""
     scale = 10.0**column.power
-    means = [numbers[method, column.key]["mean"] * scale for method in methods]
-    spreads = [numbers[method, column.key]["two_se"] * scale for method in methods]
-    digits = decimals(means, spreads)
-    rounded = [round(mean, digits) for mean in means]
-    finite = [value for value in rounded if np.isfinite(value)]
-    best = (max(finite) if column.larger_is_better else min(finite)) if finite else None
+    rows = {method: numbers[method, column.key] for method in spec.methods}
+    spread_of = "two_se" if spec.look == "paper" else "half_width"
+    spreads = [row[spread_of] * scale for row in rows.values()]
+    digits = decimals([row["mean"] * scale for row in rows.values()], spreads)
+    best = _best(rows, column, spec, digits)
     cells = [
         Cell(
-            table_formats.number(value, digits),
+            table_formats.number(round(row["mean"] * scale, digits), digits),
             "" if np.isnan(spread) else table_formats.number(spread, digits),
-            best=value == best,
+            best=method in best,
+            beyond=None if pd.isna(row["beyond_floor"]) else bool(row["beyond_floor"]),
+            note=_note(row),
+            row={str(name): value for name, value in row.items()},
         )
-        for value, spread in zip(rounded, spreads, strict=True)
+        for (method, row), spread in zip(rows.items(), spreads, strict=True)
     ]
-    row = numbers[_floor_method(numbers, methods), column.key]
+    row = numbers[_floor_method(numbers, spec.methods), column.key]
     if np.isnan(row["floor_mean"]):
         return _Column(cells, Cell("", "", best=False))
     mean, q95 = (table_formats.number(row[k] * scale, digits) for k in ("floor_mean", "floor_q95"))
     return _Column(cells, Cell(mean, q95, best=False))
 
 
-def _within_floor(numbers: Numbers, column: Metric, spec: TableSpec) -> bool:
-    """Whether a metric of calibration finds no method beyond the 95 % quantile of the noise."""
-    limit = numbers[_floor_method(numbers, spec.methods), column.key]["floor_q95"]
-    means = [numbers[method, column.key]["mean"] for method in spec.methods]
-    return column.has_floor and all(mean <= limit for mean in means)
+def _best(
+    rows: Mapping[str, Mapping[Hashable, Any]], column: Metric, spec: TableSpec, digits: int
+) -> set[str]:
+    """The methods in bold: those that may be the best; in the paper's look the best mean."""
+    if spec.look == "default":
+        share = next(iter(rows.values()))["test_share"]
+        values = {method: row["values"] for method, row in rows.items()}
+        return not_worse_than_best(values, share, column.larger_is_better)
+    printed = {m: round(row["mean"] * 10.0**column.power, digits) for m, row in rows.items()}
+    finite = [value for value in printed.values() if np.isfinite(value)]
+    top = (max(finite) if column.larger_is_better else min(finite)) if finite else None
+    return {method for method, value in printed.items() if value == top}
+
+
+def _note(row: Mapping[Hashable, Any]) -> str:
+    """Of an NLL that is finite only by its floor."""
+    if not row["zero_likelihood"] > 0:  # NaN for all other metrics
+        return ""
+    return f"∞, {row['zero_likelihood']:.3g}"
 
 
 def _floor_method(numbers: Numbers, methods: Sequence[str]) -> str:
@@ -150,32 +190,59 @@ def _typical_size(means: Sequence[float]) -> float:
     return float(np.median(sizes)) if sizes else 1.0
 
 
-def long_form(summary: pd.DataFrame, spec: TableSpec) -> pd.DataFrame:
-    """The table's numbers unrounded and unscaled, one row per method and metric."""
-    rows = summary[
-        (summary["benchmark"] == spec.benchmark)
-        & summary["method"].isin(list(spec.methods))
-        & summary["metric"].isin(list(spec.metrics))
-    ].copy()
-    for column, order in (("method", spec.methods), ("metric", spec.metrics)):
-        rows[column] = pd.Categorical(rows[column], categories=list(order), ordered=True)
-    return rows.sort_values(["method", "metric"]).drop(columns="benchmark")
+CSV_COLUMNS = (
+    "method",
+    "metric",
+    "mean",
+    "two_se",
+    "splits",
+    "floor_mean",
+    "floor_q95",
+    "p_value",
+    "beyond_floor",
+    "half_width",
+    "interval",
+    "half_width_corrected",
+    "half_width_bootstrap",
+    "not_worse",
+    "zero_likelihood",
+    "estimate",
+    "lower",
+    "upper",
+    "upper_finite",
+)
+"""Those of collect.SUMMARY_COLUMNS; not_worse: of the methods that may be the best; estimate to
+upper_finite: bounds on the true UC (collect.CERTIFICATE_COLUMNS)."""
 
 
-def write_tables(summary: pd.DataFrame, specs: Iterable[TableSpec], folder: Path) -> list[Path]:
+def long_form(table: ResultTable, bounds: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The table's numbers unrounded and unscaled, one row per method and metric (CSV_COLUMNS)."""
+    cells = [{**cell.row, "not_worse": cell.best} for row in table.rows for cell in row.cells]
+    numbers = pd.DataFrame(cells)
+    if bounds is None:
+        bounds = pd.DataFrame(columns=list(CERTIFICATE_COLUMNS))
+    numbers = numbers.merge(bounds, how="left", on=["benchmark", "method", "metric"])
+    return numbers[list(CSV_COLUMNS)]
+
+
+def write_tables(
+    summary: pd.DataFrame,
+    specs: Iterable[TableSpec],
+    folder: Path,
+    bounds: pd.DataFrame | None = None,
+) -> list[Path]:
     """Write `<stem>.tex`, `.md` and `.csv` of each table; returns the paths written.
 
     The `.tex` holds a `table*` to be read with \\input (booktabs needed; bm and graphicx are used
-    where loaded). The `.csv` is unscaled with full precision: method, metric, mean, two_se,
-    splits, floor_mean, floor_q95.
+    where loaded). The `.csv` is unscaled with full precision (CSV_COLUMNS).
     """
     written = []
     for spec in specs:
-        table = build_table(summary, spec)
+        table = build_table(summary, spec, bounds)
         texts = {
             "tex": table_formats.latex(table),
             "md": table_formats.markdown(table),
-            "csv": long_form(summary, spec).to_csv(index=False, lineterminator="\n"),
+            "csv": long_form(table, bounds).to_csv(index=False, lineterminator="\n"),
         }
         for suffix, text in texts.items():
             path = folder / f"{spec.name}.{suffix}"

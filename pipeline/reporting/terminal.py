@@ -50,7 +50,7 @@ def print_tables(tables: Iterable[ResultTable], console: Console | None = None) 
     """
     console = console or Console()
     starred = not console.is_terminal
-    best = "Best marked with a star." if starred else "Best in bold."
+    best = "Star" if starred else "Bold"
     notes: dict[str, None] = {}
     for table in tables:
         shown = rich_table(table, starred)

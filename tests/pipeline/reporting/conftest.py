@@ -35,6 +35,8 @@ def _ecdf(level: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
         floor = np.sort(0.004 * np.exp(0.4 * rng.normal(size=UTILITIES)))
         for name, factor in (("mean", 1.0), ("q05", 0.7), ("q95", 1.4)):
             arrays[f"{family}_floor_{name}"] = floor * factor
+    for key in (key for key in ALL_METRICS if METRICS[key].has_floor):
+        arrays[f"floor_{key}"] = 0.01 * np.exp(0.2 * rng.normal(size=40))
     return arrays
 
 
@@ -61,9 +63,10 @@ def write_runs(tmp_path: Path) -> WriteRuns:
                     "benchmark": benchmark,
                     "calibrator": method,
                     "split": split,
+                    "n": 10_000,
                     "n_test": 3000,
                     "metrics": values,
-                    "noise_floor": {k: {"mean": v / 4, "q95": v / 3} for k, v in values.items()},
+                    "noise_floor": {},
                     "worst": {},
                     "parameters_sha256": "0",
                 }

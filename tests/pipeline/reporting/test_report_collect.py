@@ -6,33 +6,65 @@ import statistics
 import numpy as np
 import pytest
 
+from metrics import CalibrationInterval
 from pipeline.harness.artifacts import CorruptFile, read_json
-from pipeline.harness.receipts import two_standard_errors
 from pipeline.reporting.collect import (
     MissingUnits,
     Runs,
     UnitResult,
+    certificates,
     summarise,
 )
 
 
-def test_two_standard_errors_by_hand() -> None:
-    # Deviations -1, 0, 1: std(ddof=1) = 1, so 2 / sqrt(3).
-    assert two_standard_errors([3.0, 4.0, 5.0]) == pytest.approx(2 / math.sqrt(3))
-    assert math.isnan(two_standard_errors([1.0]))
-    assert math.isnan(two_standard_errors([1.0, math.inf]))
-
-
-def test_summary_is_mean_and_spread_over_splits_and_mean_floor() -> None:
-    units = [
-        UnitResult("b", "temperature", k, {"brier": v}, {"brier": {"mean": v / 2, "q95": v}})
-        for k, v in enumerate([0.1, 0.2, 0.6])
-    ]
+def test_summary_is_mean_and_spread_over_splits() -> None:
+    units = [UnitResult("b", "isotonic", k, {"brier": v}) for k, v in enumerate([0.1, 0.2, 0.6])]
     row = summarise(units).iloc[0]
     assert row["mean"] == pytest.approx(0.3)
     assert row["two_se"] == pytest.approx(2 * statistics.stdev([0.1, 0.2, 0.6]) / math.sqrt(3))
-    assert (row["floor_mean"], row["floor_q95"]) == (pytest.approx(0.15), pytest.approx(0.3))
+    assert row["interval"] == "corrected"
+    assert row["half_width"] == row["half_width_corrected"] > row["two_se"]
     assert row["splits"] == 3
+    assert row["values"] == (0.1, 0.2, 0.6)
+    assert row["beyond_floor"] is None
+
+
+def test_the_floor_is_that_of_the_mean_over_splits() -> None:
+    """Repetition by repetition: opposite noise in two splits cancels, equal noise does not."""
+    noise = np.linspace(-1, 1, 99)
+    equal, opposite = (
+        [
+            UnitResult("b", "m", k, {"u_topk": 1.5}, ecdf={"floor_u_topk": 2 + sign * noise})
+            for k, sign in enumerate(signs)
+        ]
+        for signs in ((1, 1), (1, -1))
+    )
+    assert summarise(equal).loc[0, "floor_q95"] == pytest.approx(2.9)
+    assert summarise(opposite).loc[0, "floor_q95"] == pytest.approx(2)
+    assert summarise(equal).loc[0, "p_value"] == pytest.approx((1 + 75) / 100, abs=0.011)
+    beyond = [UnitResult("b", "m", 0, {"u_topk": 3.1}, ecdf={"floor_u_topk": 2 + noise})]
+    assert summarise(beyond).loc[0, "p_value"] == 0.01
+    assert summarise(beyond).loc[0, "beyond_floor"]
+
+
+def test_bootstrap_draws_make_the_interval() -> None:
+    moved = np.random.default_rng(0).normal(size=(2, 200))
+    units = [
+        UnitResult("b", "m", k, {"nll": 1.0}, ecdf={"bootstrap_nll": moved[k]}, zero_likelihood=k)
+        for k in range(2)
+    ]
+    row = summarise(units).iloc[0]
+    assert row["interval"] == "bootstrap"
+    assert row["half_width"] == pytest.approx(1.96 * moved.mean(axis=0).std(ddof=1), rel=1e-4)
+    assert row["zero_likelihood"] == 0.5
+
+
+def test_certificates_are_means_over_splits() -> None:
+    bounds = [(0.1, 0.0, upper, 0.9) for upper in (0.2, 0.4)]
+    named = [{"all": CalibrationInterval(*one)._asdict()} for one in bounds]
+    units = [UnitResult("b", "m", k, {}, certificates=one) for k, one in enumerate(named)]
+    assert certificates(units).loc[0, "upper"] == pytest.approx(0.3)
+    assert certificates([UnitResult("b", "m", 0, {})]).empty
 
 
 def test_reads_the_files_of_the_evaluate_stage(write_runs) -> None:
@@ -47,7 +79,8 @@ def test_reads_the_files_of_the_evaluate_stage(write_runs) -> None:
     assert units[0].ecdf["linear"].dtype == np.float64
     table = summarise(units).set_index("metric")
     assert table.loc["accuracy", "mean"] == pytest.approx(0.945, abs=0.01)
-    assert table.loc["accuracy", "floor_mean"] == pytest.approx(0.945 / 4, abs=0.01)
+    assert table.loc["u_topk", "floor_mean"] == pytest.approx(0.01, rel=0.2)
+    assert np.isnan(table.loc["accuracy", "floor_mean"])
 
 
 def test_an_evaluation_with_its_own_name_lies_beside_the_default(write_runs) -> None:

@@ -2,24 +2,29 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
 
 from metrics.registry import metric
 from pipeline.reporting import table_formats
-from pipeline.reporting.collect import SUMMARY_COLUMNS, Runs, summarise
+from pipeline.reporting.collect import CERTIFICATE_COLUMNS, SUMMARY_COLUMNS, Runs, summarise
 from pipeline.reporting.names import METHODS, method_name, ordered
 from pipeline.reporting.tables import (
+    CSV_COLUMNS,
     IncompleteResults,
     TableSpec,
     build_table,
     decimals,
+    long_form,
     write_tables,
 )
 from pipeline.reporting.terminal import print_tables
@@ -27,8 +32,32 @@ from pipeline.reporting.terminal import print_tables
 PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
 
 
-def summary_of(values: dict[tuple[str, str], tuple[float, float]]) -> pd.DataFrame:
-    rows = [("b", m, k, mean, se, 10, mean / 2, mean) for (m, k), (mean, se) in values.items()]
+def summary_of(
+    values: dict[tuple[str, str], tuple[float, float]], beyond: tuple[tuple[str, str], ...] = ()
+) -> pd.DataFrame:
+    """Ten splits with the given means and 2 standard errors; floors at half and all of the mean."""
+    rows = []
+    for place, ((method, key), (mean, two_se)) in enumerate(values.items()):
+        noise = np.random.default_rng(place).normal(size=10)
+        noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(10) / 2
+        row = dict.fromkeys(SUMMARY_COLUMNS, math.nan) | {
+            "benchmark": "b",
+            "method": method,
+            "metric": key,
+            "mean": mean,
+            "two_se": two_se,
+            "half_width": 2 * two_se,
+            "interval": "corrected",
+            "splits": 10,
+            "floor_mean": mean / 2,
+            "floor_q95": mean,
+            "p_value": 0.01 if (method, key) in beyond else 0.5,
+            "beyond_floor": (method, key) in beyond if metric(key).has_floor else None,
+            "test_points": 3000,
+            "test_share": 0.3,
+            "values": tuple(mean + np.nan_to_num(two_se) * noise),
+        }
+        rows.append(row)
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
 
@@ -49,17 +78,18 @@ def small() -> pd.DataFrame:
 SMALL = TableSpec(
     "b", "B & co_1", ("accuracy", "tce_bin"), ("uncalibrated", "temperature", "vector")
 )
+PAPER = replace(SMALL, look="paper")
 
 
 def test_cells_are_scaled_and_rounded_to_two_digits_of_the_median_spread(small) -> None:
-    table = build_table(small, SMALL)
+    table = build_table(small, PAPER)
     cells = {row.name: [(c.mean, c.spread) for c in row.cells] for row in table.rows}
     assert cells["Uncalibrated"] == [("94.50", "0.20"), ("36.4", "4.1")]
     assert cells["Vector Scaling"] == [("94.10", "0.20"), ("15.8", "1.0")]
 
 
-def test_best_is_the_largest_accuracy_and_the_smallest_error_ties_included(small) -> None:
-    table = build_table(small, SMALL)
+def test_the_papers_best_is_the_largest_accuracy_and_the_smallest_error(small) -> None:
+    table = build_table(small, PAPER)
     best = {row.name: [c.best for c in row.cells] for row in table.rows}
     assert best["Uncalibrated"] == [True, False]
     assert best["Temp. Scaling"] == [True, False]
@@ -75,15 +105,84 @@ def test_the_noise_floor_is_temperature_scalings_and_never_best(small) -> None:
     ]
 
 
-@pytest.mark.parametrize(("worst", "expected"), [(0.0213, ("TCE_bin",)), (0.0364, ())])
-def test_columns_in_which_no_method_exceeds_the_noise_are_named(worst, expected) -> None:
-    """The quantile of `summary_of` is temperature scaling's mean; accuracies do not count."""
-    values = {(m, "accuracy"): (0.9, 0.002) for m in SMALL.methods}
-    values |= {(m, "tce_bin"): (0.0213, 0.001) for m in SMALL.methods}
-    values["uncalibrated", "tce_bin"] = (worst, 0.004)
-    table = build_table(summary_of(values), SMALL)
-    assert table.within_floor == expected
-    assert any("No method exceeds" in note for note in table.notes) == bool(expected)
+def test_the_default_look_has_intervals_and_marks_all_that_may_be_the_best(small) -> None:
+    table = build_table(small, SMALL)
+    cells = {row.key: row.cells[1] for row in table.rows}
+    assert cells["vector"].spread == "2.0"  # the half width, twice the standard errors here
+    assert [cell.best for cell in cells.values()] == [False, False, True]
+    assert all(row.cells[0].best for row in table.rows)  # accuracies within each other's noise
+    assert "not significantly worse than the best" in table.notes[0]
+    assert "Nadeau & Bengio" in table.notes[0]
+
+
+MARKS = (("uncalibrated", "tce_bin"), ("temperature", "tce_bin"))
+
+
+def test_cells_beyond_their_own_floor_are_marked_in_every_format(small) -> None:
+    small.loc[[(m, k) in MARKS for m, k in zip(small.method, small.metric)], "beyond_floor"] = True
+    table = build_table(small, SMALL)
+    assert [[cell.beyond for cell in row.cells] for row in table.rows] == [
+        [None, True],
+        [None, True],
+        [None, False],
+    ]
+    stream = io.StringIO()
+    print_tables([table], Console(file=stream, width=200))
+    texts = {
+        "latex": (table_formats.latex(table), r"^{\dagger}$"),
+        "markdown": (table_formats.markdown(table).split("\n\n")[1], "†"),
+        "html": (table_formats.html(table), "†</td>"),
+        "terminal": (stream.getvalue().split("†: beyond")[0], "†"),
+        "csv": (long_form(table).to_csv(index=False), "True"),
+    }
+    for name, (text, mark) in texts.items():
+        lines = [line for line in text.splitlines() if mark in line]
+        assert any("ncalibrated" in line for line in lines), name
+        assert not any("ector" in line.partition("not_worse")[0] and "†" in line for line in lines)
+    assert table_formats.html(table).count('class="beyond"') == 2
+
+
+@pytest.mark.parametrize("beyond", [(), MARKS])
+def test_columns_in_which_no_method_is_beyond_its_floor_are_named(beyond) -> None:
+    values = {(m, k): (0.03, 0.001) for m in SMALL.methods for k in ("accuracy", "tce_bin")}
+    table = build_table(summary_of(values, beyond), SMALL)
+    named = [note for note in table.notes if "No method is beyond its noise floor" in note]
+    assert len(named) == (not beyond)
+    assert all("in TCE_bin:" in note for note in named)
+
+
+def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
+    summary = summary_of({("isotonic", "nll"): (0.61, 0.01), ("vector", "nll"): (0.6, 0.01)})
+    summary["zero_likelihood"] = [3.4, 0.0]
+    table = build_table(summary, TableSpec("b", "B", ("nll",), ("isotonic", "vector")))
+    assert table_formats.plain_cell(table.rows[0].cells[0]).endswith(" (∞, 3.4)")
+    assert table_formats.plain_cell(table.rows[1].cells[0]).endswith("2.0")
+    assert r"(\infty, 3.4)" in table_formats.latex(table)
+    assert any("without this it is infinite" in note for note in table.notes)
+
+
+def test_small_samples_are_told_what_they_could_not_show(small) -> None:
+    small["test_points"] = 360
+    (note,) = [n for n in build_table(small, SMALL).notes if n.startswith("Small sample")]
+    assert "on 360 test points" in note
+    assert "TCE_bin 21.3" in note
+    small["test_points"] = 3000
+    assert not any("Small sample" in n for n in build_table(small, SMALL).notes)
+
+
+def test_certificates_stand_in_the_notes_and_the_csv(small) -> None:
+    rows = [
+        ("b", method, metric, 0.01, 0.0, upper, 0.09)
+        for method, upper in (("uncalibrated", 0.061), ("vector", 0.032))
+        for metric in ("all", "tce_bin")
+    ]
+    bounds = pd.DataFrame(rows, columns=list(CERTIFICATE_COLUMNS))
+    table = build_table(small, SMALL, bounds)
+    assert [one.key for one in table.certificates] == ["uncalibrated", "vector"]
+    assert any("Uncalibrated 0.061, Vector Scaling 0.032 (" in note for note in table.notes)
+    numbers = long_form(table, bounds).set_index(["method", "metric"])
+    assert numbers.loc[("vector", "tce_bin"), "upper"] == 0.032
+    assert np.isnan(numbers.loc[("temperature", "tce_bin"), "upper"])
 
 
 def test_decimals() -> None:
@@ -98,14 +197,17 @@ def test_decimals() -> None:
 def test_one_split_has_no_spread() -> None:
     summary = summary_of({("temperature", "brier"): (0.0812, float("nan"))})
     summary["splits"] = 1
+    summary["values"] = [(0.0812,)]
     table = build_table(summary, TableSpec("b", "B", ("brier",), ("temperature",)))
     assert table_formats.plain_cell(table.rows[0].cells[0]) == "8.12"
     assert "±" not in table.spread_note
+    assert table.rows[0].cells[0].best
 
 
 def test_infinity_is_shown_and_never_best() -> None:
     values = {("isotonic", "nll"): (float("inf"), float("nan")), ("vector", "nll"): (0.2, 0.01)}
-    table = build_table(summary_of(values), TableSpec("b", "B", ("nll",), ("isotonic", "vector")))
+    spec = TableSpec("b", "B", ("nll",), ("isotonic", "vector"))
+    table = build_table(summary_of(values), spec)
     assert [row.cells[0].best for row in table.rows] == [False, True]
     assert r"$\infty$" in table_formats.latex(table)
 
@@ -199,7 +301,7 @@ def test_markdown_has_the_same_cells(written) -> None:
 
 def test_csv_keeps_full_precision_and_order(written, write_runs) -> None:
     rows = list(csv.DictReader(written["cifar10_repvgg.csv"].open()))
-    assert list(rows[0]) == list(SUMMARY_COLUMNS[1:])
+    assert list(rows[0]) == list(CSV_COLUMNS)
     assert [row["method"] for row in rows[:: len(PAPER_METRICS)]] == list(METHODS)
     assert [row["metric"] for row in rows[: len(PAPER_METRICS)]] == list(PAPER_METRICS)
     units = Runs(write_runs()).read_all("cifar10_repvgg", METHODS, range(4))
@@ -208,7 +310,7 @@ def test_csv_keeps_full_precision_and_order(written, write_runs) -> None:
         expected = values.loc[(row["method"], row["metric"])]
         assert float(row["mean"]) == expected["mean"]
         assert float(row["two_se"]) == expected["two_se"]
-        assert float(row["floor_q95"]) == expected["floor_q95"]
+        assert row["p_value"] == ("" if np.isnan(expected["p_value"]) else str(expected["p_value"]))
 
 
 def test_terminal_without_a_terminal_folds_no_cell(small) -> None:
@@ -216,8 +318,8 @@ def test_terminal_without_a_terminal_folds_no_cell(small) -> None:
     table = build_table(small, SMALL)
     print_tables([table, table], Console(file=stream, width=20))
     text = stream.getvalue()
-    assert text.count("Noise floor:") == 1
-    assert re.search(r"Vector Scaling +94\.10 ± 0\.20 +\*15\.8 ± 1\.0", text)
+    assert text.count("†: beyond") == 1
+    assert re.search(r"Vector Scaling +\*94\.10 ± 0\.40 +\*15\.8 ± 2\.0", text)
     assert re.search(r"Noise floor +47\.25 \[94\.50\] +10\.7 \[21\.3\]", text)
 
 
