@@ -77,7 +77,7 @@ def test_the_compiled_weighted_sums_equal_plain_torch(n, draws, bins, distinct, 
     codes = torch.from_numpy(random.integers(3, size=(1, n)))
     weights = torch.from_numpy(random.integers(0, 4, size=(draws, n)) * 1.0)
     edges = weights.sum(dim=1, keepdim=True) * torch.arange(bins + 1) / bins
-    compiled = prefix_range(v, payoffs, codes, edges, weights)
+    compiled = prefix_range(v, payoffs, codes, edges, weights=weights)
     plain = weighted_prefix_range_torch(v, payoffs, codes[0], edges, weights)
     for ours, theirs in zip(compiled, plain, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
