@@ -26,12 +26,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 
 from omegaconf import DictConfig
 
+from pipeline.deployed import fit_on_all
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.all_or_nothing import all_or_nothing
 from pipeline.harness.artifacts import write_json
 from pipeline.harness.command import CONF, user_errors_in_one_line
-from pipeline.harness.progress import console
+from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.reporting.names import METHODS
@@ -69,6 +70,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="METHOD",
         help=f"files of conf/calibrator (default: {' '.join(METHODS)})",
     )
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FILE.npz",
+        help="refit --method on all points and save it for scripts/apply.py",
+    )
+    parser.add_argument("--method", help="the method to save (default: the only one of --methods)")
     parser.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
     parser.add_argument(
         "--tuning",
@@ -96,7 +104,22 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options.methods = list(dict.fromkeys(options.methods))
     if mistake := _unknown_method(options.methods):
         parser.error(mistake)
+    if mistake := _what_to_save(options):
+        parser.error(mistake)
     return options
+
+
+def _what_to_save(options: argparse.Namespace) -> str | None:
+    """Fill in `options.method`; what is wrong with --save and --method, if anything."""
+    if options.save is None:
+        return "--method: say where to with --save FILE.npz" if options.method else None
+    if options.method is None:
+        if len(options.methods) > 1:
+            return "--save: which of the methods? add --method NAME"
+        options.method = options.methods[0]
+    if options.save.suffix != ".npz":
+        return f"--save {options.save}: end its name with .npz"
+    return _unknown_method([options.method])
 
 
 def _unknown_method(methods: Sequence[str]) -> str | None:
@@ -161,6 +184,9 @@ def score(options: argparse.Namespace) -> None:
     run_fit(units)
     run_evaluate(units)
     write_results(settings, options)
+    if options.save is not None:
+        saved = fit_on_all(settings_of(options, options.method)).save(options.save)
+        say(f"wrote {saved}: {options.method} fitted on all points; see scripts/apply.py")
 
 
 def write_results(settings: Settings, options: argparse.Namespace) -> None:

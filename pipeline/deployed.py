@@ -1,0 +1,94 @@
+"""A calibrator to keep: refitted on all points of a file, applied to points without labels.
+
+What it takes is part of it: `takes_` ("logits" or "probabilities") and, where they are known,
+`class_names_`, the columns in their order. Both travel in the saved file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hydra.utils import instantiate
+from numpy.typing import NDArray
+
+from calibrators.base import Calibrator
+from calibrators.inputs import from_probabilities
+from metrics.archive import array_names, read_arrays
+from metrics.validation import InputError, check_logits
+from pipeline.harness.artifacts import read_json
+from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_path
+from pipeline.harness.units import Settings
+from pipeline.sources.file import check_is_file
+from pipeline.sources.tables import TABLES, read_table
+
+KINDS = ("logits", "probabilities")
+
+
+def fit_on_all(settings: Settings) -> Calibrator:
+    """Fit the calibrator of `settings` on all points of its benchmark's cached logits."""
+    cached = find_logits(settings)
+    logits, labels = load_logits(cached.path, cached.sha256)
+    record = read_json(sidecar_path(settings))
+    calibrator: Any = instantiate(settings["calibrator"], _convert_="all")
+    calibrator.fit(logits, labels)
+    calibrator.takes_ = record.get("origin", {}).get("values", "logits")
+    if "class_names" in record:
+        calibrator.class_names_ = np.array(record["class_names"])
+    fitted: Calibrator = calibrator
+    return fitted
+
+
+def read_points(path: Path, calibrator: Calibrator) -> NDArray[Any]:
+    """Read the logits or probabilities [n, C] of `path` that `calibrator` takes.
+
+    Args:
+        path: npz with the array `logits` or `probabilities`; CSV or parquet with a column per
+            class, by name where the calibrator knows names (other columns are then ignored).
+
+    Raises:
+        InputError: one line with file, field and fix.
+    """
+    check_is_file(path, "an npz, CSV or parquet file")
+    takes = str(getattr(calibrator, "takes_", "logits"))
+    in_table = path.suffix.lower() in TABLES
+    matrix = _columns(path, calibrator) if in_table else _array(path, takes)
+    if takes == "probabilities":
+        logits: NDArray[Any] = from_probabilities(matrix, name=f"{path}: probabilities")
+        return logits.astype(np.float32)  # as the pipeline caches those that it fits on
+    return check_logits(matrix, name=f"{path}: logits").numpy()
+
+
+def _array(path: Path, takes: str) -> NDArray[Any]:
+    arrays = read_arrays(path, only=KINDS, fix="save it with numpy.savez")
+    if takes not in arrays:
+        found = ", ".join(array_names(path)) or "nothing"
+        raise InputError(
+            f"{path}: the calibrator was fitted on {takes}, but there is no array `{takes}` "
+            f"(it holds {found}); add it, [n, C]"
+        )
+    return arrays[takes]
+
+
+def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
+    table = read_table(path)
+    names = [str(name) for name in table.columns]
+    wanted = [str(name) for name in getattr(calibrator, "class_names_", ())]
+    if wanted:
+        missing = [name for name in wanted if names.count(name) != 1]
+        if missing:
+            raise InputError(
+                f"{path}: expected one column `{missing[0]}` for that class, as in the file that "
+                "the calibrator was fitted on; rename or add it"
+            )
+        table = table[wanted]
+    elif len(names) != calibrator.n_features_in_:
+        raise InputError(
+            f"{path}: {len(names)} columns, but the calibrator was fitted on "
+            f"{calibrator.n_features_in_} classes; give one column per class and no other"
+        )
+    try:
+        return table.to_numpy(np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: a column holds no numbers ({error}); remove it") from error

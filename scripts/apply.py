@@ -1,0 +1,83 @@
+"""Calibrate new points with a saved calibrator; they need no labels.
+
+python scripts/score.py my.npz --output out/ --method patching --save calibrator.npz
+python scripts/apply.py calibrator.npz new.npz --output calibrated.npz
+
+new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on; a CSV or
+parquet file a column per class. The output is an npz with `probabilities` float64 [n, C] (and
+`class_names`, where they are known), or a CSV, by its name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrators.base import Calibrator
+from metrics.validation import InputError
+from pipeline.deployed import read_points
+from pipeline.harness.artifacts import write_npz, write_text
+from pipeline.harness.command import user_errors_in_one_line
+from pipeline.harness.progress import say
+
+ROWS_AT_ONCE = 100_000
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    summary, _, details = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("calibrator", type=Path, help="as saved by score.py or `.save()`")
+    parser.add_argument("file", type=Path, help="npz, CSV or parquet with the new points")
+    parser.add_argument("--output", type=Path, required=True, help="npz or CSV to write")
+    return parser.parse_args(arguments)
+
+
+def apply(options: argparse.Namespace) -> None:
+    """Write the calibrated probabilities.
+
+    Raises:
+        InputError: a file that is missing, damaged or does not fit the calibrator; one line.
+    """
+    ending = options.output.suffix.lower()
+    if ending not in (".npz", ".csv"):
+        raise InputError(f"--output {options.output}: end its name with .npz or .csv")
+    calibrator = Calibrator.load(options.calibrator)
+    points = read_points(options.file, calibrator)
+    parts = range(0, len(points), ROWS_AT_ONCE)
+    probabilities = np.concatenate(
+        [calibrator.predict_proba(points[start : start + ROWS_AT_ONCE]) for start in parts]
+    )
+    names = [str(name) for name in getattr(calibrator, "class_names_", ())]
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    if ending == ".csv":
+        write_text(options.output, _csv(probabilities, names))
+    else:
+        known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
+        write_npz(options.output, probabilities=probabilities, **known)
+    n, classes = probabilities.shape
+    say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
+
+
+def _csv(probabilities: NDArray[np.float64], names: list[str]) -> str:
+    """With all digits, so that reading it gives the same numbers."""
+    import pandas as pd
+
+    columns = names or [f"c{number}" for number in range(probabilities.shape[1])]
+    text: str = pd.DataFrame(probabilities, columns=columns).to_csv(index=False)
+    return text
+
+
+if __name__ == "__main__":
+    with user_errors_in_one_line():
+        apply(parse())

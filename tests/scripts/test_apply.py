@@ -1,0 +1,124 @@
+"""A calibrator that score.py saves, applied by scripts/apply.py to points without labels."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibrators import TemperatureScaling, VectorScaling, from_probabilities
+from calibrators.base import Calibrator
+from metrics.validation import InputError
+from pipeline.harness.command import CONF
+
+
+def script(name: str):
+    path = CONF.parent / "scripts" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+apply, score = script("apply"), script("score")
+
+
+def problem(n: int, seed: int):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    return (2 * np.eye(3)[labels] + 2 * rng.normal(size=(n, 3))).astype(np.float32), labels
+
+
+def run(calibrator, file, output):
+    apply.apply(apply.parse([str(calibrator), str(file), "--output", str(output)]))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    logits, labels = problem(500, 0)
+    return VectorScaling().fit(logits, labels).save(tmp_path / "calibrator.npz")
+
+
+def test_new_logits_come_out_as_the_calibrator_says(saved, tmp_path):
+    logits, _ = problem(50, 1)
+    np.savez(tmp_path / "new.npz", logits=logits)
+    run(saved, tmp_path / "new.npz", tmp_path / "deep" / "calibrated.npz")
+    with np.load(tmp_path / "deep" / "calibrated.npz", allow_pickle=False) as found:
+        np.testing.assert_array_equal(
+            found["probabilities"], Calibrator.load(saved).predict_proba(logits)
+        )
+
+
+def test_a_csv_gives_a_csv_with_all_digits(saved, tmp_path):
+    logits, _ = problem(50, 1)
+    pd.DataFrame(logits.astype(float), columns=["a", "b", "c"]).to_csv(
+        tmp_path / "new.csv", index=False
+    )
+    run(saved, tmp_path / "new.csv", tmp_path / "calibrated.csv")
+    found = pd.read_csv(tmp_path / "calibrated.csv", float_precision="round_trip")
+    assert found.columns.tolist() == ["c0", "c1", "c2"]
+    np.testing.assert_array_equal(found, Calibrator.load(saved).predict_proba(logits.astype(float)))
+
+
+def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):
+    logits, labels = problem(300, 0)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    names = np.array(["ant", "bee", "cat"])
+    np.savez(tmp_path / "my.npz", probabilities=p, labels=names[labels], class_names=names)
+    arguments = ["--methods", "temperature", "--splits", "2", "--jobs", "1"]
+    target = tmp_path / "calibrator.npz"
+    keep = ["--save", str(target)]
+    score.score(
+        score.parse(
+            [str(tmp_path / "my.npz"), "--output", str(tmp_path / "out"), *arguments, *keep]
+        )
+    )
+    calibrator = Calibrator.load(target)
+    by_hand = TemperatureScaling().fit(from_probabilities(p).astype(np.float32), labels)
+    assert calibrator.temperature_ == by_hand.temperature_
+    new = pd.DataFrame(p[:20].astype(float), columns=names)[["cat", "ant", "bee"]]
+    new.assign(id=range(20)).to_csv(tmp_path / "new.csv", index=False)
+    run(target, tmp_path / "new.csv", tmp_path / "calibrated.csv")
+    found = pd.read_csv(tmp_path / "calibrated.csv")
+    assert found.columns.tolist() == names.tolist()
+    np.testing.assert_allclose(found, by_hand.predict_proba(from_probabilities(p[:20])), atol=1e-6)
+    np.savez(tmp_path / "logits.npz", logits=logits)
+    with pytest.raises(InputError, match="fitted on probabilities, but there is no array"):
+        run(target, tmp_path / "logits.npz", tmp_path / "x.npz")
+
+
+def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
+    logits, _ = problem(5, 1)
+    np.savez(tmp_path / "wide.npz", logits=np.hstack([logits, logits]))
+    with pytest.raises(InputError, match="6 columns, but the VectorScaling was fitted on 3"):
+        run(saved, tmp_path / "wide.npz", tmp_path / "x.npz")
+    logits[1, 1] = np.nan
+    np.savez(tmp_path / "nan.npz", logits=logits)
+    with pytest.raises(InputError, match=r"nan\.npz: logits"):
+        run(saved, tmp_path / "nan.npz", tmp_path / "x.npz")
+    pd.DataFrame(logits).to_csv(tmp_path / "more.csv")
+    with pytest.raises(InputError, match="4 columns, but the calibrator was fitted on 3"):
+        run(saved, tmp_path / "more.csv", tmp_path / "x.npz")
+    with pytest.raises(InputError, match=r"end its name with \.npz or \.csv"):
+        run(saved, tmp_path / "wide.npz", tmp_path / "x.parquet")
+    assert not (tmp_path / "x.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--save", "a.npz"], "which of the methods"),
+        (["--save", "a.csv", "--method", "vector"], "end its name with .npz"),
+        (["--save", "a.npz", "--method", "vektor"], "did you mean vector"),
+        (["--method", "vector"], "say where to"),
+    ],
+)
+def test_mistakes_in_what_to_save_are_told_at_once(arguments, message, capsys):
+    with pytest.raises(SystemExit) as ending:
+        score.parse(["my.npz", *arguments])
+    assert ending.value.code == 2
+    assert message in capsys.readouterr().err
