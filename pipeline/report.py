@@ -24,6 +24,7 @@ from pipeline.reporting.candidates import (
     candidates,
     known_benchmarks,
     known_evaluations,
+    paper_rule,
     table_titles,
 )
 from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
@@ -214,7 +215,7 @@ def write_paper_comparison(
         return ComparisonReport()
     known, evaluations = known_benchmarks(CONF), known_evaluations(CONF)
     found = candidates(results / "runs", known, evaluations, request.splits)
-    cells = compare(found, printed_values())
+    cells = compare(found, printed_values(), paper_rule())
     titles = table_titles(known)
     files = write_comparison(cells, titles, results / "tables")
     return ComparisonReport(files, summary_lines(cells, titles), summary_html(cells, titles))
@@ -225,9 +226,10 @@ def print_report(
 ) -> None:
     """The tables, the counts against the paper, and one line per set of files written."""
     print_tables((table for report in reports for table in report.section.tables), console)
-    for title, default, closest, choice in comparison:
+    for title, default, preset, closest, choice in comparison:
+        one_rule = f"; preset=paper: {preset}" if preset else ""
         better = f"; closest: {closest} ({choice})" if choice else ""
-        say(f"{title}: {default}{better}")
+        say(f"{title}: {default}{one_rule}{better}")
     stems: dict[Path, list[str]] = {}
     for path in written:
         stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])

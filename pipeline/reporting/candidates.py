@@ -8,8 +8,9 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
+from pipeline.harness.units import composed
 from pipeline.reporting.collect import DEFAULT_EVALUATION, Runs, summarise
-from pipeline.reporting.comparison import Candidate, paper_key_of, printed_values
+from pipeline.reporting.comparison import Candidate, Rule, paper_key_of, printed_values
 from pipeline.reporting.names import ordered
 
 
@@ -38,6 +39,20 @@ def known_evaluations(conf: Path) -> list[str]:
     return [DEFAULT_EVALUATION, *(name for name in names if name != DEFAULT_EVALUATION)]
 
 
+def paper_rule() -> Rule:
+    """What `preset=paper` takes, the same for all tables."""
+    config = composed(["preset=paper"])
+    return Rule(
+        tuple(config.suite.benchmarks),
+        tuple(config.suite.calibrators),
+        _label(config.evaluation.name),
+    )
+
+
+def _label(evaluation: str) -> str:
+    return "" if evaluation == DEFAULT_EVALUATION else f"evaluation={evaluation}"
+
+
 def candidates(
     runs: Path, known: Sequence[KnownBenchmark], evaluations: Sequence[str], splits: Sequence[int]
 ) -> list[Candidate]:
@@ -50,12 +65,11 @@ def candidates(
     found = []
     for evaluation in evaluations:
         place = Runs(runs, evaluation)
-        label = "" if place.is_default else f"evaluation={evaluation}"
         for name, paper_key in _folders(runs, known):
             methods = ordered(place.evaluated_methods(name, splits))
             if methods:
                 summary = summarise(place.read_all(name, methods, splits))
-                found.append(Candidate(paper_key, name, summary, label))
+                found.append(Candidate(paper_key, name, summary, _label(evaluation)))
     return found
 
 

@@ -31,6 +31,7 @@ CELL_COLUMNS = (
     "configuration",
     "variant",
     "default",
+    "preset",
     "printed",
     "printed_two_se",
     "ours",
@@ -57,6 +58,15 @@ class Candidate:
     configuration: str = ""
 
 
+@dataclass(frozen=True)
+class Rule:
+    """One choice for all printed tables: benchmarks, methods or variants, and a configuration."""
+
+    benchmarks: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    configuration: str = ""
+
+
 def printed_values(path: Path = PRINTED_VALUES) -> pd.DataFrame:
     """The paper's cells, unscaled: table, method, metric, power_of_ten, printed, printed_two_se."""
     cells = pd.read_csv(path).rename(columns={"benchmark": "table"})
@@ -79,11 +89,14 @@ def z_scores(
         return np.asarray(np.where(difference == 0, 0.0, difference / joint))
 
 
-def compare(candidates: Sequence[Candidate], printed: pd.DataFrame) -> pd.DataFrame:
+def compare(
+    candidates: Sequence[Candidate], printed: pd.DataFrame, rule: Rule | None = None
+) -> pd.DataFrame:
     """All comparable cells (CELL_COLUMNS), unscaled, in the printed order.
 
     The first candidate of a paper key is its default; its rows of the unvaried methods have
-    `default` set. Cells of the paper that a candidate lacks are left out.
+    `default` set; what `rule` takes has `preset` set. Cells of the paper that a candidate lacks are
+    left out.
     """
     parts = []
     seen: set[str] = set()
@@ -91,12 +104,21 @@ def compare(candidates: Sequence[Candidate], printed: pd.DataFrame) -> pd.DataFr
         is_first = candidate.paper_key not in seen
         seen.add(candidate.paper_key)
         tables = printed[printed["table"].map(paper_key_of) == candidate.paper_key]
-        parts.append(_candidate_cells(candidate, tables, is_first))
+        cells = _candidate_cells(candidate, tables, is_first)
+        parts.append(cells.assign(preset=_taken(cells, rule or Rule()))[list(CELL_COLUMNS)])
     if not parts:
         return pd.DataFrame(columns=list(CELL_COLUMNS))
     order = {name: i for i, name in enumerate(dict.fromkeys(printed["table"]))}
     cells = pd.concat(parts, ignore_index=True)
     return cells.sort_values("table", key=lambda c: c.map(order), kind="stable", ignore_index=True)
+
+
+def _taken(cells: pd.DataFrame, rule: Rule) -> pd.Series:
+    return (
+        cells["benchmark"].isin(rule.benchmarks)
+        & cells["variant"].isin(rule.variants)
+        & (cells["configuration"] == rule.configuration)
+    )
 
 
 def paper_key_of(table: str) -> str:
@@ -119,7 +141,7 @@ def _candidate_cells(candidate: Candidate, printed: pd.DataFrame, is_first: bool
     columns = ("difference", "ours_two_se", "printed_two_se")
     cells["z"] = z_scores(*(cells[c].to_numpy(dtype=np.float64) for c in columns))
     cells["outside"] = cells["z"].abs() > LIMIT
-    return cells[list(CELL_COLUMNS)]
+    return cells
 
 
 def agreement(cells: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +150,7 @@ def agreement(cells: pd.DataFrame) -> pd.DataFrame:
     `off` caps each |z| at 10, so that one absurd cell does not decide between alternatives.
     """
     rows = cells.assign(within=~cells["outside"].astype(bool), off=cells["z"].abs().clip(upper=10))
-    groups = rows.groupby([*CHOICE, "default"], sort=False, as_index=False)
+    groups = rows.groupby([*CHOICE, "default", "preset"], sort=False, as_index=False)
     return groups.agg(within=("within", "sum"), total=("within", "size"), off=("off", "mean"))
 
 

@@ -14,6 +14,7 @@ from pipeline.harness.artifacts import write_text
 from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
 from pipeline.reporting.names import METHODS, method_name
 from pipeline.reporting.page import page, scrolling
+from pipeline.reporting.paper_notes import note_of
 from pipeline.reporting.table_formats import number
 from pipeline.reporting.tables import decimals
 
@@ -26,6 +27,13 @@ INTRO = (
 )
 COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
 FARTHER = 6.0
+RULE = (
+    "preset=paper is one rule for all tables; the closest choice takes for each table the "
+    "benchmark, evaluation and variants that agree in most cells, so it is chosen with the printed "
+    "numbers in hand and its count is too good."
+)
+LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"
+LEFT_COLUMNS = ("Table", *COLUMNS[:-1], "Reason")
 
 Line = Sequence[str]
 
@@ -44,22 +52,45 @@ def write_comparison(cells: pd.DataFrame, titles: Mapping[str, str], folder: Pat
 
 
 def summary_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
-    """Per printed table: its title, the default's count, the closest choice's and what it is."""
+    """Per printed table: its title, the counts of the default, of preset=paper and of the closest
+    choice, and what that is; then the sums."""
     counts = agreement(cells)
     winners = closest(counts)
     lines: list[Line] = []
     for table in dict.fromkeys(cells["table"]):
         default = counts[(counts["table"] == table) & counts["default"]]
+        preset = counts[(counts["table"] == table) & counts["preset"]]
         best = winners[winners["table"] == table]
         same = bool(best["default"].all())
         lines.append(
             (
                 titles.get(table, table),
                 count_line(default),
+                count_line(preset) if len(preset) else "",
                 "the default" if same else count_line(best),
                 "" if same else _choice(best),
             )
         )
+    preset = counts[counts["preset"]]
+    if len(lines) > 1 and len(preset):
+        # The tables that the rule covers, so that the columns can be compared.
+        default, best = (
+            rows[rows["table"].isin(preset["table"])]
+            for rows in (counts[counts["default"]], winners)
+        )
+        sums = [count_line(rows) for rows in (default, preset, best)]
+        lines.append(("All with preset=paper", *sums, "each table's own"))
+    return lines
+
+
+def left_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
+    """The LEFT_COLUMNS of the cells that preset=paper leaves outside."""
+    lines: list[Line] = []
+    for (table,), rows in _grouped(cells[cells["preset"]], ["table"]):
+        for line, row in zip(cell_lines(rows), rows.to_dict("records"), strict=True):
+            if row["outside"]:
+                reason = note_of(row["table"], row["method"], row["metric"])
+                lines.append((titles.get(table, table), *line[:-1], reason))
     return lines
 
 
@@ -152,12 +183,16 @@ def _alternative_heading(counts: pd.DataFrame) -> Line:
     return ["Our results", *methods, "All"]
 
 
-SUMMARY_HEADING = ("Printed table", "Our default", "Closest choice", "which is")
+SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper", "Closest choice", "which is")
 
 
 def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """The whole comparison as Markdown."""
-    parts = [f"# {TITLE}", INTRO, _markdown_table(SUMMARY_HEADING, summary_lines(cells, titles))]
+    summary = _markdown_table(SUMMARY_HEADING, summary_lines(cells, titles))
+    parts = [f"# {TITLE}", INTRO, summary, RULE]
+    left = left_lines(cells, titles)
+    if left:
+        parts += [LEFT, _markdown_table(LEFT_COLUMNS, left)]
     for (table,), rows in _grouped(cells, ["table"]):
         default, counts = rows[rows["default"]], agreement(rows)
         parts.append(f"## {titles.get(table, table)}")
@@ -175,7 +210,10 @@ def _markdown_table(heading: Line, lines: Iterable[Line]) -> str:
 
 def comparison_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """The whole comparison as one HTML page."""
-    parts = [f"<p>{INTRO}</p>", summary_html(cells, titles)]
+    parts = [f"<p>{INTRO}</p>", summary_html(cells, titles), f"<p>{RULE}</p>"]
+    left = left_lines(cells, titles)
+    if left:
+        parts += [f"<p>{LEFT}</p>", _html_table(LEFT_COLUMNS, left, text=3)]
     for (table,), rows in _grouped(cells, ["table"]):
         default, counts = rows[rows["default"]], agreement(rows)
         lines = _alternative_lines(counts)
@@ -195,7 +233,7 @@ def comparison_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
 
 def summary_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """The counts per printed table as an HTML table."""
-    return _html_table(SUMMARY_HEADING, summary_lines(cells, titles), text=4)
+    return _html_table(SUMMARY_HEADING, summary_lines(cells, titles), text=5)
 
 
 def _z_table(cells: pd.DataFrame) -> str:

@@ -8,11 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.reporting.candidates import candidates, known_benchmarks, table_titles
+from pipeline.reporting import paper_notes
+from pipeline.reporting.candidates import (
+    candidates,
+    known_benchmarks,
+    paper_rule,
+    table_titles,
+)
 from pipeline.reporting.collect import Runs, summarise
 from pipeline.reporting.comparison import (
     CELL_COLUMNS,
     Candidate,
+    Rule,
     agreement,
     closest,
     compare,
@@ -23,6 +30,8 @@ from pipeline.reporting.comparison import (
 from pipeline.reporting.comparison_pages import (
     cell_lines,
     comparison_html,
+    comparison_markdown,
+    left_lines,
     mark,
     summary_lines,
     write_comparison,
@@ -142,9 +151,62 @@ def test_closest_takes_the_best_variant_of_each_row(cells) -> None:
     assert line == (
         "RepVGG",
         "2 of 3 within 3 s.e.",
+        "",
         "3 of 3 within 3 s.e.",
         "b, IR (unnormalised)",
     )
+
+
+def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason() -> None:
+    printed = printed_values().set_index(["table", "method", "metric"])["printed"]
+
+    def exact(table: str, method: str, variant: str, **moved: float) -> pd.DataFrame:
+        keys = printed[table, method].to_dict()
+        return ours({(variant, key): moved.get(key, value) for key, value in keys.items()})
+
+    rule = Rule(("b", "c"), ("uncalibrated", "vector_brier"), "evaluation=paper_batches")
+    rows = [
+        (
+            "cifar10_resnet",
+            "b",
+            exact("cifar10_resnet", "uncalibrated", "uncalibrated", cwe_bin=0.0),
+        ),
+        ("cifar10_repvgg", "c", exact("cifar10_repvgg", "vector", "vector_brier", brier=0.5)),
+        ("cifar10_repvgg", "c", exact("cifar10_repvgg", "vector", "vector")),
+    ]
+    found = [Candidate(key, name, summary.assign(benchmark=name), rule.configuration)
+             for key, name, summary in rows]  # fmt: skip
+    cells = compare(found, printed_values(), rule)
+    assert set(cells[cells["preset"]]["variant"]) == set(rule.variants)
+    lines = summary_lines(cells, {})
+    assert [line[2] for line in lines] == [
+        "6 of 7 within 3 s.e.",
+        "6 of 7 within 3 s.e.",
+        "12 of 14 within 3 s.e.",
+    ]
+    left = left_lines(cells, {})
+    assert [line[:3] for line in left] == [
+        ("cifar10_repvgg", "Vector Scaling (by Brier score)", "Brier ×10²"),
+        ("cifar10_resnet", "Uncalibrated", "CWE_bin ×10⁴"),
+    ]
+    assert [line[-1] for line in left][0] == "unexplained"
+    assert "equal width" in left[1][-1]
+    for page in (comparison_markdown(cells, {}), comparison_html(cells, {})):
+        assert "unexplained" in page and "equal width" in page
+
+
+def test_every_note_is_of_a_printed_cell() -> None:
+    cells = printed_values()
+    known = set(zip(cells["table"], cells["method"], cells["metric"], strict=True))
+    columns = set(zip(cells["table"], cells["metric"], strict=True))
+    for table, method, metric in paper_notes._notes():
+        assert (table, metric) in columns if method == "*" else (table, method, metric) in known
+
+
+def test_the_rule_of_the_preset_is_what_its_suite_and_evaluation_say() -> None:
+    rule = paper_rule()
+    assert "cifar10_resnet44" in rule.benchmarks and "vector_brier" in rule.variants
+    assert rule.configuration == "evaluation=paper_batches"
 
 
 def test_lines_are_scaled_as_printed(cells) -> None:
@@ -217,7 +279,7 @@ def test_pages(write_runs, tmp_path: Path) -> None:
     assert "<details>" in html and "▲" in html
     markdown = paths[0].read_text()
     widths = [line.count("|") for line in markdown.splitlines() if line.startswith("|")]
-    assert set(widths) == {len(METHODS) + 3, 8, 5}
+    assert set(widths) == {len(METHODS) + 3, 8, 6}
     back = pd.read_csv(paths[1], keep_default_na=False)
     assert back["z"].tolist() == cells["z"].tolist()
     assert comparison_html(cells, titles) == html
