@@ -158,10 +158,10 @@ def test_closest_takes_the_best_variant_of_each_row(cells) -> None:
 
 
 def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason() -> None:
-    printed = printed_values().set_index(["table", "method", "metric"])["printed"]
+    printed = printed_values().set_index(["table", "method", "metric"])["printed"].sort_index()
 
     def exact(table: str, method: str, variant: str, **moved: float) -> pd.DataFrame:
-        keys = printed[table, method].to_dict()
+        keys = printed.loc[(table, method)].to_dict()
         return ours({(variant, key): moved.get(key, value) for key, value in keys.items()})
 
     rule = Rule(("b", "c"), ("uncalibrated", "vector_brier"), "evaluation=paper_batches")
@@ -189,7 +189,7 @@ def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason
         ("cifar10_repvgg", "Vector Scaling (by Brier score)", "Brier ×10²"),
         ("cifar10_resnet", "Uncalibrated", "CWE_bin ×10⁴"),
     ]
-    assert [line[-1] for line in left][0] == "unexplained"
+    assert left[0][-1] == "unexplained"
     assert "equal width" in left[1][-1]
     for page in (comparison_markdown(cells, {}), comparison_html(cells, {})):
         assert "unexplained" in page and "equal width" in page
