@@ -1,0 +1,119 @@
+"""Size and coverage on data with a known truth: enough repetitions to tell .95 from .85."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from metrics import ClassWise, NoiseFloor, TopK
+from metrics.bootstrap import resampled_weights
+from metrics.floor import redrawn_outcomes
+from metrics.forecast import Forecast
+from pipeline.harness.receipts import two_standard_errors
+from pipeline.harness.splits import split_indices
+from pipeline.reporting.intervals import (
+    bootstrap_half_width,
+    corrected_half_width,
+    not_worse_than_best,
+)
+
+N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3
+TESTS = [split_indices(N, split)[1] for split in range(SPLITS)]
+
+
+def covered(half_widths: np.ndarray, means: np.ndarray, truth: float) -> float:
+    return float((np.abs(means - truth) <= half_widths).mean())
+
+
+@pytest.fixture(scope="module")
+def trials() -> tuple[np.ndarray, np.ndarray]:
+    """Losses [TRIALS, N] of skewed points, mean 1, and their means per split [TRIALS, SPLITS]."""
+    losses = np.random.default_rng(0).gamma(2.0, 0.5, size=(TRIALS, N))
+    return losses, np.stack([losses[:, test].mean(axis=1) for test in TESTS], axis=1)
+
+
+def test_two_standard_errors_over_splits_cover_far_less_than_they_claim(trials) -> None:
+    values = trials[1]
+    widths = np.array([two_standard_errors(row) for row in values])
+    assert covered(widths, values.mean(axis=1), 1.0) < 0.8
+
+
+def test_the_corrected_interval_covers(trials) -> None:
+    values = trials[1]
+    widths = np.array([corrected_half_width(row, SHARE) for row in values])
+    assert 0.92 <= covered(widths, values.mean(axis=1), 1.0) <= 0.99
+
+
+def test_the_bootstrap_of_all_points_covers_and_is_sharper(trials) -> None:
+    losses, values = trials
+    (weights,) = resampled_weights(torch.arange(N), N, 100, seed=0, size=N)
+    drawn = weights.numpy()
+    widths = np.array(
+        [
+            bootstrap_half_width(
+                [drawn[:, test] @ row[test] / drawn[:, test].sum(axis=1) for test in TESTS]
+            )
+            for row in losses
+        ]
+    )
+    assert 0.91 <= covered(widths, values.mean(axis=1), 1.0) <= 0.98
+    corrected = np.array([corrected_half_width(row, SHARE) for row in values])
+    assert widths.mean() < 0.95 * corrected.mean()
+
+
+@pytest.mark.parametrize("utilities", [TopK(), ClassWise()], ids=["top-K", "class-wise"])
+def test_a_calibrated_method_is_beyond_its_floor_in_one_of_twenty_cases(utilities) -> None:
+    """The mean of the splits' own 95 % quantiles, in its place, would hardly ever be exceeded."""
+    random = np.random.default_rng(1)
+    p = torch.from_numpy(random.dirichlet(np.full(5, 0.5), size=N))
+    uniforms = torch.from_numpy(random.random((TRIALS, N)))
+    labels = Forecast(p).redraw(uniforms).labels
+    observed, floors = [], []
+    for test in TESTS:
+        forecast, points = Forecast(p[test]), torch.from_numpy(test)
+        seen = utilities.errors(forecast, forecast.outcomes(labels[:, points].contiguous()))
+        (drawn,) = redrawn_outcomes(forecast, points, 400, seed=0, size=len(test))
+        observed.append(seen.max(dim=1).values.numpy())
+        floors.append(utilities.errors(forecast, drawn).max(dim=1).values.numpy())
+    means = np.mean(observed, axis=0)
+    p_values = [NoiseFloor.of(np.mean(floors, axis=0), mean).p_value for mean in means]
+    assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.09
+    of_one_split = np.mean([np.quantile(floor, 0.95) for floor in floors])
+    assert np.mean(means > of_one_split) <= 0.01
+
+
+def test_the_set_of_the_best_holds_the_truly_best_and_leaves_out_the_bad() -> None:
+    random = np.random.default_rng(2)
+    kept, sizes = [], []
+    for _ in range(TRIALS):
+        shared = random.normal(size=N)
+        losses = {
+            name: excess + shared + 0.5 * random.normal(size=N)
+            for name, excess in (("best", 0.0), ("near", 0.01), ("far", 0.05), ("bad", 0.6))
+        }
+        values = {name: [loss[test].mean() for test in TESTS] for name, loss in losses.items()}
+        found = not_worse_than_best(values, SHARE)
+        kept.append("best" in found)
+        sizes.append(len(found))
+        assert "bad" not in found
+    assert np.mean(kept) >= 0.95
+    assert 1.5 < np.mean(sizes) < 3.01
+
+
+def test_larger_is_better_and_infinite_and_single_values() -> None:
+    scores = {"a": [0.9, 0.91, 0.92], "b": [0.5, 0.52, 0.51], "c": [math.inf, 0.1, 0.1]}
+    assert not_worse_than_best(scores, SHARE, larger_is_better=True) == {"a"}
+    assert not_worse_than_best({"a": [0.1], "b": [0.1], "c": [0.2]}, SHARE) == {"a", "b"}
+    assert not_worse_than_best({"a": [math.inf]}, SHARE) == set()
+    assert math.isnan(corrected_half_width([1.0], SHARE))
+
+
+def test_the_corrected_interval_by_hand() -> None:
+    values = [3.0, 4.0, 5.0]  # std 1, so the variance is 1/3 + 3/7
+    expected = stats.t.ppf(0.975, 2) * math.sqrt(1 / 3 + 3 / 7)
+    assert corrected_half_width(values, 0.3) == pytest.approx(expected)
+    assert two_standard_errors(values) == pytest.approx(2 / math.sqrt(3))
