@@ -38,8 +38,13 @@ repro: setup
 	@$(RUN) dvc repro
 else
 repro: setup
-	@echo "This edits params.yaml; back to the default: git checkout params.yaml"
-	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S precomputed=$(abspath $(PRECOMPUTED)))
+	@test -z '$(SUITE)' || test -f 'conf/suite/$(SUITE).yaml' || { \
+	  echo 'SUITE=$(SUITE): no such suite; known:' $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
+	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
+	@cp params.yaml .params.before
+	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S 'precomputed=$(abspath $(PRECOMPUTED))') \
+	  || { mv .params.before params.yaml; exit 1; }
+	@rm .params.before
 endif
 
 lint: setup

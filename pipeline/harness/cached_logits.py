@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
 from pipeline.harness.artifacts import CorruptFile, read_json_if_whole, read_npz, sha256_of
-from pipeline.harness.command import CONF
+from pipeline.harness.command import CONF, override
 from pipeline.harness.units import Settings
 
 FILE_SOURCE = "pipeline.sources.file.file_logits"
@@ -82,15 +82,15 @@ def find_logits(settings: Settings) -> CachedLogits:
 def command_for(settings: Settings) -> str:
     """The command line that makes these logits, with the user's file and folders where given."""
     benchmark, paths = settings["benchmark"], settings["paths"]
-    chosen = [f"benchmark={benchmark['name']}"]
+    chosen = [override("benchmark", benchmark["name"])]
     if benchmark["source"]["_target_"] == FILE_SOURCE:  # its name is the user's, not conf/'s
-        chosen = ["benchmark=file", f"benchmark.name={benchmark['name']}"]
-        chosen.append(f"benchmark.source.path={benchmark['source']['path']}")
+        chosen = ["benchmark=file", override("benchmark.name", benchmark["name"])]
+        chosen.append(override("benchmark.source.path", str(benchmark["source"]["path"])))
     usual = OmegaConf.to_container(OmegaConf.load(CONF / "paths" / "default.yaml"))
     assert isinstance(usual, dict)
     for key in ("data", "precomputed"):
         if paths[key] != usual[key]:
-            chosen.append(f"paths.{key}={paths[key]}")
+            chosen.append(override(f"paths.{key}", str(paths[key])))
     return shlex.join(["python", "-m", "pipeline.logits", *chosen])
 
 

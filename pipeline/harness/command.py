@@ -31,6 +31,10 @@ NEED_A_NAME = ("benchmark", "calibrator")
 """Groups without an option unless the command line chooses one."""
 
 
+class UsageError(ValueError):
+    """A command line that asks for what there is not. One line, exit code 2."""
+
+
 class UnitsFailed(RuntimeError):
     """Some units of a stage failed; the others are done and stay. One line."""
 
@@ -76,7 +80,7 @@ def user_errors_in_one_line() -> Iterator[None]:
         if before == "1" or not is_user_error(error):
             raise
         print(f"error: {one_line(error)}", file=sys.stderr)
-        sys.exit(2 if _is_about_configuration(error) else 1)
+        sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
     finally:
         signal.signal(signal.SIGTERM, terminated)
         if before is None:
@@ -113,6 +117,15 @@ def _keeping_failures(
             failures.append(error)
 
     return run
+
+
+def override(key: str, value: str) -> str:
+    """`key=value` as Hydra reads it, whatever characters `value` holds; `${` stays what it is."""
+    if re.fullmatch(r"[\w./:+@%-][\w./:+@% -]*", value):
+        return f"{key}={value}"
+    text = re.sub(r"(\\*)'", r"\1\1\'", value.replace("${", r"\${"))
+    text = re.sub(r"(\\+)$", r"\1\1", text)
+    return f"{key}='{text}'"
 
 
 def is_user_error(error: BaseException) -> bool:

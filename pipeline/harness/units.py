@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from pipeline.harness.command import CONF
+from pipeline.harness.command import CONF, UsageError
 from pipeline.harness.paths import UnitFiles, unit_folder
 
 Settings = dict[str, Any]
@@ -25,7 +26,11 @@ LARGEST_SEED = 2**32 - 1
 """What scikit-learn takes; the tuning hands it the seed."""
 
 
-class SelectionError(ValueError):
+MOST_SPLITS = 1000
+"""Each is a folder and a fit per calibrator."""
+
+
+class SelectionError(UsageError):
     """A selection of units that does not exist. One line."""
 
 
@@ -132,6 +137,7 @@ def resolved(config: DictConfig) -> Settings:
     What all stages use of it, splits and seed, is checked here.
     """
     _check_splits(config)
+    _check_names(config)
     settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}
@@ -157,6 +163,18 @@ def _once(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _check_names(config: DictConfig) -> None:
+    """`SelectionError` where a name that becomes a folder's would lead out of its place."""
+    named = {"evaluation.name": config.evaluation.name}
+    if config.benchmark is not None:
+        named["benchmark.name"] = config.benchmark.name
+    for key, name in named.items():
+        if not re.fullmatch(r"[\w-][\w .+-]*", str(name)):
+            raise SelectionError(
+                f"{key}={name}: becomes part of a file's name; letters, digits, - _ . + and spaces"
+            )
+
+
 def _check_splits(config: DictConfig) -> None:
     """`SelectionError` where the number of splits, their fraction or a seed makes no split."""
     splits = config.splits
@@ -164,6 +182,8 @@ def _check_splits(config: DictConfig) -> None:
         raise SelectionError(
             f"splits.count={splits.count}: expected a whole number of at least 1, such as 10"
         )
+    if splits.count > MOST_SPLITS:
+        raise SelectionError(f"splits.count={splits.count}: expected at most {MOST_SPLITS}")
     fraction = splits.calibration_fraction
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)) or not 0 < fraction < 1:
         raise SelectionError(

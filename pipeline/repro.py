@@ -1,0 +1,48 @@
+"""One stage of dvc.yaml: which one says DVC, for what says params.yaml.
+
+Nothing of either passes through a shell, so that a folder or a name may hold any character.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from pipeline.harness.command import override, user_errors_in_one_line
+from pipeline.harness.units import SelectionError
+
+STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
+
+
+def arguments_of(address: str, parameters: Any) -> tuple[str, list[str]]:
+    """The stage and its command line, from DVC's `fit@vector` and the content of params.yaml."""
+    name, _, calibrator = address.rpartition(":")[2].partition("@")
+    if name not in STAGES:
+        raise SelectionError(f"DVC_STAGE={address}: expected one of {', '.join(STAGES)}")
+    arguments = [override("suite", parameters["suite"])]
+    if calibrator:
+        arguments.append(override("calibrator", calibrator))
+    if name == "logits" and parameters["precomputed"]:
+        arguments.append(override("paths.precomputed", parameters["precomputed"]))
+    return name, arguments
+
+
+def main() -> None:
+    """Run the stage that DVC_STAGE names."""
+    with user_errors_in_one_line():
+        if "DVC_STAGE" not in os.environ:
+            raise SelectionError(
+                "for `dvc repro` only; by hand: python -m pipeline.fit suite=digits"
+            )
+        parameters = OmegaConf.to_container(OmegaConf.load(Path("params.yaml")), resolve=False)
+        name, sys.argv[1:] = arguments_of(os.environ["DVC_STAGE"], parameters)
+    import_module(f"pipeline.{name}").main()
+
+
+if __name__ == "__main__":
+    main()
