@@ -6,18 +6,20 @@ VENV ?= .venv
 #   make repro SUITE=cifar PRECOMPUTED=/folder/with/logits
 SUITE ?=
 PRECOMPUTED ?=
+FUZZ_SECONDS ?= 600
 
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test lint types clean
+.PHONY: help setup repro test fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
 	@echo "make test    set up, then lint, type checks and tests"
+	@echo "make fuzz    damaged files and odd arguments until FUZZ_SECONDS are over (default: 600)"
 	@echo "make setup   create $(VENV) from requirements.lock"
 	@echo "make clean   remove $(VENV) and cached logits; results stay"
 
@@ -56,6 +58,10 @@ types: setup
 
 test: lint types
 	$(RUN) python -m pytest
+
+# Another seed every time; what is found is kept in tests/fuzz/corpus and tested from then on.
+fuzz: setup
+	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
 
 clean:
 	rm -rf $(VENV) data .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -72,11 +72,14 @@ def read_arrays(
 
 
 def array_names(path: str | Path) -> list[str]:
-    """Return the names of the arrays of an npz, without reading any. Errors as `read_arrays`."""
+    """Return the names of the arrays of an npz for a message, without reading any.
+
+    Errors as `read_arrays`; what a terminal would not show becomes a space.
+    """
     path = Path(path)
     read_arrays(path, only=())
     with zipfile.ZipFile(path) as archive:
-        return list(_members(archive))
+        return [_printable(name) for name in _members(archive)]
 
 
 class _Refused(ValueError):
@@ -144,6 +147,8 @@ def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dty
             f"array `{name}` holds Python objects (dtype object); save it as numbers, "
             f"for instance numpy.array({name}.tolist())"
         )
+    if dtype.kind == "V":
+        raise _Refused(f"array `{name}` holds records ({dtype}); save each field as its own array")
     if not all(is_whole(length) and length >= 0 for length in shape):
         raise _Refused(f"array `{name}`: {shape} is no shape; it is damaged, save it again")
     return shape, by_column, dtype

@@ -107,3 +107,9 @@ def test_the_core_alone_scores_an_array_in_an_empty_environment(tmp_path: Path) 
         [python, "-c", SCORE_AN_ARRAY], cwd=tmp_path, capture_output=True, text=True
     )
     assert scored.stdout.strip() == "scored", scored.stderr
+
+
+def test_the_version_is_that_of_the_newest_changes() -> None:
+    newest = re.search(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == PROJECT["version"]

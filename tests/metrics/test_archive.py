@@ -65,6 +65,11 @@ def test_only_the_names_asked_for_are_unpacked(tmp_path):
     assert "array `b` holds Python objects" in refused(tmp_path / "x.npz", only=("b",))
 
 
+def test_records_are_no_array_of_numbers(tmp_path):
+    np.savez(tmp_path / "x.npz", a=np.zeros(3, dtype=[("x", float), ("y", int)]))
+    assert "array `a` holds records" in refused(tmp_path / "x.npz")
+
+
 @pytest.mark.parametrize(
     "shape", ["(1000000000000, 3)", "(12, 36893488147419103232)", "(True, 3)", "(-1, 3)", "(2.0,)"]
 )

@@ -1,0 +1,145 @@
+"""Fuzz the readers and the public functions: only one-line errors may come out.
+
+python -m tests.fuzz --inputs 10000 --seed 0        what the tests run
+python -m tests.fuzz --seconds 3600                 until the time is up (make fuzz)
+
+Memory is limited, so that a file which claims to be huge cannot take the machine down. Findings are
+written to tests/fuzz/corpus, and the tests read them from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import resource
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import torch
+
+from metrics import InputError
+from pipeline.sources.result import MissingResource
+from tests.fuzz.inputs import BYTES, odd_argument
+from tests.fuzz.targets import FUNCTIONS, READERS
+
+CORPUS = Path(__file__).parent / "corpus"
+MEMORY = 1 << 30
+"""Bytes that may be taken beyond what the libraries took when they were loaded."""
+SECONDS = 20
+"""One input may take this long."""
+
+
+def limit_memory() -> None:
+    """Let no allocation of this process go beyond `MEMORY` more than it has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+class TooSlow(Exception):
+    """An input that was worked on for too long."""
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooSlow(f"more than {SECONDS} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def _wrong(error: BaseException) -> str | None:
+    """What is wrong with an error as an answer to bad input, or None."""
+    if not isinstance(error, InputError | MissingResource):
+        return f"{type(error).__name__}: {error}"
+    text = str(error)
+    return None if text.isprintable() and len(text) < 500 else f"not one short line: {text!r}"
+
+
+def _attempt(call: object, *arguments: object) -> str | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with _in_time():
+                call(*arguments)  # type: ignore[operator]
+        except Exception as error:
+            return _wrong(error)
+    return None
+
+
+def read(target: str, content: bytes, folder: Path) -> str | None:
+    """What goes wrong when `target` reads a file of this content, or None."""
+    ending, reader = READERS[target]
+    path = folder / f"input{ending}"
+    path.write_bytes(content)
+    return _attempt(reader, path)
+
+
+def call(target: str, seed: int) -> str | None:
+    """What goes wrong when the function `target` gets the arguments of `seed`, or None."""
+    random = np.random.default_rng(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        first, second = odd_argument(random), odd_argument(random)
+    return _attempt(FUNCTIONS[target], first, second)
+
+
+def fuzz_one(number: int, folder: Path) -> str | None:
+    """Input `number`: half of them files, half of them calls. A finding is kept in `CORPUS`."""
+    random = np.random.default_rng(number)
+    if random.random() < 0.5:
+        target = str(random.choice(list(BYTES)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            content = BYTES[target](random)
+        problem = read(target, content, folder)
+        name = f"{target}-{hashlib.sha256(content).hexdigest()[:12]}{READERS[target][0]}"
+    else:
+        target = str(random.choice(list(FUNCTIONS)))
+        content = json.dumps({"function": target, "seed": number}).encode()
+        problem, name = call(target, number), f"call-{target}-{number}.json"
+    if problem is not None:
+        CORPUS.mkdir(exist_ok=True)
+        (CORPUS / name).write_bytes(content)
+        return f"{name}: {problem}"
+    return None
+
+
+def main() -> int:
+    """Command line; 1 where something was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--inputs", type=int, help="how many")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for how long")
+    parser.add_argument("--seed", type=int, default=0, help="the first input's number")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    limit_memory()
+    began, done, findings = time.monotonic(), 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        while done != options.inputs and time.monotonic() - began < options.seconds:
+            problem = fuzz_one(options.seed + done, Path(folder))
+            done += 1
+            if problem is not None:
+                findings += 1
+                print(problem.splitlines()[0][:300], flush=True)
+    print(f"{done} inputs, {findings} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Inputs that nobody would give on purpose: damaged files and odd arrays, each from one seed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from calibrators import TemperatureScaling
+
+Random = np.random.Generator
+
+NAMES = ["logits", "labels", "probabilities", "label", "class_names", "groups", "matrix", "x"]
+SHAPES = [(), (0,), (1,), (6,), (6, 3), (6, 1), (3, 3), (6, 0), (0, 3), (6, 3, 1), (6, 2), (7, 3)]
+DTYPES = [*"?bBhHiIlLqQefdgFDSUMm", ">f4", ">i8", "f4,i4", "V3"]
+SPECIAL = [0, 1, -1, 2, 0.5, 1e-320, 1e308, -1e308, 1e38, np.nan, np.inf, -np.inf, 2**53, 100]
+TOKENS = [
+    *("", " ", "nan", "NA", "inf", "-inf", "1e999", "-0", "0x10", "1_000", "True", "cat", "é"),
+    *("\0", '"', '""', "'", ",", ";", "\t", "\n", "\r", "1,5", "=1+1", "#", "\ufeff", "\U0001f600"),
+    *("9" * 400, "label", "labels", "c0", "id", "0.3", "1.00002", "-1", "2020-01-01", "\x1b[31m"),
+]
+HEADERS = ["(10**12, 3)", "(12, 2**65)", "(True, 3)", "(-1, 3)", "((3,), 2)", "()", "3", "(1e3,)"]
+
+
+def array(random: Random) -> Any:
+    """An array that mostly is no forecast: any shape, type and values."""
+    shape = SHAPES[random.integers(len(SHAPES))]
+    values = random.normal(size=shape)
+    if random.random() < 0.5 and len(shape) == 2 and shape[1]:
+        values = np.exp(values) / np.exp(values).sum(axis=1, keepdims=True)
+    if random.random() < 0.4:
+        values = np.round(2 * np.abs(values))
+    values = np.asarray(values)
+    if values.size and random.random() < 0.3:
+        values.flat[random.integers(values.size)] = SPECIAL[random.integers(len(SPECIAL))]
+    if random.random() < 0.3:
+        with np.errstate(all="ignore"):
+            try:
+                return values.astype(DTYPES[random.integers(len(DTYPES))])
+            except (TypeError, ValueError):
+                return np.zeros(shape, DTYPES[random.integers(len(DTYPES))])
+    return values
+
+
+def forecast(random: Random, kind: str) -> dict[str, Any]:
+    """A file's arrays as they should be, mostly."""
+    n, classes = int(random.integers(1, 8)), int(random.integers(2, 5))
+    z = random.normal(scale=3, size=(n, classes))
+    labels: Any = random.integers(classes, size=n)
+    if random.random() < 0.2:
+        labels = np.array([f"class {label}" for label in labels])
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    return {kind: z if kind == "logits" else p, "labels": labels}
+
+
+def npz(random: Random) -> bytes:
+    """An archive, then damaged: bytes changed, cut, moved or a header rewritten."""
+    buffer = io.BytesIO()
+    arrays = forecast(random, str(random.choice(["logits", "probabilities", "matrix"])))
+    if random.random() < 0.2:
+        arrays[NAMES[random.integers(len(NAMES))]] = array(random)
+    if random.random() < 0.3:
+        arrays = {str(name): array(random) for name in random.choice(NAMES, size=3)}
+    (np.savez if random.random() < 0.5 else np.savez_compressed)(buffer, **arrays)
+    content = buffer.getvalue()
+    if random.random() < 0.3:
+        shape = HEADERS[random.integers(len(HEADERS))].encode()
+        start = content.find(b"'shape': ") + 9
+        content = content[:start] + shape + content[start + len(shape) :]
+    return damaged(content, random)
+
+
+def calibrator(random: Random) -> bytes:
+    """A saved calibrator, damaged."""
+    global _saved
+    if not _saved:
+        import tempfile
+        from pathlib import Path
+
+        with tempfile.TemporaryDirectory() as folder:
+            z = np.random.default_rng(0).normal(size=(20, 3))
+            fitted = TemperatureScaling().fit(z, np.arange(20) % 3)
+            _saved = fitted.save(Path(folder) / "t.npz").read_bytes()
+    return damaged(_saved, random)
+
+
+_saved = b""
+
+
+def damaged(content: bytes, random: Random) -> bytes:
+    """The same bytes, or with some changed, cut off, repeated or swapped."""
+    held = bytearray(content)
+    for _ in range(random.integers(4)):
+        if not held:
+            break
+        place, length = int(random.integers(len(held))), int(random.integers(1, 20))
+        match random.integers(5):
+            case 0:
+                held[place] ^= 1 << int(random.integers(8))
+            case 1:
+                held[place] = int(random.choice([0, 1, 0x7F, 0x80, 0xFF]))
+            case 2:
+                del held[place:]
+            case 3:
+                del held[place : place + length]
+            case 4:
+                held[place:place] = held[place // 2 : place // 2 + length]
+    return bytes(held)
+
+
+def csv(random: Random) -> bytes:
+    """A table in which cells, names, separators and the encoding went wrong."""
+    matrix, labels = forecast(random, str(random.choice(["logits", "probabilities"]))).values()
+    names = ["label", *(f"c{k}" for k in range(matrix.shape[1]))]
+    rows = [names, *([str(y), *map(str, row)] for y, row in zip(labels, matrix))]
+    for _ in range(random.integers(5)):
+        row = rows[random.integers(len(rows))]
+        place, token = int(random.integers(len(row) + 1)), TOKENS[random.integers(len(TOKENS))]
+        match random.integers(4):
+            case 0:
+                row[place : place + 1] = [token]
+            case 1:
+                row.insert(place, token)
+            case 2:
+                del row[place:]
+            case 3:
+                rows.append(list(row))
+    separator = str(random.choice([",", ",", ",", ";", "\t", "|", ", "]))
+    end = str(random.choice(["\n", "\n", "\r\n", "\r", "\n\n"]))
+    text = end.join(separator.join(row) for row in rows) + end
+    encoding = str(random.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]))
+    content = text.encode(encoding, "replace")
+    return damaged(content, random) if random.random() < 0.3 else content
+
+
+def odd_argument(random: Random) -> Any:
+    """What the public functions may be called with: arrays, tensors, lists, or nothing of them."""
+    value = array(random)
+    match random.integers(8):
+        case 0:
+            with np.errstate(all="ignore"):
+                try:
+                    return torch.from_numpy(np.array(value))
+                except (TypeError, ValueError):
+                    return torch.zeros(3, 3, dtype=torch.complex64)
+        case 1:
+            return value.tolist()
+        case 2:
+            others = [None, "text", 3, b"bytes", [], [[1], [1, 2]], {}, object(), float("nan")]
+            return others[random.integers(len(others))]
+        case 3:
+            return torch.zeros(6, 3, device="meta") if random.random() < 0.1 else value.T
+        case _:
+            return value
+
+
+BYTES: dict[str, Callable[[Random], bytes]] = {
+    "npz": npz,
+    "csv": csv,
+    "similarity": npz,
+    "calibrator": calibrator,
+}
+"""Makers of files by the target that reads them."""

@@ -1,0 +1,37 @@
+"""10,000 damaged files and odd arguments; and those that once did harm, by name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.__main__ import CORPUS, call, read
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = sorted(CORPUS.iterdir())
+
+
+def test_ten_thousand_inputs_end_in_an_answer_or_one_line():
+    """In two processes of their own: their memory is limited."""
+    command = [sys.executable, "-m", "tests.fuzz", "--inputs", "5000", "--seed"]
+    halves = [
+        subprocess.Popen([*command, seed], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for seed in ("0", "5000")
+    ]
+    printed = [half.communicate()[0] for half in halves]
+    for text in printed:
+        assert "5000 inputs, 0 findings" in text, text[-3000:]
+
+
+@pytest.mark.parametrize("path", KEPT, ids=[path.name for path in KEPT])
+def test_what_was_found_once_stays_mended(path, tmp_path):
+    if path.suffix == ".json":
+        kept = json.loads(path.read_text())
+        problem = call(kept["function"], kept["seed"])
+    else:
+        problem = read(path.name.partition("-")[0], path.read_bytes(), tmp_path)
+    assert problem is None
