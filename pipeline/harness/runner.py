@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from tempfile import gettempdir
 from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
@@ -198,7 +199,14 @@ def _in_processes(
     unfinished = dict(enumerate(tasks))
     threads = max(1, core_count() // jobs)
     with parallel_config(backend="loky", inner_max_num_threads=threads):
-        pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        # Tasks are small: no shared memory, in which joblib would make a folder that a kill leaves.
+        pool = Parallel(
+            n_jobs=jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+            max_nbytes=None,
+            temp_folder=gettempdir(),
+        )
         ours = os.getpid()
         numbered = (delayed(_attempt_in_child)(ours, function, *pair) for pair in enumerate(tasks))
         try:

@@ -2,7 +2,9 @@
 
 import os
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,17 @@ def test_a_killed_worker_fails_what_it_had_and_says_why():
     assert "kill" in failed
     assert "jobs=1" in failed["kill"]
     assert len(outcomes) == 9
+
+
+def no_folder_in_shared_memory(task):
+    """Run in a child: what its parent, killed now, would leave."""
+    folder = Path("/dev/shm") if task == "shared" else Path(tempfile.gettempdir())
+    assert not list(folder.glob(f"joblib_memmapping_folder_{os.getppid()}_*"))
+
+
+def test_a_kill_would_leave_no_folder_of_joblib():
+    outcomes = run_tasks("test", ["shared", "temporary"], no_folder_in_shared_memory, 2)
+    assert [outcome.error for outcome in outcomes] == [None, None]
 
 
 def test_tiny_tasks_stay_in_this_process(monkeypatch):
