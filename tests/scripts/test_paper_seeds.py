@@ -69,7 +69,7 @@ def test_a_second_run_computes_only_what_is_missing(
         return settings
 
     monkeypatch.setattr(paper_seeds, "settings_of", settings_of)
-    arguments = ["--precomputed", str(logits_folder), "--output", str(tmp_path / "out")]
+    arguments = ["--precomputed", str(logits_folder), "--output", str(tmp_path / "out"), "--jobs=1"]
     paper_seeds.main([*arguments, "--seeds", "0", "--methods", "uncalibrated"])
     first = (tmp_path / "out/paper_seeds.csv").read_text()
     assert first.count("\n") == 1 + 4 * 7 - 1  # CIFAR-100 RepVGG has no U_dcg
