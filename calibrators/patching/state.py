@@ -6,12 +6,14 @@ Only the rows that a patch moves are ranked anew. Every number of a row depends 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
+from metrics.kernels.compiled import compiled
 from metrics.kernels.near_ties import places_of
 from metrics.kernels.threads import over_blocks, row_blocks
 
@@ -19,7 +21,7 @@ TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that lie no further apart are ranked by class. Projection makes
 plateaus, entries that are equal but for rounding (in float32 as well): it must not decide which of
 them are among the K most probable."""
-MOVED_ELEMENTS = 1 << 15
+MOVED_ELEMENTS = 1 << 17
 """Probabilities moved at a time."""
 
 
@@ -42,6 +44,7 @@ class PatchedForecast:
         n, device = len(probabilities), probabilities.device
         self.labels = torch.full((n,), -1, device=device) if labels is None else labels
         self.ranks = places_of(self.labels, self.order)
+        self.on_cpu = device.type == "cpu"
         self._sums: Tensor | None = None
 
     def move(self, rows: Tensor, moved: Callable[[slice], Tensor]) -> None:
@@ -54,16 +57,23 @@ class PatchedForecast:
         def work(start: int, stop: int) -> None:
             part = rows[start:stop]
             forecast = Forecast(moved(slice(start, stop)), TIED_RANKS)
+            if self.on_cpu:
+                given = forecast.probabilities, forecast.order, part
+                _replace_rows(*(x.numpy() for x in (*given, *self._arrays())))
+                return
             self.probabilities[part] = forecast.probabilities
-            self.order[part] = forecast.order.to(self.order.dtype)
+            self.order[part] = forecast.order
             self.top_sums[part] = forecast.top_sums
             self.ranks[part] = places_of(self.labels[part], forecast.order)
 
-        classes = self.probabilities.shape[1]
-        if rows.device.type == "cpu":
+        if self.on_cpu:
+            classes = self.probabilities.shape[1]
             over_blocks(work, row_blocks(len(rows), classes, MOVED_ELEMENTS))
         else:
             work(0, len(rows))
+
+    def _arrays(self) -> tuple[Tensor, ...]:
+        return self.probabilities, self.order, self.top_sums, self.labels, self.ranks
 
     def forecast(self, rows: Tensor | None = None) -> Forecast:
         """Return the forecast as it stands, of all points or of some, with the same ties."""
@@ -76,3 +86,22 @@ class PatchedForecast:
             by_class = class_wise_sums(self.probabilities, self.labels)
             self._sums = torch.stack([by_class, top_k_sums(self.top_sums, self.ranks)])
         return self._sums
+
+
+@compiled
+def _replace_rows(
+    moved: Any, moved_order: Any, rows: Any, p: Any, order: Any, sums: Any, labels: Any, ranks: Any
+) -> None:
+    """Write probabilities and order of some rows, and what follows from them."""
+    for k in range(rows.size):
+        i = rows[k]
+        total = 0.0
+        rank = 0
+        for j in range(p.shape[1]):
+            p[i, j] = moved[k, j]
+            klass = moved_order[k, j]
+            order[i, j] = klass
+            total += moved[k, klass]
+            sums[i, j] = total
+            rank = j if klass == labels[i] else rank
+        ranks[i] = rank
