@@ -1,0 +1,53 @@
+"""Algorithm 1 as it stands in the paper beside the fast one: the same patches, on real logits."""
+
+import numpy as np
+import pytest
+
+from calibrators import UtilityPatching
+from calibrators import reference as plain
+from calibrators.patching.audit import EQUAL, TIED
+from calibrators.patching.state import TIED_RANKS
+from metrics import brier_score
+from tests.calibrators.patching.patching_problems import over_confident, softmax
+
+FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
+
+
+def assert_same_patches(logits, labels, steps=30):
+    classes = logits.shape[1]
+    calibrator = UtilityPatching(**{**FIXED, "steps": steps}).fit(logits, labels)
+    p, patches = plain.algorithm_1(softmax(logits), labels, steps)
+    # Kinds are 0 by class and 1 by rank.
+    utilities = calibrator.indices_ + classes * calibrator.kinds_
+    assert [patch.utility for patch in patches] == utilities.tolist()
+    np.testing.assert_array_equal([-patch.xi * patch.eta for patch in patches], calibrator.steps_)
+    for name, found in (("low", "lows_"), ("high", "highs_"), ("error", "errors_")):
+        expected = [getattr(patch, name) for patch in patches]
+        np.testing.assert_allclose(getattr(calibrator, found), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(calibrator.predict_proba(logits), p, rtol=0, atol=1e-12)
+    assert calibrator.brier_[-1] == pytest.approx(brier_score(p, labels), abs=1e-12)
+    return patches
+
+
+@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
+def test_thirty_patches_on_real_logits_are_those_of_the_paper(name, real_split):
+    (logits, labels), _ = real_split(name)
+    points = slice(0, 30_000 // logits.shape[1])
+    assert len(assert_same_patches(logits[points], labels[points])) == 30
+
+
+@pytest.mark.parametrize(("n", "classes"), [(1, 2), (40, 2), (300, 5), (60, 30)])
+def test_patches_on_made_up_logits_are_those_of_the_paper(n, classes):
+    assert_same_patches(*over_confident(n, classes, 3), steps=12)
+
+
+def test_both_tie_alike():
+    assert (plain.TIED, plain.TIED_RANKS, plain.EQUAL) == (TIED, TIED_RANKS, EQUAL)
+
+
+def test_the_paper_stops_at_its_tolerance():
+    logits, labels = over_confident(300, 4, 1)
+    p, patches = plain.algorithm_1(softmax(logits), labels, 500, epsilon=0.05)
+    assert 0 < len(patches) < 500
+    assert all(patch.error > 0.05 for patch in patches)
+    assert plain.algorithm_1(p, labels, 5, epsilon=0.05)[1] == []
