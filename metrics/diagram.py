@@ -45,7 +45,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal numbers of points by rank of v: mean v and u, and the noise band of u, [b] each."""
+    """Equally wide bins of v, empty ones left out: mean v and u, noise band of u, [b] each."""
 
     predicted: Array
     realized: Array
@@ -118,8 +118,8 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
 
     Args:
         predictions: of the utility; redrawn may have no rows, the band is NaN then.
-        bins: bins of equal weight by rank, fewer where points are fewer.
-        points: places of the running curve to keep; its extremes are always among them.
+        bins: bins of equal width. Of equal weight most would lie at 0: few points are of a class.
+        points: places of the running curve to keep, about; its extremes are always among them.
 
     Raises:
         InputError: no points, or not finite.
@@ -130,7 +130,7 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     order = np.argsort(v, kind="stable")
     ends = np.flatnonzero(np.append(v[order][1:] != v[order][:-1], True))
     running = np.cumsum((u - v)[order])[ends] / n
-    kept = _thinned(running, points)
+    kept = _thinned(v[order][ends], running, points)
     places = ends[kept]
     noise = np.cumsum((predictions.redrawn - v)[:, order], axis=1) / n
     low, high = _quantiles(noise[:, places])
@@ -140,7 +140,7 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
         difference=running[kept],
         low=low,
         high=high,
-        bins=_binned(predictions, order, max(1, min(bins, n))),
+        bins=_binned(predictions, bins),
         worst=worst,
         share=float(inside.mean()),
         gap=float((u - v)[inside].mean()),
@@ -149,11 +149,14 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     )
 
 
-def _thinned(running: Array, points: int) -> NDArray[np.intp]:
+def _thinned(places: Array, running: Array, points: int) -> NDArray[np.intp]:
+    """Half of the places evenly by their number, half evenly by value, and the extremes."""
     if points < 2:
         raise InputError(f"points: {points}, expected at least 2")
-    even = np.linspace(0, len(running) - 1, min(points, len(running))).round().astype(np.intp)
-    return np.unique(np.append(even, [running.argmin(), running.argmax()]))
+    last, half = len(running) - 1, max(2, points // 2)
+    by_number = np.linspace(0, last, min(half, last + 1)).round().astype(np.intp)
+    by_value = np.searchsorted(places, np.linspace(places[0], places[-1], half)).clip(max=last)
+    return np.unique([*by_number, *by_value, running.argmin(), running.argmax()])
 
 
 def _quantiles(noise: Array) -> tuple[Array, Array]:
@@ -170,10 +173,13 @@ def _floor(noise: Array) -> float:
     return float(np.quantile(ranges, 0.95))
 
 
-def _binned(predictions: Predictions, order: NDArray[np.intp], count: int) -> Bins:
-    parts = np.array_split(order, count)
+def _binned(predictions: Predictions, bins: int) -> Bins:
+    v = predictions.predicted
+    edges = np.linspace(v.min(), v.max(), max(bins, 1) + 1)[1:-1]
+    place = np.searchsorted(edges, v, side="right")
+    parts = [np.flatnonzero(place == b) for b in np.unique(place)]
     means = [
         np.stack([values[..., part].mean(axis=-1) for part in parts], axis=-1)
-        for values in (predictions.predicted, predictions.realized, predictions.redrawn)
+        for values in (v, predictions.realized, predictions.redrawn)
     ]
     return Bins(means[0], means[1], *_quantiles(means[2]))

@@ -7,14 +7,16 @@ python -m pipeline.report suite=cifar evaluation=paper_batches
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_record, sha256_of, write_text
+from pipeline.failures import find_failures
+from pipeline.harness.artifacts import read_record, sha256_of, write_json, write_text
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say
@@ -27,19 +29,32 @@ from pipeline.reporting.candidates import (
     paper_rule,
     table_titles,
 )
-from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
+from pipeline.reporting.collect import (
+    DEFAULT_EVALUATION,
+    Runs,
+    UnitResult,
+    certificates,
+    summarise,
+)
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
 from pipeline.reporting.curves import FAMILIES, Curves, curve_table, pooled_curves
+from pipeline.reporting.evidence import Ranks, ranks_of
+from pipeline.reporting.failure_figures import write_failure_figures
 from pipeline.reporting.figures import write_ecdf_figure
 from pipeline.reporting.names import family, ordered
-from pipeline.reporting.provenance import facts_of, provenance_of, write_sidecars
+from pipeline.reporting.provenance import provenance_of, write_sidecars
+from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
-from pipeline.reporting.tables import TableSpec, build_table, write_tables
+from pipeline.reporting.tables import TableSpec, write_tables
 from pipeline.reporting.terminal import print_tables
+from pipeline.sections import section_of
 
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. C.1)."""
+TITLE = "Utility calibration of multiclass classifiers"
+OVERVIEW = ("u_cwe", "u_topk", "u_dcg", "brier", "nll", "accuracy")
+"""Metrics by which the overview ranks the methods."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +85,63 @@ def run_report(request: Request) -> None:
     runs = Runs(results / "runs", settings[0]["evaluation"]["name"])
     units = [(s["benchmark"]["name"], c) for s in settings for c in request.calibrators]
     runs.require([(*unit, k) for unit in units for k in request.splits], _command(request))
-    reports = [report_benchmark(one, runs, request, results) for one in settings]
+    records = find_failures(request.units())
+    reports = [report_benchmark(one, runs, request, results, records) for one in settings]
     written = [path for report in reports for path in report.files]
     written += write_sidecars(settings, results / "logits")
-    written.append(write_curves(reports, results / "plots" / "ecdf.csv"))
     comparison = write_paper_comparison(settings, request, results)
     written += comparison.files
-    provenance = provenance_of(settings, request)
-    text = report_html([r.section for r in reports], comparison.html, provenance)
-    written.append(write_text(results / "report.html", text))
+    written += write_pages(reports, comparison.html, settings, request)
+    if page_stem(settings[0], request) == "report":
+        written.append(write_curves(reports, results / "plots" / "ecdf.csv"))
     content = {path.relative_to(results).as_posix(): sha256_of(path) for path in written}
     write_receipt(request, settings[0], "report", content)
     print_report(reports, comparison.lines, written)
+
+
+def page_stem(settings: Settings, request: Request) -> str:
+    """`report` for a whole suite; a page of less, or of another evaluation, has its own name."""
+    evaluation = settings["evaluation"]["name"]
+    parts = ["report"]
+    if not request.whole_suite and list(request.benchmarks) != settings["suite"]["benchmarks"]:
+        parts += request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
+    if evaluation != DEFAULT_EVALUATION:
+        parts.append(evaluation)
+    return "-".join(parts)
+
+
+def write_pages(
+    reports: Sequence[BenchmarkReport],
+    comparison: str,
+    settings: Sequence[Settings],
+    request: Request,
+) -> list[Path]:
+    """The page and its Markdown."""
+    stem = Path(settings[0]["paths"]["results"]) / page_stem(settings[0], request)
+    sections = [report.section for report in reports]
+    introduction = (
+        f"Results of the suite {request.suite}: post-hoc calibration methods on cached logits, "
+        "scored on held-out points. Errors are shares or units of utility, scaled as the column "
+        "says; smaller is better except for accuracy."
+    )
+    provenance = provenance_of(settings, request)
+    overview = overview_of(sections, ordered(request.calibrators)) if len(sections) > 1 else []
+    html = report_html(TITLE, introduction, sections, provenance, comparison, overview)
+    return [
+        write_text(stem.with_suffix(".html"), html),
+        write_text(stem.with_suffix(".md"), report_markdown(TITLE, sections)),
+    ]
+
+
+def overview_of(sections: Sequence[Section], methods: Sequence[str]) -> list[Ranks]:
+    """Ranks by each metric of OVERVIEW that all benchmarks have."""
+    statistics = {section.title: section.statistics for section in sections}
+    everywhere = [
+        key
+        for key in OVERVIEW
+        if all((method, key) in rows for rows in statistics.values() for method in methods)
+    ]
+    return [ranks_of(key, statistics, methods) for key in everywhere]
 
 
 def _command(request: Request) -> str:
@@ -95,9 +155,13 @@ def _command(request: Request) -> str:
 
 
 def report_benchmark(
-    settings: Settings, runs: Runs, request: Request, results: Path
+    settings: Settings,
+    runs: Runs,
+    request: Request,
+    results: Path,
+    records: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> BenchmarkReport:
-    """Tables and figure of one benchmark."""
+    """Tables, figures and verdict of one benchmark."""
     benchmark = settings["benchmark"]["name"]
     stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))
@@ -109,10 +173,12 @@ def report_benchmark(
     title = settings["benchmark"]["title"]
     if curves:
         files += write_ecdf_figure(curves, title, results / "figures", f"ecdf_{stem}")
-    svg = next((path for path in files if path.suffix == ".svg"), None)
-    tables = [build_table(summary, spec, bounds) for spec in specs]
-    study = study_figures(benchmark, results / "figures")
-    section = Section(stem, title, tables, svg, facts_of(settings), study)
+    own = {m: records[benchmark, m] for m in request.calibrators if (benchmark, m) in records}
+    studies = study_figures(benchmark, results / "figures")
+    section = section_of(settings, summary, bounds, specs, curves, own, studies)
+    files += write_failure_figures(section, results / "figures", f"worst_{stem}")
+    verdict = section.verdict.as_json()
+    files.append(write_json(results / "tables" / f"{stem}_verdict.json", verdict))
     return BenchmarkReport(section, curves, files)
 
 
@@ -226,6 +292,10 @@ def print_report(
 ) -> None:
     """The tables, the counts against the paper, and one line per set of files written."""
     print_tables((table for report in reports for table in report.section.tables), console)
+    for report in reports:
+        say(f"{report.section.title}:")
+        for sentence in report.section.verdict.sentences:
+            say(f"  {sentence}")
     for title, default, preset, closest, choice in comparison:
         one_rule = f"; preset=paper: {preset}" if preset else ""
         better = f"; closest: {closest} ({choice})" if choice else ""

@@ -6,21 +6,22 @@ my.npz holds `labels` [n] (numbers or names) and `logits` or `probabilities` [n,
 `class_names` [classes] and `groups` [n]; a CSV or parquet file has the column `label` and a column
 per class, named by it. Points must be held out: not used for training.
 
-Written: out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,
-csv}, out/ecdf.{pdf,svg,png}, and per method and split the fitted parameters under out/runs. Run it
-again to go on after an interruption, or with other options: what they leave alone is kept.
+Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,
+out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,csv},
+out/ecdf.* and out/worst_*.{pdf,svg,png}, and per method and split the fitted parameters under
+out/runs. Run it again to go on after an interruption, or with other options: what they leave alone
+is kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import math
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 
@@ -30,11 +31,11 @@ from pipeline.deployed import fit_on_all
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.all_or_nothing import all_or_nothing
-from pipeline.harness.artifacts import write_json
 from pipeline.harness.command import CONF, user_errors_in_one_line
-from pipeline.harness.progress import console, say
+from pipeline.harness.progress import say_written
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
+from pipeline.own_file import write_results
 from pipeline.reporting.names import METHODS
 
 MOST_SPLITS = 1000
@@ -183,53 +184,11 @@ def score(options: argparse.Namespace) -> None:
     run_logits([settings])
     run_fit(units)
     run_evaluate(units)
-    write_results(settings, options)
+    with all_or_nothing(options.output, last="metrics.json") as fresh:
+        write_results(settings, units, fresh)
     if options.save is not None:
         saved = fit_on_all(settings_of(options, options.method)).save(options.save)
-        say(f"wrote {saved}: {options.method} fitted on all points; see scripts/apply.py")
-
-
-def write_results(settings: Settings, options: argparse.Namespace) -> None:
-    """metrics.json, table and figure from the evaluated units; prints the table."""
-    from metrics.registry import METRICS
-    from pipeline.report import curves_of, remarks_of
-    from pipeline.reporting.collect import Runs, certificates, summarise
-    from pipeline.reporting.figures import write_ecdf_figure
-    from pipeline.reporting.tables import TableSpec, build_table, long_form, write_tables
-    from pipeline.reporting.terminal import print_tables
-
-    folder, benchmark = options.output, settings["benchmark"]
-    units = Runs(folder / "runs").read_all(
-        benchmark["name"], options.methods, range(options.splits)
-    )
-    summary, bounds = summarise(units), certificates(units)
-    measured = dict.fromkeys(metric for unit in units for metric in unit.metrics)
-    shown = sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
-    tuned = any(method.startswith(("dirichlet", "patching")) for method in options.methods)
-    remarks = remarks_of(settings) if tuned else ()
-    spec = TableSpec(
-        benchmark["name"], benchmark["title"], shown, options.methods, "table", remarks
-    )
-    table = build_table(summary, spec, bounds)
-    with all_or_nothing(folder, last="metrics.json") as fresh:
-        write_tables(summary, [spec], fresh, bounds)
-        if curves := curves_of(units, options.methods):
-            write_ecdf_figure(curves, benchmark["title"], fresh, "ecdf")
-        write_json(fresh / "metrics.json", nested(long_form(table, bounds).to_dict("records")))
-        print_tables([table], console)
-
-
-def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """{method: {metric: {"mean", "two_se", …}}} of the table's CSV; what is unknown is null."""
-    result: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        values = {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in row.items()
-            if name not in ("method", "metric")
-        }
-        result.setdefault(row["method"], {})[row["metric"]] = values
-    return result
+        say_written(saved, f": {options.method} fitted on all points; see scripts/apply.py")
 
 
 if __name__ == "__main__":

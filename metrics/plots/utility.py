@@ -33,10 +33,11 @@ def plot_utility(
 ) -> Figure:
     """Predicted against realized utility, and their running difference without bins.
 
-    Above, each dot is one of `bins` groups of equally many points, with what a calibrated forecast
-    would show on them in grey. Below is the running curve D(t) = mean((u - v) · 1{v <= t}), whose
-    range is UC (eq. 3.2); it stays in the grey band, at each t with 95 %, if the forecast is
-    calibrated. The worst interval of predicted utility (eq. 3.5) is shaded.
+    Above, each dot is the mean of the points in one of `bins` equally wide bins; its grey bar is
+    where a calibrated forecast would have it with 95 %. Below is the running curve
+    D(t) = mean((u - v) · 1{v <= t}), whose range is UC (eq. 3.2); it stays in the grey band, at
+    each t with 95 %, if the forecast is calibrated. The worst interval of predicted utility
+    (eq. 3.5) is shaded.
 
     Args:
         utility: a utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch.
@@ -45,7 +46,7 @@ def plot_utility(
         index: which utility of the class; for each method its own worst if not given.
         title: above the figure.
         repetitions: redrawn label vectors behind the noise; 0 leaves it out. seed: theirs.
-        bins: groups of the upper panels.
+        bins: of the upper panels.
 
     Returns:
         A matplotlib figure that belongs to no window: save it, or show it in a notebook.
@@ -100,11 +101,11 @@ def diagram_figure(
 
 
 def draw_binned(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
-    """Mean predicted against mean realized utility of equally many points each, over the noise."""
+    """Mean predicted against mean realized utility of each bin, over the noise."""
     bins = diagram.bins
     low, high = float(diagram.predicted.min()), float(diagram.predicted.max())
     shade_worst(axis, diagram)
-    axis.fill_between(bins.predicted, bins.low, bins.high, color=NOISE, lw=0, zorder=1)
+    axis.vlines(bins.predicted, bins.low, bins.high, color=NOISE, lw=5, zorder=1)
     axis.plot([low, high], [low, high], color=DIAGONAL, lw=0.8, zorder=1.5)
     axis.plot(bins.predicted, bins.realized, "o", color=color, ms=3.5, zorder=3)
     _show(axis)

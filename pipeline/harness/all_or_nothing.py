@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pipeline.harness.progress import say
+from pipeline.harness.progress import say_written
 
 PREFIX = ".unfinished-"
 
@@ -27,7 +27,7 @@ def all_or_nothing(folder: Path, last: str) -> Iterator[Path]:
         yield Path(fresh)
         names = sorted(path.name for path in Path(fresh).iterdir())
         for name in sorted(names, key=last.__eq__):
-            say(f"wrote {(Path(fresh) / name).replace(folder / name)}")
+            say_written((Path(fresh) / name).replace(folder / name))
 
 
 @contextmanager

@@ -62,6 +62,11 @@ class UnitFiles:
         return self.folder / f"running-metrics{self._suffix}.json"
 
     @property
+    def worst(self) -> Path:
+        """Beside the splits: where the method fails, over the test points of all of them."""
+        return self.folder.parent / f"worst{self._suffix}.json"
+
+    @property
     def _suffix(self) -> str:
         return "" if self.evaluation == DEFAULT_EVALUATION else f"-{self.evaluation}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
@@ -16,7 +17,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.style import Style
 from rich.table import Table
+from rich.text import Text
 
 console = Console(soft_wrap=True)
 
@@ -85,6 +88,12 @@ class Bar:
 def say(text: str) -> None:
     """Print one line as it is."""
     console.print(text, highlight=False, markup=False)
+
+
+def say_written(path: Path, more: str = "") -> None:
+    """Tell that a file was written; a terminal that knows how opens it on a click (OSC 8)."""
+    link = Style(link=path.absolute().as_uri())
+    console.print(Text.assemble("wrote ", (str(path), link), more), highlight=False)
 
 
 class Row(Protocol):

@@ -13,9 +13,15 @@ from pipeline.harness.units import Request, Settings
 from pipeline.reporting.report_page import Provenance
 
 
+def logits_record(settings: Settings) -> dict[str, Any]:
+    """The logits' sidecar, or its copy kept with the results; empty where there is neither."""
+    copy = Path(settings["paths"]["results"]) / "logits" / f"{settings['benchmark']['name']}.json"
+    return read_json_if_whole(sidecar_path(settings)) or read_json_if_whole(copy) or {}
+
+
 def facts_of(settings: Settings) -> list[str]:
     """Where the logits come from, out of the sidecar."""
-    record = read_json_if_whole(sidecar_path(settings)) or {}
+    record = logits_record(settings)
     if not record:
         return []
     published = record.get("published_accuracy")
@@ -69,4 +75,16 @@ def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
         "tuning": settings[0]["tuning"],
         "calibrators": {record["calibrator"]: record["config"] for record in records},
     }
-    return Provenance(request.suite, configuration, versions)
+    return Provenance(f"Suite {request.suite}.", configuration, versions)
+
+
+def file_provenance(settings: Settings) -> Provenance:
+    """Configuration and versions behind the scores of a person's own file."""
+    configuration = {
+        "seed": settings["seed"],
+        "splits": settings["splits"],
+        "evaluation": settings["evaluation"],
+        "tuning": settings["tuning"],
+    }
+    what = "Made by scripts/score.py, the parameters of every split lie under runs/."
+    return Provenance(what, configuration, logits_record(settings).get("versions", {}))

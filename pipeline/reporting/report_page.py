@@ -1,117 +1,245 @@
-"""results/report.html: tables, figures, counts against the paper and what made them."""
+"""The page that answers: which method for which use, where each fails, by how much; one file.
+
+What the templates need is put together here as plain values; tables, texts and curves come from
+the same objects as the other formats.
+"""
 
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from markupsafe import Markup
+from matplotlib.colors import to_hex, to_rgb
 from omegaconf import OmegaConf
 
-from pipeline.reporting import table_formats
-from pipeline.reporting.page import page, scrolling
-from pipeline.reporting.table_model import ResultTable
+from metrics.ecdf import levels, thin
+from metrics.registry import metric
+from pipeline.reporting.curves import Curves
+from pipeline.reporting.evidence import Ranks, Statistics, number_of
+from pipeline.reporting.failures import Failure
+from pipeline.reporting.names import method_name
+from pipeline.reporting.page import render
+from pipeline.reporting.style import look
+from pipeline.reporting.table_formats import number, plain_floor_cell
+from pipeline.reporting.table_model import MARK, Cell, ResultTable
+from pipeline.reporting.tables import TableSpec
+from pipeline.reporting.verdict import Verdict, short
 
-FIGURE_CAPTION = (
-    "Share of sampled utilities whose calibration error is at most e: one curve per method, the "
-    "mean over the splits of the sorted errors. The grey band is the noise floor: 5 % to 95 % of "
-    "the curves that a perfectly calibrated classifier would show on as many test points."
-)
 STUDY_CAPTIONS = {
     "history": "Patching against users with gain matrices of their own (appendix), sampled anew "
     "in every iteration: the worst user's calibration error, and the spread over all users.",
     "snapshots": "The distribution of all users' calibration errors at selected iterations.",
 }
 """The figures of the dynamics stage, in their order on the page."""
+FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
+CURVE_POINTS = 121
+PAPER, NIGHT = "#ffffff", "#14171a"
+LEAST_CONTRAST = 3.0
+"""Of lines against the page (WCAG 1.4.11)."""
 
 
 @dataclass(frozen=True)
 class Section:
     """One benchmark on the page. `facts` are lines of text on where its logits come from.
 
-    `study_svgs` are the figures of STUDY_CAPTIONS, where there are any.
+    `failures` by metric and method; `study_svgs` are the figures of STUDY_CAPTIONS, if any.
     """
 
     key: str
     title: str
+    specs: Sequence[TableSpec]
     tables: Sequence[ResultTable]
-    figure_svg: Path | None
+    statistics: Statistics
+    verdict: Verdict
+    curves: Sequence[Curves] = ()
+    failures: Mapping[str, Mapping[str, Failure]] = field(default_factory=dict)
     facts: Sequence[str] = ()
     study_svgs: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> list[str]:
+        """All methods with a table row, a curve or a diagram."""
+        found = [m for spec in self.specs for m in spec.methods]
+        found += [m for curves in self.curves for m in curves.errors]
+        return list(
+            dict.fromkeys([*found, *(m for group in self.failures.values() for m in group)])
+        )
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What made the numbers: configuration as plain values, versions of the libraries."""
+    """What made the numbers: in words, configuration as plain values, versions of the libraries."""
 
-    suite: str
+    what: str
     configuration: Mapping[str, Any]
     versions: Mapping[str, str]
 
 
-def report_html(sections: Sequence[Section], comparison: str, provenance: Provenance) -> str:
+def report_html(
+    title: str,
+    introduction: str,
+    sections: Sequence[Section],
+    provenance: Provenance,
+    comparison: str = "",
+    overview: Sequence[Ranks] = (),
+) -> str:
     """The whole page. `comparison` is its summary as HTML, or empty where nothing is printed."""
-    links = [f'<a href="#{escape(s.key)}">{escape(s.title)}</a>' for s in sections]
-    parts = [_introduction(provenance.suite)]
-    if comparison:
-        links.append('<a href="#comparison">Against the paper</a>')
-    parts.append(f'<nav>{"".join(links)}<a href="#made">How it was made</a></nav>')
-    parts += [_section(section) for section in sections]
-    if comparison:
-        parts.append(
-            '<h2 id="comparison">Against the paper</h2>\n<p>Printed cells that ours match within '
-            "three joint standard errors; cell by cell in <code>tables/comparison.html</code>.</p>"
-            f"\n{comparison}"
-        )
-    parts.append(_provenance(provenance))
-    return page("Utility calibration of multiclass classifiers", "\n".join(parts))
-
-
-def _introduction(suite: str) -> str:
-    return (
-        f"<p>Results of the suite <b>{escape(suite)}</b>: post-hoc calibration methods on cached "
-        "logits, scored on held-out points. Errors are shares or units of utility, scaled as the "
-        "column says; smaller is better except for accuracy.</p>"
-    )
-
-
-def _section(section: Section) -> str:
-    parts = [f'<h2 id="{escape(section.key)}">{escape(section.title)}</h2>']
-    parts += [f'<p class="note">{escape(fact)}</p>' for fact in section.facts]
-    for number, table in enumerate(section.tables):
-        if number:
-            parts.append(f"<h3>{escape(table.title)}</h3>")
-        parts.append(scrolling(table_formats.html(table)))
-        if not number:
-            parts.append(f'<p class="note">{escape(" ".join(table.notes))}</p>')
-    if section.figure_svg is not None:
-        alternative = f"eCDF of utility calibration errors, {section.title}"
-        parts.append(_figure(section.figure_svg, alternative, FIGURE_CAPTION))
-    for kind, svg in section.study_svgs.items():
-        alternative = f"Patching against sampled users, {kind}, {section.title}"
-        parts.append(_figure(svg, alternative, STUDY_CAPTIONS[kind]))
-    return "\n".join(parts)
-
-
-def _figure(svg: Path, alternative: str, caption: str) -> str:
-    # As an image of its own, so that the ids inside several figures cannot collide.
-    data = base64.b64encode(svg.read_bytes()).decode("ascii")
-    return (
-        f'<figure>\n<img alt="{escape(alternative)}" '
-        f'src="data:image/svg+xml;base64,{data}">\n<figcaption>{caption}</figcaption>\n'
-        "</figure>"
-    )
-
-
-def _provenance(provenance: Provenance) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions.items())
     configuration = OmegaConf.to_yaml(OmegaConf.create(dict(provenance.configuration)))
-    return (
-        '<h2 id="made">How it was made</h2>\n'
-        f"<p>Suite <code>{escape(provenance.suite)}</code>. Versions: {escape(versions)}.</p>\n"
-        "<details open><summary>Configuration</summary>\n"
-        f"<pre><code>{escape(configuration)}</code></pre>\n</details>"
+    return render(
+        "report.html",
+        title=title,
+        introduction=introduction,
+        sections=[_section(section) for section in sections],
+        overview=overview,
+        comparison=Markup(comparison),
+        made={"what": provenance.what, "versions": versions, "configuration": configuration},
+        data={section.key: _data(section) for section in sections},
     )
+
+
+def _section(section: Section) -> dict[str, Any]:
+    drawn = {method for curves in section.curves for method in curves.errors}
+    groups = [
+        {
+            "key": key,
+            "label": metric(key).text,
+            "lines": [{"name": method_name(m), "text": f.words} for m, f in group.items()],
+        }
+        for key, group in section.failures.items()
+    ]
+    return {
+        "key": section.key,
+        "title": section.title,
+        "verdict": section.verdict.sentences,
+        "tables": [_table(table, drawn) for table in section.tables],
+        "has_curves": bool(section.curves),
+        "where": groups,
+        "studies": [_study(kind, svg, section.title) for kind, svg in section.study_svgs.items()],
+        "facts": section.facts,
+    }
+
+
+def _study(kind: str, svg: Path, title: str) -> dict[str, str]:
+    # As an image of its own, so that the ids inside several figures cannot collide.
+    return {
+        "alternative": f"Patching against sampled users, {kind}, {title}",
+        "caption": STUDY_CAPTIONS[kind],
+        "data": base64.b64encode(svg.read_bytes()).decode("ascii"),
+    }
+
+
+def _table(table: ResultTable, drawn: set[str]) -> dict[str, Any]:
+    columns = [
+        {
+            "html": Markup(m.html),
+            "scale": m.scale,
+            "larger": m.larger_is_better,
+            "meaning": m.meaning,
+        }
+        for m in table.metrics
+    ]
+    rows = []
+    for row in table.rows:
+        pairs = zip(table.metrics, row.cells, strict=True)
+        cells = [_cell(cell, 10.0**column.power) for column, cell in pairs]
+        shown = _look(row.key) if row.key in drawn else None
+        rows.append({"key": row.key, "name": row.name, "cells": cells, "look": shown})
+    floor = table.floor and {
+        "name": table.floor.name,
+        "cells": [plain_floor_cell(cell) for cell in table.floor.cells],
+    }
+    return {
+        "title": table.title,
+        "caption": f"{table.title}: calibration after each method. Click a heading to sort.",
+        "columns": columns,
+        "rows": rows,
+        "floor": floor,
+        "notes": " ".join(table.notes),
+        "mark": MARK,
+    }
+
+
+def _cell(cell: Cell, scale: float) -> dict[str, Any]:
+    digits = len(cell.mean.partition(".")[2])
+    half, p = number_of(cell.row, "half_width") * scale, number_of(cell.row, "p_value")
+    mean = float(cell.row["mean"]) * scale
+    interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
+    return {
+        "mean": cell.mean,
+        "value": _rounded(float(cell.row["mean"])),
+        "note": cell.note,
+        "spread": f" ± {cell.spread}" if cell.spread else "",
+        "interval": interval if math.isfinite(half) else " [–]",
+        "p": f" p = {short(p)}" if math.isfinite(p) else "",
+        "best": cell.best,
+        "beyond": bool(cell.beyond),
+    }
+
+
+def _data(section: Section) -> dict[str, Any]:
+    """What the page's script draws."""
+    return {
+        "looks": [_look(method) for method in section.methods],
+        "families": [_family(curves) for curves in section.curves],
+        "failures": {
+            key: {method: failure.drawn() for method, failure in group.items()}
+            for key, group in section.failures.items()
+        },
+    }
+
+
+def _family(curves: Curves) -> dict[str, Any]:
+    index = thin(curves.count, CURVE_POINTS)
+    floor = curves.floor and {"low": curves.floor.low[index], "high": curves.floor.high[index]}
+    return {
+        "title": f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)",
+        "levels": _rounded(levels(curves.count)[index]),
+        "curves": {method: _rounded(errors[index]) for method, errors in curves.errors.items()},
+        "floor": floor and {key: _rounded(values) for key, values in floor.items()},
+    }
+
+
+def _rounded(values: Any) -> Any:
+    """Plain numbers of four significant digits; None where there is none."""
+    if np.ndim(values):
+        return [_rounded(value) for value in np.asarray(values)]
+    return float(f"{values:.4g}") if math.isfinite(values) else None
+
+
+def _look(method: str) -> dict[str, Any]:
+    """A method's line as SVG draws it, readable by day and by night."""
+    style = look(method)
+    dash = "" if style.dash == "solid" else " ".join(f"{d * style.width:g}" for d in style.dash[1])
+    return {
+        "key": method,
+        "name": method_name(method),
+        "light": readable(style.color, PAPER),
+        "dark": readable(style.color, NIGHT),
+        "dash": dash,
+        "width": style.width,
+    }
+
+
+def readable(color: str, background: str, least: float = LEAST_CONTRAST) -> str:
+    """`color`, mixed with black or white until its contrast with `background` is enough."""
+    target = 0.0 if _luminance(background) > 0.5 else 1.0
+    for step in range(21):
+        red, green, blue = (c + step / 20 * (target - c) for c in to_rgb(color))
+        mixed = to_hex((red, green, blue))
+        bright, dim = sorted((_luminance(mixed), _luminance(background)), reverse=True)
+        if (bright + 0.05) / (dim + 0.05) >= least:
+            break
+    return mixed
+
+
+def _luminance(color: str) -> float:
+    """Relative luminance (WCAG 2)."""
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]

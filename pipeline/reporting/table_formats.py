@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 
 from metrics.registry import METRICS, Metric
@@ -106,6 +107,12 @@ def plain_floor_cell(cell: Cell) -> str:
     return f"{cell.mean} [{cell.spread}]" if cell.mean else "–"
 
 
+def escape_markdown(text: str) -> str:
+    """Plain text as Markdown text: no markup, no HTML, one line."""
+    line = " ".join(escape(text, quote=False).split())
+    return re.sub(r"([\\`*\[\]|$]|(?<!\w)_|_(?!\w))", r"\\\1", line)
+
+
 def markdown(table: ResultTable) -> str:
     """The same table as GitHub-flavoured Markdown, with its notes below."""
     heading = ["Method", *(f"{_markdown_name(m)} {m.scale}" for m in table.metrics)]
@@ -114,8 +121,8 @@ def markdown(table: ResultTable) -> str:
         rows.append([f"*{table.floor.name}*", *(plain_floor_cell(c) for c in table.floor.cells)])
     rule = ["---", *("--:" for _ in table.metrics)]
     lines = [f"| {' | '.join(row)} |" for row in [heading, rule, *rows]]
-    notes = "\n\n".join(table.notes)
-    return f"### {table.title}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
+    notes = "\n\n".join(map(escape_markdown, table.notes))
+    return f"### {escape_markdown(table.title)}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
 
 
 def _markdown_name(column: Metric) -> str:

@@ -68,18 +68,17 @@ def test_redrawn_labels_have_the_band_around_the_prediction():
     assert (diagram.low[later] < 0).all() and (diagram.high[later] > 0).all()
     assert (diagram.bins.low <= diagram.bins.predicted).all()
     assert (diagram.bins.high >= diagram.bins.predicted).all()
-    spread = np.sqrt(np.mean(diagram.bins.predicted * (1 - diagram.bins.predicted)) / (N / 6))
-    width = np.mean(diagram.bins.high - diagram.bins.low)
-    assert width == pytest.approx(2 * 1.96 * spread, rel=0.2)
+    one = utility_diagram(predictions(ClassWise(), 1, repetitions=400), bins=1).bins
+    p = forecast()[0][:, 1]
+    spread = np.sqrt(np.mean(p * (1 - p)) / N)
+    assert one.high - one.low == pytest.approx(2 * 1.96 * spread, rel=0.15)
 
 
-def test_bins_hold_equally_many_points_and_means_of_all():
-    given = predictions(ClassWise(), 0)
-    bins = utility_diagram(given, bins=7).bins
-    assert len(bins.predicted) == 7
-    assert (np.diff(bins.predicted) > 0).all()
-    sizes = np.array([len(part) for part in np.array_split(np.arange(N), 7)])
-    assert sizes @ bins.realized / N == pytest.approx(given.realized.mean())
+def test_bins_are_equally_wide_and_empty_ones_are_left_out():
+    v, u = np.array([0.0, 0.04, 0.5, 0.51, 1.0]), np.array([0.0, 1.0, 1.0, 1.0, 0.0])
+    bins = utility_diagram(Predictions(v, u, np.empty((0, 5))), bins=10).bins
+    np.testing.assert_allclose(bins.predicted, [0.02, 0.505, 1.0])
+    np.testing.assert_allclose(bins.realized, [0.5, 1.0, 0.0])
 
 
 def test_without_redraws_there_is_no_band_and_ties_are_one_place():

@@ -46,6 +46,8 @@ def test_all_methods_on_two_hundred_points_of_two_classes(score, tmp_path, capsy
     names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert names == {
         "metrics.json", "table.tex", "table.md", "table.csv", "ecdf.pdf", "ecdf.svg", "ecdf.png",
+        "report.html", "report.md", "verdict.json",
+        *(f"worst_{key}.{kind}" for key in ("u_cwe", "u_topk") for kind in ("pdf", "svg", "png")),
     }  # fmt: skip
     printed = capsys.readouterr().out
     assert "Temp. Scaling" in printed
@@ -172,7 +174,7 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.reporting.figures.write_ecdf_figure", fail)
+    monkeypatch.setattr("pipeline.own_file.write_ecdf_figure", fail)
     with pytest.raises(ZeroDivisionError):
         run(score, path, out, *arguments, "--seed", "1")
     assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from pipeline.harness.artifacts import read_json, write_json, write_record
 from pipeline.harness.units import Request
@@ -59,6 +61,8 @@ def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, ca
         "logits/digits.json",
         "plots/ecdf.csv",
         "report.html",
+        "report.md",
+        "tables/digits_verdict.json",
         "suites/digits/report.json",
     }
     printed = capsys.readouterr().out
@@ -66,10 +70,12 @@ def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, ca
     assert "digits.{tex,md,csv}" in printed
     page = files["report.html"].decode()
     assert "1198 points, 10 classes, accuracy 96.50 %" in page
-    assert "data:image/svg+xml;base64," in page
+    assert "digits" in json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert "torch 2.13.0" in page
     assert str(tmp_path) not in page
-    assert page.count("<figure>") == 1
+    verdict = read_json(results / "tables" / "digits_verdict.json")["verdict"]
+    assert verdict and all(sentence in printed for sentence in verdict)
+    assert all(str(escape(sentence)) in page for sentence in verdict)
     receipt = read_json(results / "suites" / "digits" / "report.json")
     assert set(receipt) == set(files) - {"suites/digits/report.json"}
     run_report(request_for("digits"))
@@ -84,7 +90,7 @@ def test_the_page_shows_what_the_dynamics_stage_drew(write_runs, request_for, tm
         (folder / f"dynamics_{kind}_{benchmark}.svg").write_text(f"<svg>{kind}</svg>")
     run_report(request_for("digits"))
     page = (tmp_path / "results" / "report.html").read_text()
-    assert page.count("<figure>") == 3
+    assert page.count("<figure>") == 2
     assert "Patching against sampled users, history" in page
 
 
@@ -141,6 +147,22 @@ def test_another_evaluation_has_files_of_its_own(write_runs, request_for, tmp_pa
         in (results / "tables" / "digits-paper_batches.md").read_text()
     )
     assert not (results / "tables" / "digits.md").exists()
+
+
+def test_a_report_of_one_benchmark_leaves_the_page_of_the_suite(
+    write_runs, request_for, tmp_path: Path
+) -> None:
+    for benchmark in ("cifar10_resnet", "cifar10_repvgg"):
+        write_runs(benchmark, benchmark, splits=2)
+    both = "suite.benchmarks=[cifar10_resnet,cifar10_repvgg]"
+    run_report(request_for("cifar10_resnet", "cifar10_repvgg", suite="cifar", extra=(both,)))
+    results = tmp_path / "results"
+    before = {name: (results / name).read_bytes() for name in ("report.html", "plots/ecdf.csv")}
+    assert b"Overview" in before["report.html"]
+    one = request_for("cifar10_resnet", suite="cifar", extra=(both,))
+    run_report(replace(one, whole_suite=False))
+    assert (results / "report-cifar10_resnet.html").is_file()
+    assert {name: (results / name).read_bytes() for name in before} == before
 
 
 def test_missing_units_are_one_line_with_the_command(write_runs, request_for) -> None:

@@ -1,0 +1,193 @@
+"""The worst utilities of a method over all splits; unit: benchmark x calibrator.
+
+A unit's evaluation knows one split. Here the test points of all splits stand side by side: per
+class of utilities the utility with the largest mean error, its diagram and its worst interval,
+kept in `worst.json` beside the splits so that the report needs neither logits nor parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hydra.utils import instantiate
+from numpy.typing import NDArray
+
+from metrics.validation import InputError
+from pipeline.evaluate import HeldOut, held_out
+from pipeline.fit import FitTask, fit_tasks, is_fitted
+from pipeline.harness.artifacts import read_npz, read_record, sha256_of_json, write_record
+from pipeline.harness.cached_logits import logits_path
+from pipeline.harness.progress import say
+from pipeline.harness.runner import run_stage, side_by_side
+from pipeline.harness.units import Settings, Unit
+from pipeline.reporting.provenance import logits_record
+from pipeline.sources.class_names import class_names
+
+TITLE = "worst intervals"
+REPETITIONS = 100
+"""Redrawn label vectors behind a diagram's noise band."""
+LARGEST = 60_000_000
+"""Probabilities held at a time; of larger benchmarks the first splits only, at least one."""
+
+
+@dataclass(frozen=True)
+class FailureTask:
+    """All splits of one method on one benchmark, and the hash of their evaluations."""
+
+    units: tuple[Unit, ...]
+    hash: str
+
+    @property
+    def path(self) -> Path:
+        """Where its record lies."""
+        return self.units[0].files.worst
+
+    @property
+    def settings(self) -> Settings:
+        """Their configuration."""
+        return self.units[0].settings
+
+    @property
+    def size(self) -> int:
+        """Logits of the benchmark, n x C."""
+        record = logits_record(self.settings)
+        return int(record.get("n", 0)) * int(record.get("classes", 0))
+
+    def __str__(self) -> str:
+        return f"{self.units[0].benchmark} {self.units[0].calibrator}, all splits"
+
+
+def find_failures(units: Sequence[Unit]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """The records of every method on every benchmark among `units`, computed where out of date.
+
+    Returns:
+        {(benchmark, method): {metric: record}}; nothing for a method whose parameters are not here
+        and whose record is of other evaluations.
+
+    Raises:
+        UnitsFailed: some could not be computed, after all others are done.
+    """
+    pairs: dict[tuple[str, str], list[Unit]] = {}
+    for unit in units:
+        pairs.setdefault((unit.benchmark, unit.calibrator), []).append(unit)
+    tasks = {key: FailureTask(tuple(own), _hash(own)) for key, own in pairs.items()}
+    absent = [task for task in tasks.values() if not _is_current(task) and not _can_compute(task)]
+    if absent:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        say(f"no worst intervals of {absent[0]}{more}: the fitted parameters are not here")
+    run = partial(side_by_side, TITLE, write_failures, device="cpu")
+    able = [task for task in tasks.values() if task not in absent]
+    if able:
+        run_stage(TITLE, able, _is_current, run, lambda task: task.units[0].calibrator)
+    return {
+        key: record["metrics"]
+        for key, task in tasks.items()
+        if _is_current(task) and (record := read_record(task.path))
+    }
+
+
+def _can_compute(task: FailureTask) -> bool:
+    """Whether logits and current parameters are here."""
+    here = [logits_path(task.settings), *(unit.files.parameters for unit in task.units)]
+    return all(p.is_file() for p in here) and all(map(is_fitted, fit_tasks(task.units)))
+
+
+def _hash(units: Sequence[Unit]) -> str:
+    """Identifies the evaluations that the record is of."""
+    hashes = [(read_record(unit.files.metrics) or {}).get("hash") for unit in units]
+    return sha256_of_json({"units": hashes, "repetitions": REPETITIONS})
+
+
+def _is_current(task: FailureTask) -> bool:
+    return (read_record(task.path) or {}).get("hash") == task.hash
+
+
+def write_failures(task: FailureTask) -> None:
+    """Compute one method's record and write it."""
+    from metrics.registry import metrics_of
+
+    fits = fit_tasks(task.units)
+    size = fits[0].logits.n * fits[0].logits.classes
+    splits = [held_out(fit, "cpu") for fit in fits[: max(1, LARGEST // size)]]
+    options = evaluation_options(fits[0])
+    uniforms = np.random.default_rng(0).random((REPETITIONS, fits[0].logits.n))
+    names = class_names_of(task.settings)
+    found = {}
+    for metric in metrics_of(options):
+        utilities = metric.utility_class(options)
+        if utilities is not None:
+            record = _worst(utilities, splits, uniforms)
+            name = utility_name(metric.key, record["utility"], names, options.exponents)
+            found[metric.key] = {"name": name, **record}
+    write_record(task.path, {"hash": task.hash, "metrics": found})
+
+
+def evaluation_options(fit: FitTask) -> Any:
+    """The options that the unit's metrics were computed with."""
+    from metrics.measurement import Options
+
+    names = {field.name for field in fields(Options)}
+    given = {k: v for k, v in fit.unit.settings["evaluation"].items() if k in names}
+    similarity = fit.logits.similarity and read_npz(fit.logits.similarity)["matrix"]
+    own = instantiate(given["own"], _convert_="all")
+    return Options(**given | {"own": own, "similarity": similarity})
+
+
+def _worst(
+    utilities: Any, splits: Sequence[HeldOut], uniforms: NDArray[np.float64]
+) -> dict[str, Any]:
+    from metrics.diagram import Predictions, utility_diagram, utility_predictions
+    from metrics.forecast import Forecast
+    from pipeline.reporting.failures import diagram_json
+
+    errors = []
+    for one in splits:
+        forecast = Forecast(one.probabilities)
+        errors.append(utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy())
+    index = int(np.mean(errors, axis=0).argmax())
+    parts = [
+        utility_predictions(
+            utilities, s.probabilities, s.labels, index, uniforms[:, s.points], s.rows_sum_to_one
+        )
+        for s in splits
+    ]
+    diagram = utility_diagram(Predictions.pooled(parts), points=81)
+    return {
+        "utility": index,
+        "low": diagram.worst.low,
+        "high": diagram.worst.high,
+        "share": diagram.share,
+        "gap": diagram.gap,
+        "diagram": diagram_json(diagram),
+    }
+
+
+def utility_name(metric: str, index: int, class_names: Sequence[str], exponents: Any) -> str:
+    """What a person calls utility `index` of the class behind a metric."""
+    if metric == "u_cwe":
+        known = index < len(class_names)
+        return f"class {class_names[index]}" if known else f"class {index}"
+    if metric == "u_topk":
+        return "most probable class" if index == 0 else f"top {index + 1}"
+    if metric == "u_tce":
+        return "most probable class"
+    if metric == "u_dcg":
+        return f"discount exponent {exponents[index]:g}"
+    return f"user {index + 1}"
+
+
+def class_names_of(settings: Settings) -> Sequence[str]:
+    """Names of the classes, from the logits' sidecar or the data set; none where unknown."""
+    record = logits_record(settings)
+    known = record.get("class_names") or settings["benchmark"]["source"].get("dataset")
+    if not known:
+        return ()
+    try:
+        return class_names(known)
+    except InputError:
+        return ()

@@ -1,0 +1,96 @@
+"""What scripts/score.py writes of one person's file: tables, figures, verdict and page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from metrics.registry import METRICS
+from pipeline.failures import find_failures
+from pipeline.harness.artifacts import write_json, write_text
+from pipeline.harness.progress import console, say
+from pipeline.harness.units import Settings, Unit
+from pipeline.report import curves_of, remarks_of
+from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
+from pipeline.reporting.failure_figures import write_failure_figures
+from pipeline.reporting.figures import write_ecdf_figure
+from pipeline.reporting.provenance import file_provenance
+from pipeline.reporting.report_markdown import report_markdown
+from pipeline.reporting.report_page import Section, report_html
+from pipeline.reporting.tables import TableSpec, long_form, write_tables
+from pipeline.reporting.terminal import print_tables
+from pipeline.sections import section_of
+
+INTRODUCTION = (
+    "Post-hoc calibration methods on the file {file}, scored on held-out points. Errors are shares "
+    "or units of utility, scaled as the column says; smaller is better except for accuracy."
+)
+
+
+def write_results(settings: Settings, units: Sequence[Unit], folder: Path) -> None:
+    """Write everything into `folder` from evaluated units; print tables and verdict."""
+    benchmark = settings["benchmark"]
+    methods = list(dict.fromkeys(unit.calibrator for unit in units))
+    splits = sorted({unit.split for unit in units})
+    runs = Runs(Path(settings["paths"]["results"]) / "runs")
+    results = runs.read_all(benchmark["name"], methods, splits)
+    summary, bounds = summarise(results), certificates(results)
+    spec = TableSpec(
+        benchmark["name"],
+        benchmark["title"],
+        _metrics(results),
+        methods,
+        "table",
+        remarks_of(settings) if any(_is_tuned(method) for method in methods) else (),
+    )
+    curves = curves_of(results, methods)
+    found = find_failures(units)
+    records = {
+        method: found[key] for method in methods if (key := (spec.benchmark, method)) in found
+    }
+    section = section_of(settings, summary, bounds, [spec], curves, records)
+    write_tables(summary, [spec], folder, bounds)
+    if curves:
+        write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
+    write_failure_figures(section, folder, "worst")
+    write_pages(settings, section, folder)
+    rows = long_form(section.tables[0], bounds).to_dict("records")
+    write_json(folder / "metrics.json", nested(rows))
+    print_tables(section.tables, console)
+    for sentence in section.verdict.sentences:
+        say(sentence)
+
+
+def _metrics(results: Sequence[UnitResult]) -> list[str]:
+    """What was measured, in the order of the tables, own utilities last."""
+    measured = dict.fromkeys(metric for unit in results for metric in unit.metrics)
+    return sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
+
+
+def _is_tuned(method: str) -> bool:
+    return method.startswith(("dirichlet", "patching"))
+
+
+def write_pages(settings: Settings, section: Section, folder: Path) -> None:
+    """report.html, report.md and verdict.json."""
+    title = settings["benchmark"]["title"]
+    introduction = INTRODUCTION.format(file=Path(settings["benchmark"]["source"]["path"]).name)
+    html = report_html(title, introduction, [section], file_provenance(settings))
+    write_text(folder / "report.html", html)
+    write_text(folder / "report.md", report_markdown(title, [section]))
+    write_json(folder / "verdict.json", section.verdict.as_json())
+
+
+def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """{method: {metric: {"mean", "two_se", …}}} of the table's CSV; what is unknown is null."""
+    result: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        values = {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in row.items()
+            if name not in ("method", "metric")
+        }
+        result.setdefault(row["method"], {})[row["metric"]] = values
+    return result

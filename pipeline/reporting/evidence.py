@@ -1,0 +1,113 @@
+"""The numbers behind a table's cells: what the verdict, the page and the ranks are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from metrics.registry import metric
+from pipeline.reporting.names import method_name
+from pipeline.reporting.table_model import ResultTable
+from pipeline.reporting.verdict import Evidence, Table
+
+Statistics = Mapping[tuple[str, str], Mapping[str, Any]]
+"""The rows of the tidy summary (collect.summarise) by method and metric."""
+
+
+def statistics_of(summary: pd.DataFrame, benchmark: str) -> Statistics:
+    """One benchmark's rows of the summary."""
+    rows = summary[summary["benchmark"] == benchmark].to_dict("records")
+    return {(row["method"], row["metric"]): {str(k): v for k, v in row.items()} for row in rows}
+
+
+def number_of(row: Mapping[str, Any], key: str) -> float:
+    """A column of a row, NaN where the summary does not have it."""
+    value = row.get(key)
+    return math.nan if value is None else float(value)
+
+
+def evidence_of(table: ResultTable) -> Table:
+    """The table's cells as the verdict takes them."""
+    found: dict[str, dict[str, Evidence]] = {}
+    for place, column in enumerate(table.metrics):
+        for row in table.rows:
+            cell = row.cells[place]
+            found.setdefault(column.key, {})[row.key] = Evidence(
+                mean=float(cell.row["mean"]),
+                best=cell.best,
+                beyond=cell.beyond,
+                floor=number_of(cell.row, "floor_q95"),
+                p_value=number_of(cell.row, "p_value"),
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Methods by rank on several benchmarks, for one metric."""
+
+    key: str
+    label: str
+    benchmarks: tuple[str, ...]
+    rows: tuple[RankRow, ...]
+
+
+@dataclass(frozen=True)
+class RankCell:
+    """A rank and the ranks that the interval allows."""
+
+    value: int
+    text: str
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One method's ranks and their mean."""
+
+    name: str
+    cells: tuple[RankCell, ...]
+    mean: float
+
+
+def ranks_of(key: str, benchmarks: Mapping[str, Statistics], methods: Sequence[str]) -> Ranks:
+    """Ranks of `methods` by metric `key` on benchmarks {title: statistics}.
+
+    A rank's interval counts the methods whose own interval lies wholly below or above.
+    """
+    columns = [_ranks(key, statistics, methods) for statistics in benchmarks.values()]
+    rows = []
+    for place, method in enumerate(methods):
+        cells = tuple(column[place] for column in columns)
+        mean = sum(cell.value for cell in cells) / max(len(cells), 1)
+        rows.append(RankRow(method_name(method), cells, round(mean, 1)))
+    text = metric(key).text
+    return Ranks(key, text, tuple(benchmarks), tuple(rows))
+
+
+def _ranks(key: str, statistics: Statistics, methods: Sequence[str]) -> list[RankCell]:
+    sign = -1.0 if metric(key).larger_is_better else 1.0
+    rows = [statistics[method, key] for method in methods]
+    means = [sign * float(row["mean"]) for row in rows]
+    halves = [_half_width(row) for row in rows]
+    low = [m - h for m, h in zip(means, halves, strict=True)]
+    high = [m + h for m, h in zip(means, halves, strict=True)]
+    cells = []
+    for own, bottom, top in zip(means, low, high, strict=True):
+        rank = 1 + sum(other < own for other in means)
+        first = 1 + sum(other < bottom for other in high)
+        last = len(methods) - sum(other > top for other in low)
+        cells.append(RankCell(rank, f"{rank}" if first == last else f"{rank} ({first}–{last})"))
+    return cells
+
+
+def _half_width(row: Mapping[str, Any]) -> float:
+    """Of the 95 % interval; without one, of ± two standard errors; 0 for a single split."""
+    for key in ("half_width", "two_se"):
+        value = number_of(row, key)
+        if math.isfinite(value):
+            return value
+    return 0.0

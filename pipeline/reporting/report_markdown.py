@@ -1,0 +1,33 @@
+"""The report as Markdown, readable without a browser: verdict, where methods fail, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metrics.registry import metric
+from pipeline.reporting import table_formats
+from pipeline.reporting.names import method_name
+from pipeline.reporting.report_page import Section
+from pipeline.reporting.table_formats import escape_markdown
+
+
+def report_markdown(title: str, sections: Sequence[Section]) -> str:
+    """The whole report; its figures lie beside it."""
+    parts = [f"# {escape_markdown(title)}", *(_section(section) for section in sections)]
+    return "\n\n".join(parts).rstrip() + "\n"
+
+
+def _section(section: Section) -> str:
+    parts = [f"## {escape_markdown(section.title)}", "### Verdict"]
+    parts.append(_bullets(section.verdict.sentences))
+    if section.failures:
+        parts.append("### Where it fails")
+    for key, group in section.failures.items():
+        lines = [f"{method_name(method)}: {failure.words}" for method, failure in group.items()]
+        parts += [escape_markdown(metric(key).text), _bullets(lines)]
+    parts += [table_formats.markdown(table).rstrip() for table in section.tables]
+    return "\n\n".join(parts)
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {escape_markdown(line)}" for line in lines)

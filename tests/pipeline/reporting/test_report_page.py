@@ -1,0 +1,293 @@
+"""The page: what it says, and how it behaves in a browser (skipped where there is none)."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from pipeline.reporting.collect import UnitResult, certificates, summarise
+from pipeline.reporting.curves import pooled_curves
+from pipeline.reporting.evidence import ranks_of
+from pipeline.reporting.names import METHODS
+from pipeline.reporting.report_markdown import report_markdown
+from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, readable, report_html
+from pipeline.reporting.style import LOOKS
+from pipeline.reporting.tables import TableSpec
+from pipeline.sections import section_of
+from tests.pipeline.reporting.browser import Browser, chromium
+
+NAUGHTY = "<script>alert(1)</script> costs $5 & more"
+KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
+LEVELS = dict(zip(METHODS, (0.08, 0.02, 0.03, 0.015, 0.018, 0.01, 0.012), strict=False))
+
+
+def units(benchmark, seed, splits=4):
+    found = []
+    for split in range(splits):
+        for method, level in LEVELS.items():
+            random = np.random.default_rng([seed, split, len(method)])
+            values = {key: level * (1 + 0.1 * random.normal()) for key in KEYS}
+            values["accuracy"] = 0.9 - level / 10
+            curves = {}
+            for key in KEYS[2:]:
+                curves[f"floor_{key}"] = 0.009 * np.exp(0.2 * random.normal(size=60))
+            for family in ("linear", "rank"):
+                curves[family] = level / 2 * np.exp(0.4 * random.normal(size=150))
+                base = np.sort(0.004 * np.exp(0.4 * random.normal(size=150)))
+                for name, factor in (("mean", 1.0), ("q05", 0.7), ("q95", 1.4)):
+                    curves[f"{family}_floor_{name}"] = base * factor
+            found.append(UnitResult(benchmark, method, split, values, ecdf=curves))
+    return found
+
+
+def record(level):
+    at = np.linspace(0, 1, 21)
+    curve = level * np.sin(np.pi * at)
+    diagram = {
+        "at": at.tolist(), "curve": curve.tolist(), "low": (-0.01 * np.ones(21)).tolist(),
+        "high": (0.01 * np.ones(21)).tolist(),
+        "bins": [[x, min(1.0, x + level), x - 0.02, x + 0.02] for x in at[::4].tolist()],
+    }  # fmt: skip
+    return {"name": "class <cat>", "utility": 3, "low": 0.0, "high": 0.5, "share": 0.62,
+            "gap": level, "diagram": diagram}  # fmt: skip
+
+
+def section(benchmark, title, seed, folder):
+    settings = {
+        "benchmark": {"name": benchmark, "title": title, "source": {}},
+        "splits": {"calibration_fraction": 0.7},
+        "paths": {"data": str(folder), "results": str(folder)},
+    }
+    results = units(benchmark, seed)
+    curves = [pooled_curves(results, list(LEVELS), family) for family in ("linear", "rank")]
+    specs = [TableSpec(benchmark, title, KEYS, list(LEVELS))]
+    records = {m: {"u_cwe": record(v), "u_topk": record(-v)} for m, v in LEVELS.items()}
+    return section_of(settings, summarise(results), certificates(results), specs, curves, records)
+
+
+@pytest.fixture(scope="module")
+def sections(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nothing")
+    return [section("b1", NAUGHTY, 0, folder), section("b2", "Second", 1, folder)]
+
+
+@pytest.fixture(scope="module")
+def html(sections):
+    made = Provenance("Suite tests.", {"splits": {"count": 4}}, {"python": "3.11"})
+    statistics = {one.title: one.statistics for one in sections}
+    overview = [ranks_of(key, statistics, list(LEVELS)) for key in ("u_cwe", "brier")]
+    return report_html("Title " + NAUGHTY, "Introduction", sections, made, "", overview)
+
+
+def test_titles_are_text_everywhere(html, sections):
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; costs $5 &amp; more" in html
+    assert "<script>" not in report_markdown("T " + NAUGHTY, sections)
+
+
+def test_nothing_is_fetched(html):
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", html)
+    assert "default-src 'none'" in html
+    assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/\S+", "", html)
+
+
+def test_the_data_of_the_script_are_those_of_the_tables(html, sections):
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+    assert list(data) == ["b1", "b2"]
+    assert [look["key"] for look in data["b1"]["looks"]] == list(LEVELS)
+    curve = data["b1"]["families"][0]["curves"]["patching"]
+    assert curve[-1] == pytest.approx(sections[0].curves[0].errors["patching"][-1], rel=1e-3)
+    assert set(data["b1"]["failures"]) == {"u_cwe", "u_topk"}
+
+
+def test_the_verdict_and_where_it_fails_stand_in_page_and_markdown(html, sections):
+    markdown = report_markdown("T", sections)
+    for sentence in sections[0].verdict.sentences:
+        assert sentence in html.replace("&#39;", "'")
+    assert (
+        "class &lt;cat&gt;, predicted .00–.50 (62 % of the points): realised .010 more" in markdown
+    )
+    assert markdown.count("### Verdict") == 2
+
+
+@pytest.mark.parametrize("background", [PAPER, NIGHT])
+def test_lines_are_told_from_the_page_by_day_and_by_night(background):
+    from pipeline.reporting.report_page import _luminance
+
+    for style in LOOKS.values():
+        ink = _luminance(readable(style.color, background))
+        bright, dim = sorted((ink, _luminance(background)), reverse=True)
+        assert (bright + 0.05) / (dim + 0.05) >= 3
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if chromium() is None:
+        pytest.skip("no Chromium here; Debian has it: apt-get install chromium")
+    one = Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def file(html, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+TABLE = "document.querySelector('section table.results')"
+
+
+def first_column(browser):
+    return browser.value(f"[...{TABLE}.tBodies[0].rows].map(r => r.dataset.method)")
+
+
+def test_it_opens_from_a_file_without_error_and_asks_for_nothing_else(browser, file):
+    browser.open(file)
+    browser.wait("document.querySelectorAll('svg.chart').length >= 2")
+    assert browser.complaints == []
+    assert {url for url in browser.requests if not url.startswith("data:")} == {file.as_uri()}
+    assert browser.value("document.title").startswith("Title <script>")
+
+
+def test_a_click_on_a_heading_sorts_and_another_turns_the_order(browser, file):
+    browser.open(file)
+    heading = f"{TABLE}.querySelectorAll('thead button')[5]"
+    browser.value(f"{heading}.click()")
+    order = first_column(browser)
+    assert order != list(LEVELS)
+    values = browser.value(f"[...{TABLE}.tBodies[0].rows].map(r => +r.cells[5].dataset.value)")
+    assert values == sorted(values)
+    assert browser.value(f"{heading}.closest('th').getAttribute('aria-sort')") == "ascending"
+    browser.value(f"{heading}.click()")
+    assert first_column(browser) == order[::-1]
+    accuracy = f"{TABLE}.querySelectorAll('thead button')[1]"
+    browser.value(f"{accuracy}.click()")  # the largest first
+    assert first_column(browser)[0] == "patching"
+
+
+def test_a_row_shows_and_hides_its_curves(browser, file):
+    browser.open(file)
+    drawn = "document.querySelectorAll('[data-section=b1] [data-method=patching].curve').length"
+    browser.wait(f"{drawn} === 2")
+    pick = f"{TABLE}.querySelector('tr[data-method=patching] .pick')"
+    browser.value(f"{pick}.click()")
+    assert browser.value(drawn) == 0
+    assert browser.value(f"{pick}.getAttribute('aria-pressed')") == "false"
+    browser.value(f"{pick}.click()")
+    assert browser.value(drawn) == 2
+
+
+CHART = "document.querySelector('[data-chart=ecdf] svg.chart')"
+READOUT = "document.querySelector('[data-chart=ecdf] .readout').textContent"
+
+
+def middle(browser):
+    browser.wait(f"{CHART} !== null")
+    browser.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
+    return browser.value(
+        f"(() => {{ const b = {CHART}.getBoundingClientRect();"
+        " return [b.left + b.width / 2, b.top + b.height / 2]; })()"
+    )
+
+
+def test_curves_show_values_under_pointer_finger_and_keys(browser, file):
+    browser.open(file)
+    browser.mouse(*middle(browser))
+    assert re.match(r"e = \.0\d+:Uncalibrated \d+ %", browser.value(READOUT))
+    browser.mouse(1, 1)
+    assert browser.value(READOUT) == ""
+    browser.value(f"{CHART}.focus()")
+    browser.key("ArrowRight")
+    first = browser.value(READOUT)
+    browser.key("ArrowRight")
+    assert "e = " in first and browser.value(READOUT) != first
+    browser.key("Escape")
+    assert browser.value(READOUT) == ""
+    browser.touch(*middle(browser))
+    assert "Uncalibrated" in browser.value(READOUT)
+
+
+def test_the_switch_changes_what_stands_beside_the_means(browser, file):
+    browser.open(file)
+    shown = f"getComputedStyle({TABLE}.querySelector('td .%s')).display"
+    assert browser.value(shown % "spread") != "none"
+    browser.value("document.querySelector('input[value=interval]').click()")
+    assert browser.value(shown % "spread") == "none"
+    assert browser.value(shown % "interval") != "none"
+
+
+def test_cells_beyond_their_floor_have_a_mark_and_not_only_a_colour(browser, file):
+    browser.open(file)
+    marks = browser.value(f"[...{TABLE}.querySelectorAll('td.beyond')].map(c => c.innerText)")
+    assert marks
+    assert all("†" in text for text in marks)
+
+
+def test_diagrams_follow_the_choice_of_the_class(browser, file):
+    browser.open(file)
+    panels = "document.querySelectorAll('[data-section=b1] [data-chart=failures] .panel').length"
+    browser.wait(f"{panels} === {len(LEVELS)}")
+    browser.value(
+        "(() => { const s = document.querySelector('[data-failures]'); s.value = 'u_topk';"
+        " s.dispatchEvent(new Event('change')); })()"
+    )
+    assert browser.value(panels) == len(LEVELS)
+
+
+def test_the_overview_ranks_by_the_metric_chosen(browser, file):
+    browser.open(file)
+    assert browser.value("document.querySelector('[data-overview-of=brier]').hidden")
+    browser.value(
+        "(() => { const s = document.querySelector('[data-overview]'); s.value = 'brier';"
+        " s.dispatchEvent(new Event('change')); })()"
+    )
+    assert not browser.value("document.querySelector('[data-overview-of=brier]').hidden")
+    assert browser.value("document.querySelector('[data-overview-of=u_cwe]').hidden")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_is_told_from_the_page_by_day_and_by_night(browser, file, dark):
+    browser.open(file, dark=dark)
+    colors = browser.value(
+        "['body', '.note', 'a', 'td .spread', 'caption'].map(s => getComputedStyle("
+        "document.querySelector(s)).color).concat(getComputedStyle(document.body).backgroundColor)"
+    )
+    *texts, page = [_luminance_of(color) for color in colors]
+    assert (page < 0.1) is dark
+    for text in texts:
+        bright, dim = sorted((text, page), reverse=True)
+        assert (bright + 0.05) / (dim + 0.05) >= 4.5
+
+
+def _luminance_of(color):
+    from pipeline.reporting.report_page import _luminance
+
+    parts = [int(part) for part in re.findall(r"\d+", color)[:3]]
+    return _luminance("#" + "".join(f"{part:02x}" for part in parts))
+
+
+def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
+    browser.open(file, width=400, height=800)
+    browser.wait("document.querySelectorAll('svg.chart').length >= 2")
+    assert browser.value("document.documentElement.scrollWidth") <= 400
+    assert (
+        browser.value("getComputedStyle(document.querySelector('section .hint')).display")
+        == "block"
+    )
+    scroll = "document.querySelector('section .scroll')"
+    browser.value(f"{scroll}.scrollLeft = 300")
+    left = f"{TABLE}.tBodies[0].rows[0].cells[0].getBoundingClientRect().left"
+    assert browser.value(left) == browser.value(f"{scroll}.getBoundingClientRect().left")
+    widths = browser.value("[...document.querySelectorAll('svg.chart')].map(s => s.clientWidth)")
+    assert all(0 < width <= 400 for width in widths)
+
+
+def test_wider_windows_draw_wider_charts(browser, file):
+    browser.open(file, width=400, height=800)
+    browser.wait(f"{CHART} !== null")
+    narrow = browser.value(f"{CHART}.clientWidth")
+    browser.resize(1200, 900)
+    browser.wait(f"{CHART}.clientWidth > {narrow}")
