@@ -95,3 +95,13 @@ def test_the_name_of_a_file_benchmark_is_the_users():
         "benchmark=file", "benchmark.name=mine", "benchmark.source.path=a.npz", "split=0"
     )
     assert {unit.benchmark for unit in request.units()} == {"mine"}
+
+
+def test_units_have_the_settings_of_their_pair():
+    """Composed once per benchmark and calibrator, they are what each pair composes to."""
+    request = request_of(
+        "suite.benchmarks=[digits,cifar100_resnet]", "split=0", "seed=3",
+        "suite.calibrators=[dirichlet_logits,isotonic_raw,patching]",
+    )  # fmt: skip
+    for unit in request.units():
+        assert unit.settings == request.settings(unit.benchmark, unit.calibrator)

@@ -1,0 +1,152 @@
+"""Where a suite stands: per benchmark and calibrator the splits done, running, stale and missing.
+
+python -m pipeline.status suite=paper
+python -m pipeline.status suite=cifar --plan       (what would run, by what earlier units took)
+
+Only small records are read; that the arrays beside them are whole is checked by who uses them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.table import Table
+
+from pipeline.fit import fit_hash
+from pipeline.harness.artifacts import read_json_if_whole, read_record
+from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.command import command
+from pipeline.harness.locks import holder_of
+from pipeline.harness.progress import console, say
+from pipeline.harness.units import Request, Unit
+
+DONE, RUNNING, STALE, MISSING = "done", "running", "stale", "missing"
+STATES = (DONE, RUNNING, STALE, MISSING)
+
+
+@dataclass(frozen=True)
+class State:
+    """Of one unit: one of STATES, and why it is stale or who runs it."""
+
+    unit: Unit
+    name: str
+    why: str = ""
+
+
+def state_of(unit: Unit, logits_sha256: str | None) -> State:
+    """What the unit's folder says."""
+    files = unit.files
+    for lock in (files.fit_running, files.metrics_running):
+        if (holder := holder_of(lock)) is not None:
+            since = f"{holder.get('host', '?')} since {holder.get('since', '?')}"
+            return State(unit, RUNNING, since)
+    fit = read_record(files.fit)
+    if fit is None or not files.parameters.is_file():
+        return State(unit, MISSING, "not fitted")
+    if logits_sha256 is None or fit["hash"] != fit_hash(unit, logits_sha256):
+        return State(unit, STALE, _why(unit, fit, logits_sha256))
+    scores = read_record(files.metrics)
+    if scores is None or not files.ecdf.is_file():
+        return State(unit, MISSING, "not evaluated")
+    if scores["parameters_sha256"] != fit["parameters_sha256"]:
+        return State(unit, STALE, "fitted again")
+    if scores["evaluation"] != unit.settings["evaluation"]:
+        return State(unit, STALE, "settings")
+    return State(unit, DONE)
+
+
+def _why(unit: Unit, fit: dict[str, Any], logits_sha256: str | None) -> str:
+    """What differs between the fit that lies there and the one asked for."""
+    splits = ("seed", "calibration_fraction")
+    if logits_sha256 is None:
+        return "no logits"
+    if fit["config"] != unit.settings["calibrator"] or any(
+        fit["splits"][key] != unit.settings["splits"][key] for key in splits
+    ):
+        return "settings"
+    return "logits" if fit["logits_sha256"] != logits_sha256 else "code"
+
+
+def states(units: Sequence[Unit]) -> list[State]:
+    """The state of every unit."""
+    sidecars: dict[str, str | None] = {}
+    for unit in units:
+        if unit.benchmark not in sidecars:
+            record = read_json_if_whole(sidecar_path(unit.settings)) or {}
+            sidecars[unit.benchmark] = record.get("sha256")
+    return [state_of(unit, sidecars[unit.benchmark]) for unit in units]
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Print the table, and the plan where `--plan` asked for it."""
+    found = states(Request.from_hydra(config).units())
+    console.print(status_table(found))
+    for line in details(found):
+        say(line)
+    if PLAN:
+        for line in plan_lines(found):
+            say(line)
+
+
+def status_table(found: Sequence[State]) -> Table:
+    """One line per benchmark and calibrator."""
+    table = Table()
+    for heading in ("benchmark", "calibrator"):
+        table.add_column(heading)
+    for heading in STATES:
+        table.add_column(heading, justify="right")
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for state in found:
+        key = (state.unit.benchmark, state.unit.calibrator)
+        rows.setdefault(key, Counter())[state.name] += 1
+    for key, counts in rows.items():
+        table.add_row(*key, *(str(counts[name]) for name in STATES))
+    return table
+
+
+def details(found: Sequence[State]) -> Iterator[str]:
+    """Who runs what, why units are stale or missing, and the sums."""
+    yield from (f"running: {state.unit} on {state.why}" for state in found if state.name == RUNNING)
+    for name in (STALE, MISSING):
+        reasons = Counter(state.why for state in found if state.name == name)
+        yield from (f"{name}: {count} units ({why})" for why, count in reasons.most_common())
+    yield f"{sum(state.name == DONE for state in found)} of {len(found)} units are done"
+
+
+def recorded_seconds(unit: Unit) -> float | None:
+    """Seconds of the unit's fit and evaluation, where both noted them."""
+    notes = [read_json_if_whole(path) for path in (unit.files.fit_run, unit.files.metrics_run)]
+    seconds = [float(note["seconds"]) for note in notes if note and "seconds" in note]
+    return sum(seconds) if len(seconds) == len(notes) else None
+
+
+def plan_lines(found: Sequence[State]) -> Iterator[str]:
+    """What would run, and the process hours that it takes by the units of the same pair that ran.
+
+    Pairs without any record are counted, not guessed.
+    """
+    known: dict[tuple[str, str], list[float]] = {}
+    for state in found:
+        seconds = recorded_seconds(state.unit)
+        if seconds is not None:
+            pair = (state.unit.benchmark, state.unit.calibrator)
+            known.setdefault(pair, []).append(seconds)
+    waiting = [state.unit for state in found if state.name in (STALE, MISSING)]
+    timed = [unit for unit in waiting if (unit.benchmark, unit.calibrator) in known]
+    total = sum(fmean(known[unit.benchmark, unit.calibrator]) for unit in timed)
+    yield f"plan: {len(waiting)} units to run; {len(timed)} of them {total / 3600:.2f} process hours"
+    if len(timed) < len(waiting):
+        yield f"plan: {len(waiting) - len(timed)} units of pairs that were never timed here"
+
+
+PLAN = "--plan" in sys.argv
+if __name__ == "__main__":
+    sys.argv = [argument for argument in sys.argv if argument != "--plan"]
+    main()
