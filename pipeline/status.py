@@ -141,7 +141,8 @@ def plan_lines(found: Sequence[State]) -> Iterator[str]:
     waiting = [state.unit for state in found if state.name in (STALE, MISSING)]
     timed = [unit for unit in waiting if (unit.benchmark, unit.calibrator) in known]
     total = sum(fmean(known[unit.benchmark, unit.calibrator]) for unit in timed)
-    yield f"plan: {len(waiting)} units to run; {len(timed)} of them {total / 3600:.2f} process hours"
+    hours = f"{total / 3600:.2f} process hours"
+    yield f"plan: {len(waiting)} units to run; {len(timed)} of them {hours}"
     if len(timed) < len(waiting):
         yield f"plan: {len(waiting) - len(timed)} units of pairs that were never timed here"
 
