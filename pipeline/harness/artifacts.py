@@ -43,8 +43,10 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # "no space left on device" says of itself not where
         raise
 
 

@@ -72,6 +72,7 @@ def test_full_disk_keeps_the_old_file(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
     assert caught.value.errno == errno.EFBIG
+    assert str(path) in str(caught.value)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
