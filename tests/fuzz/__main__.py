@@ -32,8 +32,10 @@ from tests.fuzz.inputs import BYTES, odd_argument
 from tests.fuzz.targets import FUNCTIONS, READERS
 
 CORPUS = Path(__file__).parent / "corpus"
-MEMORY = 1 << 30
+MEMORY = 2 << 30
 """Bytes that may be taken beyond what the libraries took when they were loaded."""
+WARM_UP = 100
+"""Inputs without the limit, so that every library is loaded and every kernel compiled."""
 SECONDS = 20
 """One input may take this long."""
 
@@ -128,6 +130,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first input's number")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(WARM_UP):
+            fuzz_one(number, Path(folder))
     limit_memory()
     began, done, findings = time.monotonic(), 0, 0
     with tempfile.TemporaryDirectory() as folder:

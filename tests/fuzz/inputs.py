@@ -162,5 +162,7 @@ BYTES: dict[str, Callable[[Random], bytes]] = {
     "csv": csv,
     "similarity": npz,
     "calibrator": calibrator,
+    "points": npz,
+    "table": csv,
 }
 """Makers of files by the target that reads them."""
