@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from pipeline.reporting.intervals import (
     corrected_half_width,
 )
 from pipeline.reporting.names import ordered
+from pipeline.reporting.pooled import read_pooled, write_pooled
 
 SUMMARY_COLUMNS = (
     "benchmark",
@@ -58,6 +60,7 @@ CERTIFICATE_COLUMNS = (
 
 
 DEFAULT_EVALUATION = "default"
+Arrays = dict[str, NDArray[np.float64]]
 UnitKey = tuple[str, str, int]
 """Benchmark, method, split."""
 
@@ -71,9 +74,10 @@ class UnitResult:
     """One evaluated unit: benchmark x method x split.
 
     `metrics[key]` is the value on the test split, `noise_floor[key]` the `mean` and `q95` of the
-    same quantity with labels redrawn from the method's own probabilities, `ecdf` the arrays of
-    `ecdf.npz` (errors of the sampled utilities and the sorted curves of their noise floor; under
-    `floor_<key>` and `bootstrap_<key>` each metric with redrawn labels and resampled points).
+    same quantity with labels redrawn from the method's own probabilities. `ecdf` is the same for
+    all splits: means over them of the arrays of `ecdf.npz` (sorted errors of the sampled utilities
+    and the curves of their noise floor; under `floor_<key>` and `bootstrap_<key>` each metric with
+    redrawn labels and resampled points).
     """
 
     benchmark: str
@@ -106,14 +110,21 @@ class Runs:
 
     def file(self, unit: UnitKey, kind: str) -> Path:
         """`metrics.json` or `ecdf.npz` (`kind`) of one unit."""
-        stem, _, suffix = kind.partition(".")
-        name = kind if self.is_default else f"{stem}-{self.evaluation}.{suffix}"
         benchmark, method, split = unit
-        return self.folder / benchmark / method / f"split-{split}" / name
+        return self.folder / benchmark / method / f"split-{split}" / self._name(kind)
+
+    def _name(self, kind: str) -> str:
+        stem, _, suffix = kind.partition(".")
+        return kind if self.is_default else f"{stem}-{self.evaluation}.{suffix}"
+
+    def pooled_file(self, benchmark: str, method: str) -> Path:
+        """The means over splits of a method's `ecdf.npz`."""
+        return self.folder / benchmark / method / self._name("pooled.npz")
 
     def has(self, unit: UnitKey) -> bool:
         """Whether the unit's evaluation is complete, and of the parameters that lie there."""
-        if not all(self.file(unit, kind).is_file() for kind in ("metrics.json", "ecdf.npz")):
+        pooled = self.pooled_file(*unit[:2])
+        if not (self.file(unit, "ecdf.npz").is_file() or pooled.is_file()):
             return False
         record = read_record(self.file(unit, "metrics.json"))
         fit = read_record(self.file(unit, "metrics.json").with_name("fit.json"))
@@ -121,17 +132,22 @@ class Runs:
             return False
         return bool(record["parameters_sha256"] == fit["parameters_sha256"])
 
-    def read(self, unit: UnitKey) -> UnitResult:
-        """One unit's results. Raises CorruptFile, in one line, for a damaged or edited file."""
+    def record(self, unit: UnitKey) -> dict[str, Any]:
+        """What `metrics.json` says. Raises CorruptFile, in one line, if it is damaged or edited."""
         path = self.file(unit, "metrics.json")
         record = read_record(path)
         if record is None:
             raise CorruptFile(f"{path}: damaged, edited or of an older version; evaluate it again")
+        return record
+
+    def read(self, unit: UnitKey, pooled: Arrays | None = None) -> UnitResult:
+        """One unit's results, with the arrays that all splits share (`pool`)."""
+        record = self.record(unit)
         return UnitResult(
             *unit,
             metrics=record["metrics"],
             noise_floor=record.get("noise_floor", {}),
-            ecdf=read_npz(self.file(unit, "ecdf.npz")),
+            ecdf=pooled or {},
             certificates=record.get("certificates", {}),
             zero_likelihood=record.get("zero_likelihood", 0),
             test_points=record.get("n_test", 0),
@@ -142,7 +158,27 @@ class Runs:
         self, benchmark: str, methods: Iterable[str], splits: Sequence[int]
     ) -> list[UnitResult]:
         """All units of one benchmark, methods in the order given."""
-        return [self.read((benchmark, method, k)) for method in methods for k in splits]
+        pooled = {method: self.pool(benchmark, method, splits) for method in methods}
+        return [
+            self.read((benchmark, m, k), arrays) for m, arrays in pooled.items() for k in splits
+        ]
+
+    def pool(self, benchmark: str, method: str, splits: Sequence[int]) -> Arrays:
+        """The means over splits of the arrays in `ecdf.npz`, made where they are not yet there."""
+        units = [(benchmark, method, k) for k in splits]
+        sources = [str(self.record(unit)["ecdf_sha256"]) for unit in units]
+        path = self.pooled_file(benchmark, method)
+        known = read_pooled(path, sources)
+        if known is not None:
+            return known
+        return write_pooled(path, [self._arrays(unit) for unit in units], sources)
+
+    def _arrays(self, unit: UnitKey) -> Arrays:
+        path = self.file(unit, "ecdf.npz")
+        try:
+            return read_npz(path)
+        except FileNotFoundError as error:
+            raise CorruptFile(f"{path}: absent; evaluate the unit again") from error
 
     def evaluated_methods(self, benchmark: str, splits: Sequence[int]) -> list[str]:
         """The methods and variants of a benchmark with all splits evaluated, in table order."""

@@ -58,6 +58,8 @@ def write_runs(tmp_path: Path) -> WriteRuns:
                 rng = np.random.default_rng([place, split])
                 values = {k: v * (1 + shift) for k, v in _metrics(table, method, rng).items()}
                 folder = runs / benchmark / method / f"split-{split}"
+                ecdf = _ecdf(0.05 / (place + 1), rng)
+                digest = write_npz(folder / f"ecdf{suffix}.npz", **ecdf)
                 record = {
                     "hash": "0",
                     "benchmark": benchmark,
@@ -69,11 +71,11 @@ def write_runs(tmp_path: Path) -> WriteRuns:
                     "noise_floor": {},
                     "worst": {},
                     "parameters_sha256": "0",
+                    "ecdf_sha256": digest,
                 }
                 write_record(folder / f"metrics{suffix}.json", record)
                 write_record(folder / "fit.json", FIT | {"calibrator": method})
                 write_json(folder / "run-fit.json", {"versions": {"torch": "2.13.0"}})
-                write_npz(folder / f"ecdf{suffix}.npz", **_ecdf(0.05 / (place + 1), rng))
         return runs
 
     return write
