@@ -184,10 +184,12 @@ def _single_utility(p: Tensor, labels: Tensor) -> Answer:
 
 
 def _scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
-    card = scorecard(p, labels, utilities=20, floor_repetitions=5, **options)
+    repetitions = {"floor_repetitions": 5, "bootstrap_repetitions": 4}
+    card = scorecard(p, labels, utilities=20, **repetitions, **options)
     floors = {f"{key} floor": [*floor.values()] for key, floor in card.noise_floor.items()}
     worst = {f"{key} worst": [*found.values()] for key, found in card.worst.items()}
-    return {**card.metrics, **floors, **worst, **card.ecdf}
+    bounds = {f"{key} certificate": [*found] for key, found in card.certificates.items()}
+    return {**card.metrics, **floors, **worst, **bounds, **card.ecdf, **card.draws}
 
 
 def _rows_as_they_come(p: Tensor, labels: Tensor) -> Answer:
