@@ -39,6 +39,8 @@ from pipeline.own_file import write_results
 from pipeline.reporting.names import METHODS
 
 MOST_SPLITS = 1000
+DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
+QUICK_METHODS = ("uncalibrated", "temperature", "vector")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,7 +71,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="+",
         default=list(METHODS),
         metavar="METHOD",
-        help=f"files of conf/calibrator (default: {' '.join(METHODS)})",
+        help=f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
     )
     parser.add_argument(
         "--save",
@@ -78,7 +80,14 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         help="refit --method on all points and save it for scripts/apply.py",
     )
     parser.add_argument("--method", help="the method to save (default: the only one of --methods)")
-    parser.add_argument("--splits", type=int, default=10, help="random splits (default: 10)")
+    parser.add_argument(
+        "--splits", type=int, default=DEFAULT_SPLITS, help="random splits (default: 10)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, 200 sampled users",
+    )
     parser.add_argument(
         "--tuning",
         choices=("quick", "paper"),
@@ -102,7 +111,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     existing = next(path for path in (options.output, *options.output.parents) if path.exists())
     if not existing.is_dir():
         parser.error(f"--output {options.output}: {existing} is a file; name a folder")
-    options.methods = list(dict.fromkeys(options.methods))
+    if options.quick:
+        _make_quick(options)
+    options.methods = list(dict.fromkeys(map(_completed, options.methods)))
     if mistake := _unknown_method(options.methods):
         parser.error(mistake)
     if mistake := _what_to_save(options):
@@ -121,6 +132,20 @@ def _what_to_save(options: argparse.Namespace) -> str | None:
     if options.save.suffix != ".npz":
         return f"--save {options.save}: end its name with .npz"
     return _unknown_method([options.method])
+
+
+def _make_quick(options: argparse.Namespace) -> None:
+    """The methods without tuning on three splits, unless the command line names others."""
+    if options.methods == list(METHODS):
+        options.methods = list(QUICK_METHODS)
+    if options.splits == DEFAULT_SPLITS:
+        options.splits = QUICK_SPLITS
+
+
+def _completed(method: str) -> str:
+    """A method's name from its beginning, where that fits one only: `temp` -> `temperature`."""
+    fitting = [name for name in METHODS if name.startswith(method)]
+    return fitting[0] if len(fitting) == 1 else method
 
 
 def _unknown_method(methods: Sequence[str]) -> str | None:
@@ -143,6 +168,8 @@ def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> S
         f"seed={options.seed}",
         f"jobs={options.jobs}",
     ]
+    if options.quick:
+        overrides += ["evaluation.utilities=200", "evaluation.floor_repetitions=100"]
     if calibrator is not None:
         overrides.append(f"calibrator={calibrator}")
     return resolved(_with_paths(composed(overrides), options))

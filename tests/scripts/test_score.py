@@ -160,6 +160,20 @@ def test_an_output_that_is_a_file_is_named(score, tmp_path, monkeypatch, capsys,
     assert error.count("\n") == 1
 
 
+def test_a_method_is_known_by_how_it_begins(score):
+    options = score.parse(["x.npz", "--methods", "temp", "vec", "isotonic"])
+    assert options.methods == ["temperature", "vector", "isotonic"]
+
+
+def test_quick_takes_methods_without_tuning_unless_others_are_named(score):
+    quick = score.parse(["x.npz", "--quick"])
+    assert (quick.methods, quick.splits) == (["uncalibrated", "temperature", "vector"], 3)
+    settings = score.settings_of(quick, "vector")
+    assert settings["evaluation"]["utilities"] == 200
+    named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
+    assert (named.methods, named.splits) == (["isotonic"], 2)
+
+
 def test_a_method_named_twice_counts_once(score):
     options = score.parse(["x.npz", "--methods", "vector", "isotonic", "vector"])
     assert options.methods == ["vector", "isotonic"]
