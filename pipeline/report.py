@@ -16,7 +16,7 @@ import pandas as pd
 from omegaconf import DictConfig
 
 from pipeline.failures import find_failures
-from pipeline.harness.artifacts import read_record, sha256_of, write_json, write_text
+from pipeline.harness.artifacts import atomic_path, read_record, sha256_of, write_json, write_text
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say
@@ -94,6 +94,7 @@ def run_report(request: Request) -> None:
     written += write_pages(reports, comparison.html, settings, request)
     if page_stem(settings[0], request) == "report":
         written.append(write_curves(reports, results / "plots" / "ecdf.csv"))
+        copy_images(written, results / "plots" / "figures")
     content = {path.relative_to(results).as_posix(): sha256_of(path) for path in written}
     write_receipt(request, settings[0], "report", content)
     print_report(reports, comparison.lines, written)
@@ -259,6 +260,18 @@ def write_curves(reports: Iterable[BenchmarkReport], path: Path) -> Path:
     tables = [curve_table(r.section.key, c) for r in reports for c in r.curves]
     table = pd.concat(tables) if tables else pd.DataFrame()
     return write_text(path, table.to_csv(index=False, lineterminator="\n"))
+
+
+def copy_images(written: Sequence[Path], folder: Path) -> None:
+    """The figures of this suite alone, for `dvc plots`: it shows a folder's images as they are."""
+    images = [path for path in written if path.suffix == ".png"]
+    if folder.is_dir():
+        for old in folder.glob("*.png"):
+            old.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in images:
+        with atomic_path(folder / path.name) as temporary:
+            temporary.write_bytes(path.read_bytes())
 
 
 @dataclass(frozen=True)
