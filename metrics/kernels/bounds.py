@@ -3,9 +3,8 @@
 Throw the points into buckets by predicted utility and keep, per bucket, the sums of the positive
 and of the negative residuals. Inside a bucket the running sum cannot rise above its value at the
 bucket's start plus the positive part, nor fall below it minus the negative part, whatever the
-order there. So the range of the running sum is bounded in one pass, even where predictions are
-known in single precision only, and an audit computes exactly only utilities whose bound exceeds the
-largest exact error so far.
+order there. So the range of the running sum is bounded in one pass, and an audit computes exactly
+only utilities whose bound exceeds the largest exact error so far.
 
 Utilities that are indicators need no buckets: the sum of all positive residuals and that of all
 negative ones already exclude most of them.
@@ -23,64 +22,42 @@ from metrics.kernels.compiled import compiled
 from metrics.kernels.threads import over_row_blocks
 
 BUCKETS = 2048
-NEAR = 0.45
-"""How far, in widths of a bucket, a prediction may be off to stay in its own or one beside it."""
 ROUNDING = 1e-9
 """Added to the bounds: sums in another order differ by less than this."""
 
 
 @compiled
-def _range_bound(rise: Any, fall: Any, blurred: bool) -> float:
-    """Bound the range of a running sum that rises and falls by these sums in each bucket.
-
-    `blurred`: points may belong to the bucket beside the one where they were counted.
-    """
+def _range_bound(rise: Any, fall: Any) -> float:
+    """Bound the range of a running sum that rises and falls by these sums in each bucket."""
     total = highest = lowest = 0.0
     for bucket in range(rise.size):
-        up, down = rise[bucket], fall[bucket]
-        if blurred and bucket + 1 < rise.size:
-            up += rise[bucket + 1]
-            down += fall[bucket + 1]
-        highest = max(highest, total + up)
-        lowest = min(lowest, total - down)
+        highest = max(highest, total + rise[bucket])
+        lowest = min(lowest, total - fall[bucket])
         total += rise[bucket] - fall[bucket]
     return highest - lowest
 
 
 @compiled
 def _bounds_of_rows(
-    predicted: Any,
-    payoffs: Any,
-    codes: Any,
-    low: float,
-    scale: float,
-    blurred: bool,
-    buckets: int,
-    bounds: Any,
+    predicted: Any, payoffs: Any, codes: Any, low: float, scale: float, bounds: Any
 ) -> None:
     n = predicted.shape[1]
-    rise = np.empty(buckets)
-    fall = np.empty(buckets)
+    rise = np.empty(BUCKETS)
+    fall = np.empty(BUCKETS)
     for row in range(predicted.shape[0]):
         rise[:] = 0.0
         fall[:] = 0.0
         for i in range(n):
             v = predicted[row, i]
-            bucket = min(max(int((v - low) * scale), 0), buckets - 1)
+            bucket = min(max(int((v - low) * scale), 0), BUCKETS - 1)
             residual = payoffs[row, codes[i]] - v
             rise[bucket] += max(residual, 0.0)
             fall[bucket] += max(-residual, 0.0)
-        bounds[row] = _range_bound(rise, fall, blurred) / n
+        bounds[row] = _range_bound(rise, fall) / n
 
 
 def calibration_error_bounds(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    low: float,
-    high: float,
-    margin: float = 0.0,
-    buckets: int = BUCKETS,
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, low: float, high: float
 ) -> Tensor:
     """Return an upper bound on UC of each of b utilities: float64 [b].
 
@@ -89,30 +66,25 @@ def calibration_error_bounds(
         payoffs: [b, L], the realized utility of each outcome code.
         codes: int64 [n] in [0, L).
         low, high: where most predictions lie; sets the buckets, not the validity of the bounds.
-        margin: how far `predicted` may be off, as from a product in float32; the bounds hold for
-            the true predictions. 0 on other devices than the CPU.
-            See `largest_margin` and, for other numbers of buckets, `most_buckets`.
-        buckets: more make tighter bounds, and take longer where they outgrow the cache.
     """
     if predicted.device.type != "cpu":
         return bounds_torch(predicted, payoffs, codes, low, high)
     bounds = np.empty(len(predicted))
     v, table, outcome = predicted.numpy(), payoffs.contiguous().numpy(), codes.numpy()
-    given = low, buckets / (high - low), margin > 0, buckets
+    given = low, BUCKETS / (high - low)
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
         _bounds_of_rows(v[part], table[part], outcome, *given, bounds[part])
 
     over_row_blocks(work, len(v), v.size)
-    # Residuals are off by the margin too, each in either of the two extremes.
-    return torch.from_numpy(bounds) + ROUNDING + 2 * margin
+    return torch.from_numpy(bounds) + ROUNDING
 
 
 def bounds_torch(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, low: float, high: float
 ) -> Tensor:
-    """`calibration_error_bounds` in plain torch: any device; no margin."""
+    """`calibration_error_bounds` in plain torch: any device."""
     place = ((predicted - low) * (BUCKETS / (high - low))).clamp(0, BUCKETS - 1).to(torch.int64)
     residual = payoffs.to(predicted.dtype)[:, codes] - predicted
     empty = torch.zeros(len(predicted), BUCKETS, dtype=predicted.dtype, device=predicted.device)
@@ -122,19 +94,6 @@ def bounds_torch(
     highest = (before + rise).amax(dim=1).clamp(min=0)
     lowest = (before - fall).amin(dim=1).clamp(max=0)
     return (highest - lowest) / predicted.shape[1] + ROUNDING
-
-
-def largest_margin(low: float, high: float) -> float:
-    """Return the margin up to which a point is at most one bucket away from its own.
-
-    Less than half a bucket, as their borders are rounded.
-    """
-    return NEAR * (high - low) / BUCKETS
-
-
-def most_buckets(low: float, high: float, margin: float) -> int:
-    """Return how many buckets there may be for `margin` to be that narrow."""
-    return int(NEAR * (high - low) / margin)
 
 
 def indicator_bounds(sums: Tensor, hits: Tensor, n: int) -> Tensor:

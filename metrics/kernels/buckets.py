@@ -88,20 +88,15 @@ def _fill_by_logarithm(
 
 @compiled
 def _cumulate(parts: Any, starts: Any) -> Any:
-    """Write the sum of all points before each bucket, and after the last.
-
-    Return the extremes of the running sum at borders, and bounds on them anywhere.
-    """
-    total = low = high = least = most = 0.0
+    """Write the sum of all points before each bucket, and after the last; return the extremes."""
+    total = low = high = 0.0
     starts[0] = 0.0
     for b in range(BUCKETS):
-        least = min(least, total - parts[b, 1])
-        most = max(most, total + parts[b, 0])
         total += parts[b, 0] - parts[b, 1]
         low = min(low, total)
         high = max(high, total)
         starts[b + 1] = total
-    return low, high, least, most
+    return low, high
 
 
 @compiled
@@ -187,15 +182,12 @@ def range_by_buckets(
     payoffs: Any,
     codes: Any,
     edges: Any,
-    worth: float,
     scratch: Any,
     places: Any,
     at_edges: Any,
 ) -> Any:
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
-    If their difference is found to be at most `worth`, the search may end there and return narrower
-    ones and leave `at_edges` as it is; a negative `worth` asks for the extremes in any case.
     Writes to `at_edges` the sum after `edges` (increasing, 0 … n) points, ties in the given order.
     `scratch` float64 [3, n] and `places` int32 [4, n] are working memory.
     """
@@ -207,9 +199,7 @@ def range_by_buckets(
         residual = payoffs[codes[i]] - v[i]
         parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
     starts = np.empty(BUCKETS + 1)
-    low, high, least, most = _cumulate(parts, starts)
-    if most - least <= worth:
-        return low, high
+    low, high = _cumulate(parts, starts)
     is_open = np.empty(BUCKETS + 1, np.bool_)  # the last one stands for the position n
     _mark_extremes(parts, starts, low, high, is_open)
     before = np.zeros(BUCKETS + 1, np.int64)

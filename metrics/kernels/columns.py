@@ -15,7 +15,6 @@ from torch import Tensor
 
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
-from metrics.kernels.threads import over_row_blocks
 
 TILE = 8
 """Columns read together: neighbours share the cache lines of 64 bytes."""
@@ -30,7 +29,6 @@ def ranges_of_columns(
     payoffs: Any,
     codes: Any,
     edges: Any,
-    worth: float,
     low: Any,
     high: Any,
     at_edges: Any,
@@ -50,7 +48,7 @@ def ranges_of_columns(
                     v[k, i] = matrix[i, column]
         for k in range(first, first + width):
             low[k], high[k] = range_by_buckets(
-                v[k - first], payoffs[k], codes, edges, worth, scratch, places, at_edges[k]
+                v[k - first], payoffs[k], codes, edges, scratch, places, at_edges[k]
             )
 
 
@@ -60,30 +58,3 @@ def short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
     Unsigned: no index to wrap around. Short: less to read. And kernels are compiled for one type.
     """
     return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
-
-
-def errors_of_columns(
-    matrix: Tensor, columns: Tensor, payoffs: Tensor, codes: Tensor, worth: float = -1.0
-) -> Tensor:
-    """Return UC of the utilities in k columns, on the CPU: float64 [k].
-
-    Args:
-        matrix: float64 [n, m], row-major: predicted utilities, a column per utility.
-        columns: int64 [k].
-        payoffs: float64 [k, L], the realized utility of each outcome code.
-        codes: int64 [n] in [0, L).
-        worth: of utilities whose UC is at most this, any smaller number may be returned.
-    """
-    v, table = matrix.numpy(), payoffs.contiguous().numpy()
-    outcome = short_codes(codes, table.shape[1])
-    n, chosen = len(v), columns.numpy()
-    low, high, none = np.empty(len(chosen)), np.empty(len(chosen)), np.empty(0, np.int64)
-    at_none = np.empty((len(chosen), 0))
-
-    def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        found = low[part], high[part], at_none[part]
-        ranges_of_columns(v, chosen[part], table[part], outcome, none, worth * n, *found)
-
-    over_row_blocks(work, len(chosen), n * len(chosen), TILE)
-    return torch.from_numpy((high - low) / n)

@@ -146,7 +146,7 @@ def _ranges_once(
     places = np.empty((4, n), np.int32)
     for row in range(rows):
         low[0, row], high[0, row] = range_by_buckets(
-            predicted[row], payoffs[row], codes[0], edges, -1.0, scratch, places, at_edges[0, row]
+            predicted[row], payoffs[row], codes[0], edges, scratch, places, at_edges[0, row]
         )
 
 
@@ -171,7 +171,7 @@ def _prefix_range_cpu(
         found = low[:, part], high[:, part], at_edges[:, part]
         if by_column:
             one = (array[0] for array in found)
-            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, -1.0, *one)
+            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, *one)
         elif unsorted:
             _ranges_once(v[part], table[part], outcome, positions, *found)
         else:

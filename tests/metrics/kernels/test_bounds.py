@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.kernels.bounds import BUCKETS, bounds_torch, calibration_error_bounds, most_buckets
+from metrics.kernels.bounds import BUCKETS, bounds_torch, calibration_error_bounds
 from metrics.kernels.prefix_range import prefix_range
 
 
@@ -46,35 +46,6 @@ def test_predictions_on_the_borders_of_buckets_are_bounded(buckets):
     payoffs = torch.tensor([[0, 1], [1, 0]], dtype=torch.int8)
     bounds = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
     assert bool((bounds >= exact_errors(predicted, payoffs, codes)).all())
-
-
-@pytest.mark.parametrize("buckets", [10, BUCKETS, 3 * BUCKETS])
-def test_bounds_hold_for_all_predictions_within_the_margin(buckets):
-    """Predictions crowd, so that being off moves them past each other and into other buckets."""
-    random = np.random.default_rng(3)
-    margin = 0.9 / buckets  # of a range of two
-    assert abs(most_buckets(-1.0, 1.0, margin) - buckets) <= 1
-    true = torch.from_numpy(random.choice([-1.0, 0.3, 1.0], size=(30, 400)))
-    true += torch.from_numpy(random.normal(scale=2 * margin, size=true.shape))
-    payoffs = torch.from_numpy(random.choice([-1.0, 0.3, 1.0], size=(30, 4)))
-    codes = torch.from_numpy(random.integers(4, size=400))
-    off = true + torch.from_numpy(random.uniform(-margin, margin, size=true.shape))
-    bounds = calibration_error_bounds(off, payoffs, codes, -1.0, 1.0, margin, buckets)
-    assert bool((bounds >= exact_errors(true, payoffs, codes)).all())
-
-
-def test_more_buckets_bound_more_closely():
-    random = np.random.default_rng(4)
-    predicted = torch.from_numpy(random.uniform(-1, 1, size=(20, 4000)))
-    payoffs = torch.from_numpy(random.uniform(-1, 1, size=(20, 3)))
-    codes = torch.from_numpy(random.integers(3, size=4000))
-    few, more = (
-        calibration_error_bounds(predicted, payoffs, codes, -1.0, 1.0, 0.0, buckets)
-        for buckets in (BUCKETS // 8, BUCKETS)
-    )
-    exact = exact_errors(predicted, payoffs, codes)
-    assert bool((few >= more).all())
-    assert float((few - exact).mean()) > 2 * float((more - exact).mean())
 
 
 def overconfident_forecast():

@@ -7,13 +7,10 @@ import torch
 from metrics import ClassWise, TopK
 from metrics.forecast import Forecast
 from metrics.kernels.bounds import (
-    calibration_error_bounds,
     class_wise_sums,
     indicator_bounds,
-    largest_margin,
     top_k_sums,
 )
-from metrics.kernels.prefix_range import prefix_range
 
 
 def class_wise_bounds(p, labels):
@@ -50,18 +47,3 @@ def test_a_forecast_that_is_wrong_in_one_direction_has_tight_bounds():
     labels = torch.zeros(3, dtype=torch.int64)
     exact = ClassWise().calibration_errors(p, labels)
     torch.testing.assert_close(class_wise_bounds(p, labels), exact, rtol=0, atol=1e-8)
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("share", [0.01, 1.0])
-def test_bounds_hold_for_predictions_that_are_off_by_the_margin(seed, share):
-    random = np.random.default_rng(seed)
-    margin = share * largest_margin(-1, 1)
-    v = torch.from_numpy(random.choice(random.uniform(-1, 1, 90), size=(4, 400)))
-    off = (v + margin * torch.from_numpy(random.choice([-1, 0, 1], size=(4, 400)))).float()
-    margin += 1e-7  # and the rounding to float32
-    payoffs = torch.from_numpy(random.uniform(-1, 1, (4, 6)))
-    codes = torch.from_numpy(random.integers(6, size=400))
-    sums = prefix_range(v, payoffs, codes[None])
-    exact = (sums.high[0] - sums.low[0]) / 400
-    assert bool((calibration_error_bounds(off, payoffs, codes, -1, 1, margin) >= exact).all())
