@@ -31,7 +31,7 @@ from pipeline.deployed import fit_on_all
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.all_or_nothing import all_or_nothing
-from pipeline.harness.command import CONF, user_errors_in_one_line
+from pipeline.harness.command import CONF, literal, user_errors_in_one_line
 from pipeline.harness.progress import say_written
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
@@ -178,19 +178,19 @@ def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> S
 def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     """Paths and texts, set after composing: they need no quoting for Hydra's grammar then."""
     config.device = options.device
-    config.paths.data = str(options.output / "data")
-    config.paths.results = str(options.output)
+    config.paths.data = literal(options.output / "data")
+    config.paths.results = literal(options.output)
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
-    benchmark.title = options.title or options.file.stem
+    benchmark.title = literal(options.title or options.file.stem)
     benchmark.precomputed = None
-    benchmark.source.path = str(options.file)
+    benchmark.source.path = literal(options.file)
     benchmark.source["values"] = options.values
-    benchmark.source.groups = options.groups
+    benchmark.source.groups = None if options.groups is None else literal(options.groups)
     if options.similarity is not None:
         benchmark.similarity = {
             "_target_": "pipeline.sources.similarity_file.file_similarity",
-            "path": str(options.similarity),
+            "path": literal(options.similarity),
         }
     return config
 

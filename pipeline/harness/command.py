@@ -128,6 +128,11 @@ def override(key: str, value: str) -> str:
     return f"{key}='{text}'"
 
 
+def literal(text: object) -> str:
+    """`text` as a value of a configuration that is not interpolated: `${x}` stays what it is."""
+    return re.sub(r"(\\*)\$\{", r"\1\1\\${", str(text))
+
+
 def is_user_error(error: BaseException) -> bool:
     """Whether one line says all: errors this project defines, of the configuration, of the disk."""
     if isinstance(error, InstantiationException) and error.__cause__ is not None:

@@ -9,9 +9,10 @@ from subprocess import PIPE
 import numpy as np
 import pytest
 from hydra.errors import ConfigCompositionException
+from omegaconf import OmegaConf
 
 from pipeline.harness.artifacts import read_json, write_npz
-from pipeline.harness.command import CONF, is_user_error, one_line
+from pipeline.harness.command import CONF, is_user_error, literal, one_line
 from tests.pipeline.conftest import write_example
 
 ROOT = CONF.parent
@@ -185,3 +186,12 @@ def test_errors_of_the_project_hydra_and_the_disk_are_the_users():
     assert not is_user_error(ValueError("inside NumPy"))
     assert one_line(ValueError("a\n  b\n\nobject_type=dict")) == "a b"
     assert one_line(ZeroDivisionError()) == "ZeroDivisionError"
+
+
+@pytest.mark.parametrize(
+    "text", ["out/${x}/b", r"a\${x}", r"a\\${oc.env:HOME}", "plain", "$x", "a${", "${a}${b}"]
+)
+def test_a_literal_text_is_not_interpolated(text) -> None:
+    config = OmegaConf.create({"key": ""})
+    config.key = literal(text)
+    assert OmegaConf.to_container(config, resolve=True) == {"key": text}
