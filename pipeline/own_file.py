@@ -29,8 +29,13 @@ INTRODUCTION = (
 )
 
 
-def write_results(settings: Settings, units: Sequence[Unit], folder: Path) -> None:
-    """Write everything into `folder` from evaluated units; print tables and verdict."""
+def write_results(
+    settings: Settings, units: Sequence[Unit], folder: Path, figures: bool = True
+) -> None:
+    """Write everything into `folder` from evaluated units; print tables and verdict.
+
+    `figures`: with image files; the page draws its own.
+    """
     benchmark = settings["benchmark"]
     methods = list(dict.fromkeys(unit.calibrator for unit in units))
     splits = sorted({unit.split for unit in units})
@@ -52,9 +57,10 @@ def write_results(settings: Settings, units: Sequence[Unit], folder: Path) -> No
     }
     section = section_of(settings, summary, bounds, [spec], curves, records)
     write_tables(summary, [spec], folder, bounds)
-    if curves:
+    if curves and figures:
         write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
-    write_failure_figures(section, folder, "worst")
+    if figures:
+        write_failure_figures(section, folder, "worst")
     write_pages(settings, section, folder)
     rows = long_form(section.tables[0], bounds).to_dict("records")
     write_json(folder / "metrics.json", nested(rows))

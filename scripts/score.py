@@ -86,7 +86,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help=f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, 200 sampled users",
+        help=f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
     )
     parser.add_argument(
         "--tuning",
@@ -212,7 +212,7 @@ def score(options: argparse.Namespace) -> None:
     run_fit(units)
     run_evaluate(units)
     with all_or_nothing(options.output, last="metrics.json") as fresh:
-        write_results(settings, units, fresh)
+        write_results(settings, units, fresh, figures=not options.quick)
     if options.save is not None:
         saved = fit_on_all(settings_of(options, options.method)).save(options.save)
         say_written(saved, f": {options.method} fitted on all points; see scripts/apply.py")

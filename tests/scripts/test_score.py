@@ -174,6 +174,16 @@ def test_quick_takes_methods_without_tuning_unless_others_are_named(score):
     assert (named.methods, named.splits) == (["isotonic"], 2)
 
 
+def test_quick_writes_the_page_and_no_images(score, tmp_path):
+    path = write_example(tmp_path / "x.npz")
+    run(score, path, tmp_path / "out", "--quick", "--splits", "2", "--methods", "temp")
+    names = {file.name for file in (tmp_path / "out").iterdir() if file.is_file()}
+    assert names == {
+        "metrics.json", "table.tex", "table.md", "table.csv",
+        "report.html", "report.md", "verdict.json",
+    }  # fmt: skip
+
+
 def test_a_method_named_twice_counts_once(score):
     options = score.parse(["x.npz", "--methods", "vector", "isotonic", "vector"])
     assert options.methods == ["vector", "isotonic"]
