@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 FAMILIES = ("linear", "rank")
 """The sampled families of the eCDFs, by their name in `Measurement`."""
 ALL_CLASSES = "all"
-"""The certificate of all utility classes together."""
+"""The certificate of all utility classes together but one's own, whose unit may be another."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Scorecard:
     draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>": under
         resampled points, [B]. Equal positions of two splits or methods belong together.
     certificates: per utility metric bounds on its true value, and those of all classes together
-        under "all"; none where utility metrics are means over batches.
+        under "all", own ones aside; none where utility metrics are means over batches.
     zero_likelihood: points whose label had probability 0: the NLL without its floor is infinite.
     """
 
@@ -180,7 +180,7 @@ def _certificates(
     confidence: float,
     seed: int,
 ) -> dict[str, CalibrationInterval]:
-    """Bounds on the true UC of each class, and of all together."""
+    """Bounds on the true UC of each class, and of all but own ones together."""
     found: dict[str, Evidence] = {}
     for metric in metrics:
         utilities = metric.utility_class(observed.options)
@@ -190,9 +190,10 @@ def _certificates(
             found[metric.key] = evidence_of(
                 utilities, forecast, outcomes, redrawn, confidence, seed
             )
+    together = joined([one for key, one in found.items() if key not in observed.options.own])
     return {
         key: evidence.interval(confidence)
-        for key, evidence in {**found, ALL_CLASSES: joined(list(found.values()))}.items()
+        for key, evidence in {**found, ALL_CLASSES: together}.items()
     }
 
 

@@ -27,6 +27,7 @@ from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.units import Settings, Unit
 from pipeline.reporting.provenance import logits_record
 from pipeline.sources.class_names import class_names
+from pipeline.sources.own_utilities import name_of
 
 TITLE = "worst intervals"
 REPETITIONS = 100
@@ -116,13 +117,18 @@ def write_failures(task: FailureTask) -> None:
     splits = [held_out(fit, "cpu") for fit in fits[: max(1, LARGEST // size)]]
     options = evaluation_options(fits[0])
     uniforms = np.random.default_rng(0).random((REPETITIONS, fits[0].logits.n))
-    names = class_names_of(task.settings)
+    names, own = class_names_of(task.settings), task.settings["evaluation"]["own"]
     found = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
         if utilities is not None:
             record = _worst(utilities, splits, uniforms)
-            name = utility_name(metric.key, record["utility"], names, options.exponents)
+            index, entry = record["utility"], own.get(metric.key)
+            name = (
+                utility_name(metric.key, index, names, options.exponents)
+                if entry is None
+                else name_of(entry, index)
+            )
             found[metric.key] = {"name": name, **record}
     write_record(task.path, {"hash": task.hash, "metrics": found})
 

@@ -16,6 +16,7 @@ from pipeline.report import curves_of, remarks_of
 from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
 from pipeline.reporting.failure_figures import write_failure_figures
 from pipeline.reporting.figures import write_ecdf_figure
+from pipeline.reporting.names import method_name
 from pipeline.reporting.provenance import file_provenance
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Section, report_html
@@ -67,6 +68,9 @@ def write_results(
     print_tables(section.tables, console)
     for sentence in section.verdict.sentences:
         say(sentence)
+    for key in settings["evaluation"]["own"]:
+        for method, failure in section.failures[key].items():
+            say(f"{key}, {method_name(method)}: {failure.words}")
 
 
 def _metrics(results: Sequence[UnitResult]) -> list[str]:

@@ -11,6 +11,10 @@ out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/tab
 out/ecdf.* and out/worst_*.{pdf,svg,png}, and per method and split the fitted parameters under
 out/runs. Run it again to go on after an interruption, or with other options: what they leave alone
 is kept.
+
+Your own utilities (--payoffs, --valuations, --losses, --gain, --utility; their files are described
+in pipeline/sources/own_utilities.py) get a column each, u_payoffs and so on, with noise floor and
+certificate, and in the reports their worst intervals in their own unit.
 """
 
 from __future__ import annotations
@@ -36,11 +40,20 @@ from pipeline.harness.progress import say_written
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own_file import write_results
+from pipeline.own_utilities import own_utilities
 from pipeline.reporting.names import METHODS
 
 MOST_SPLITS = 1000
 DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
 QUICK_METHODS = ("uncalibrated", "temperature", "vector")
+OWN = {
+    "payoffs": "users paid by class: CSV, a line per user, a column per class",
+    "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
+    "losses": "a decision: CSV, a line per class (named first), a column per action",
+    "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
+    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
+}
+"""Options for a person's own utilities; each gives the metric u_<option>."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -100,10 +113,14 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--groups", metavar="COLUMN", help="column of a CSV with the points' groups (npz: `groups`)"
     )
+    for kind, text in OWN.items():
+        metavar = "MODULE:FUNCTION" if kind == "utility" else "FILE.csv"
+        parser.add_argument(f"--{kind}", metavar=metavar, help=text)
     parser.add_argument("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
     parser.add_argument("--jobs", default="auto", help="processes (default: auto)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     options = parser.parse_args(arguments)
+    options.own = {}  # known once the classes are
     if not 1 <= options.splits <= MOST_SPLITS:
         parser.error(f"--splits: 1 to {MOST_SPLITS}")
     if options.jobs != "auto" and not (options.jobs.isdecimal() and int(options.jobs) > 0):
@@ -180,6 +197,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     config.device = options.device
     config.paths.data = literal(options.output / "data")
     config.paths.results = literal(options.output)
+    config.evaluation.own = options.own
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
     benchmark.title = literal(options.title or options.file.stem)
@@ -207,12 +225,16 @@ def units_for(options: argparse.Namespace) -> list[Unit]:
 
 def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
-    settings, units = settings_of(options), units_for(options)
+    settings = settings_of(options)
+    units_for(options)  # a mistake in any of them is told before anything is written
     run_logits([settings])
+    given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
+    options.own = own_utilities(given, settings)
+    units = units_for(options)
     run_fit(units)
     run_evaluate(units)
     with all_or_nothing(options.output, last="metrics.json") as fresh:
-        write_results(settings, units, fresh, figures=not options.quick)
+        write_results(settings_of(options), units, fresh, figures=not options.quick)
     if options.save is not None:
         saved = fit_on_all(settings_of(options, options.method)).save(options.save)
         say_written(saved, f": {options.method} fitted on all points; see scripts/apply.py")

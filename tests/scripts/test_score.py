@@ -211,3 +211,53 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
 def test_arguments_out_of_range(score, arguments):
     with pytest.raises(SystemExit):
         score.parse(["x.npz", *arguments])
+
+
+def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
+    score, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    arrays = np.load(write_example(tmp_path / "x.npz"))
+    named = {"class_names": np.array(["emu", "cat", "dog"])}
+    np.savez(tmp_path / "mine.npz", **arrays, **named)
+    files = {
+        "payoffs": "user,cat,dog,emu\nann,100,-50,0\nbob,0,0,1\n",
+        "valuations": "1,2,3\n1,0.5,0\n",
+        "losses": "class,stay,go\nemu,0,3\ncat,5,0\ndog,1,1\n",
+        "gain": "true,emu,cat,dog\nemu,1,0.5,0\ncat,0.5,1,0\ndog,0,0,1\n",
+    }
+    (tmp_path / "own_module.py").write_text("def even(p):\n    return p * 0 + 0.5\n")
+    arguments = ["--utility", "own_module:even"]
+    for kind, text in files.items():
+        (tmp_path / f"{kind}.csv").write_text(text)
+        arguments += [f"--{kind}", f"{kind}.csv"]
+    chosen = ("--methods", "uncalibrated", "temperature", "--splits", "1")
+    result = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
+    keys = [f"u_{kind}" for kind in (*files, "utility")]
+    for scores in result.values():
+        assert list(scores)[-5:] == keys
+        assert all(scores[key]["floor_mean"] >= 0 for key in keys)
+        assert all(scores[key]["upper"] >= scores[key]["lower"] for key in keys)
+    assert result["uncalibrated"]["u_payoffs"]["mean"] > 1  # of ann, in her unit
+    assert "u_losses" in (tmp_path / "out/table.csv").read_text()
+    report = (tmp_path / "out/report.md").read_text()
+    assert "ann, predicted " in report
+    assert "own_module:even" in report
+    (tmp_path / "payoffs.csv").write_text(files["payoffs"].replace("100", "10"))
+    chosen = ("--methods", "uncalibrated", "--splits", "1")
+    again = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
+    assert again["uncalibrated"]["u_payoffs"] != result["uncalibrated"]["u_payoffs"]
+    assert again["uncalibrated"]["u_losses"] == result["uncalibrated"]["u_losses"]
+
+
+def test_a_bad_file_of_payoffs_is_one_line(score, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_example(tmp_path / "x.npz")
+    (tmp_path / "p.csv").write_text("0,1,2\n1,two,3\n")
+    arguments = ["x.npz", "--output", "out", "--methods", "temperature", "--payoffs", "p.csv"]
+    with pytest.raises(SystemExit) as caught, score.user_errors_in_one_line():
+        score.score(score.parse(arguments))
+    assert caught.value.code == 1
+    error = capsys.readouterr().err
+    assert "p.csv: line 2, column `1`: 'two' is no finite number" in error
+    assert error.count("\n") == 1
