@@ -24,7 +24,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Kind, Member, Payoff, Utility, drops
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import calibration_error_bounds, indicator_bounds
-from metrics.kernels.prefix_range import prefix_range
+from metrics.kernels.gap_range import gap_range
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
@@ -145,7 +145,8 @@ class Members(Family):
         forecast = state.forecast()
         outcomes = Outcomes(state.labels[None], forecast=forecast)
         self.utilities = utilities
-        self.all_errors = utilities.errors(forecast, outcomes, TIED)[0]
+        blocks = utilities.tied_blocks(forecast, outcomes)
+        self.all_errors = torch.cat([_errors(v, payoffs, codes[0]) for v, payoffs, codes in blocks])
 
     def bounds(self) -> Tensor:
         """The errors themselves."""
@@ -162,8 +163,7 @@ class Members(Family):
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
     """Errors of k utilities over intervals between gaps: predicted [k, n], payoffs [k, L]."""
-    sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED)
-    return (sums.high[0] - sums.low[0]) / predicted.shape[1]
+    return gap_range(predicted, payoffs, codes, TIED) / predicted.shape[1]
 
 
 Auditor = Callable[[PatchedForecast, int], Sequence[Family]]

@@ -119,7 +119,7 @@ def class_wise_sums(probabilities: Tensor, labels: Tensor) -> Tensor:
     """
     of_label = probabilities.gather(1, labels[:, None])[:, 0]
     own = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
-    predicted = probabilities.sum(dim=0)
+    predicted = _column_sums(probabilities)
     return torch.stack([predicted, predicted - own])
 
 
@@ -138,7 +138,7 @@ def top_k_sums(top_sums: Tensor, ranks: Tensor) -> Tensor:
     else:
         outside = ranks[:, None] > torch.arange(classes, device=ranks.device)
         missed = (top_sums * outside).sum(dim=0)
-    return torch.stack([top_sums.sum(dim=0), missed])
+    return torch.stack([_column_sums(top_sums), missed])
 
 
 @compiled
@@ -146,3 +146,8 @@ def _sum_of_misses(top_sums: Any, ranks: Any, sums: Any) -> None:
     for i in range(ranks.size):
         for k in range(ranks[i]):
             sums[k] += top_sums[i, k]
+
+
+def _column_sums(matrix: Tensor) -> Tensor:
+    """As a product, which runs at the speed of memory; torch's sum takes twice as long."""
+    return torch.ones(len(matrix), dtype=matrix.dtype, device=matrix.device) @ matrix

@@ -49,7 +49,6 @@ def prefix_range(
     payoffs: Tensor,
     codes: Tensor,
     edges: Tensor | None = None,
-    tolerance: float = 0.0,
     weights: Tensor | None = None,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
@@ -60,8 +59,6 @@ def prefix_range(
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
         edges: increasing integers [E] from 0 to n, positions where the running sum is reported;
             with weights float64 [R, E], the weight passed there: a point across one is divided.
-        tolerance: neighbours in the order of v that lie no further apart than this count as tied;
-            0 with weights.
         weights: float64 [R, n], of each point; codes are [1, n] then.
     """
     if weights is not None:
@@ -69,17 +66,17 @@ def prefix_range(
     if edges is None:
         edges = torch.tensor([0, predicted.shape[1]])
     if predicted.device.type == "cpu":
-        return _prefix_range_cpu(predicted, payoffs, codes, edges, tolerance)
-    return prefix_range_torch(predicted, payoffs, codes, edges, tolerance)
+        return _prefix_range_cpu(predicted, payoffs, codes, edges)
+    return prefix_range_torch(predicted, payoffs, codes, edges)
 
 
 def prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float = 0.0
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
     """`prefix_range` in plain torch: any device; the reference for the compiled version."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = torch.ones_like(ordered, dtype=torch.bool)
-    ends[:, :-1] = ordered[:, 1:] - ordered[:, :-1] > tolerance
+    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     edges = edges.to(predicted.device)
     low, high, at_edges = [], [], []
     for draw in codes.to(torch.int64):
@@ -97,7 +94,6 @@ def _ranges_of_rows(
     payoffs: Any,
     codes: Any,
     edges: Any,
-    tolerance: float,
     low: Any,
     high: Any,
     at_edges: Any,
@@ -115,7 +111,6 @@ def _ranges_of_rows(
         fill_keys(predicted[row], False, keys, order)
         sort_keys(unsigned, order, keys_spare, order_spare)
         table = payoffs[row]
-        following = predicted[row, order[0]]
         total[:] = 0.0
         smallest[:] = 0.0
         largest[:] = 0.0
@@ -123,11 +118,10 @@ def _ranges_of_rows(
         for edge in range(edges.size - 1):
             for j in range(edges[edge], edges[edge + 1]):
                 i = order[j]
-                v = following
-                following = predicted[row, order[j + 1]] if j + 1 < n else np.inf
+                v = predicted[row, i]
                 for draw in range(draws):
                     total[draw] += table[codes[i, draw]] - v
-                if following - v > tolerance:
+                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
                     for draw in range(draws):
                         smallest[draw] = min(smallest[draw], total[draw])
                         largest[draw] = max(largest[draw], total[draw])
@@ -151,7 +145,7 @@ def _ranges_once(
 
 
 def _prefix_range_cpu(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
     table = payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])
@@ -161,8 +155,7 @@ def _prefix_range_cpu(
     high = np.empty((draws, rows))
     at_edges = np.empty((draws, rows, positions.size))
     by_point = np.ascontiguousarray(outcome.T)
-    unsorted = draws == 1 and tolerance == 0
-    by_column = unsorted and rows > 1 and predicted.stride(0) == 1
+    by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
     columns = np.arange(rows)
 
@@ -172,10 +165,10 @@ def _prefix_range_cpu(
         if by_column:
             one = (array[0] for array in found)
             ranges_of_columns(v, columns[part], table[part], outcome[0], positions, *one)
-        elif unsorted:
+        elif draws == 1:
             _ranges_once(v[part], table[part], outcome, positions, *found)
         else:
-            _ranges_of_rows(v[part], table[part], by_point, positions, tolerance, *found)
+            _ranges_of_rows(v[part], table[part], by_point, positions, *found)
 
     over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))

@@ -84,14 +84,11 @@ class UtilityClass(ABC):
         predicted = (forecast.probabilities * vectors).sum(dim=1)
         return predicted, vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
 
-    def errors(self, forecast: Forecast, outcomes: Outcomes, tolerance: float = 0.0) -> Tensor:
-        """Return UC of every utility under every draw of the labels: float64 [R, m].
-
-        Predictions that lie no further apart than `tolerance` count as tied, as for `prefix_range`.
-        """
+    def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
+        """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         parts = []
         for block in self.tied_blocks(forecast, outcomes):
-            sums = prefix_range(*block, tolerance=tolerance, weights=outcomes.weights)
+            sums = prefix_range(*block, weights=outcomes.weights)
             parts.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(parts, dim=1)
 

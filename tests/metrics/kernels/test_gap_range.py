@@ -1,0 +1,69 @@
+"""Ranges of running sums read in wide gaps: by sorting, and steady where predictions move a bit."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import reference
+from metrics.kernels.gap_range import gap_range, gap_range_torch
+from metrics.kernels.prefix_range import prefix_range
+
+IMPLEMENTATIONS = {"compiled": gap_range, "torch": gap_range_torch}
+TOLERANCE = 1e-6
+
+
+def problem(seed, n=300, scale=1.0):
+    """Predictions with atoms, atoms torn by rounding, and neighbours within the tolerance."""
+    random = np.random.default_rng(seed)
+    v = random.uniform(-1, 1, size=(3, n))
+    v[:, ::3] = random.choice([0.0, -0.0, 0.3, 1.0], size=v[:, ::3].shape)
+    v[:, ::4] = np.nextafter(v[:, ::4], random.choice([-2.0, 2.0], size=v[:, ::4].shape))
+    v[:, ::5] += random.choice([-1, 0, 1], size=v[:, ::5].shape) * 0.5 * TOLERANCE
+    payoffs = scale * random.uniform(-1, 1, size=(3, 4))
+    return tuple(torch.from_numpy(x) for x in (scale * v, payoffs, random.integers(4, size=n)))
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@given(seed=st.integers(0, 500), n=st.integers(1, 400), scale=st.sampled_from([1.0, 300.0]))
+def test_it_is_the_range_of_the_reference(implementation, seed, n, scale):
+    v, payoffs, codes = problem(seed, n, scale)
+    found = IMPLEMENTATIONS[implementation](v, payoffs, codes, TOLERANCE)
+    expected = [
+        n * reference.utility_calibration(v[k].numpy(), payoffs[k][codes].numpy(), TOLERANCE)
+        for k in range(3)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_it_never_exceeds_the_range_over_all_intervals(implementation):
+    v, payoffs, codes = problem(1)
+    every = prefix_range(v, payoffs, codes[None])
+    found = IMPLEMENTATIONS[implementation](v, payoffs, codes, TOLERANCE)
+    assert bool((found <= (every.high - every.low)[0] + 1e-12).all())
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_the_last_bit_of_predictions_moves_it_by_rounding_only(implementation):
+    v, payoffs, codes = problem(2)
+    up = torch.rand(v.shape, generator=torch.Generator().manual_seed(0)) < 0.5
+    moved = torch.nextafter(v, torch.where(up, torch.inf, -torch.inf).double())
+    found = [IMPLEMENTATIONS[implementation](x, payoffs, codes, TOLERANCE) for x in (v, moved)]
+    torch.testing.assert_close(*found, rtol=0, atol=1e-12)
+    assert not torch.allclose(
+        *((s.high - s.low) for s in (prefix_range(x, payoffs, codes[None]) for x in (v, moved))),
+        rtol=0,
+        atol=1e-6,
+    )
+
+
+def test_threads_change_no_bit():
+    v, payoffs, codes = problem(3, n=30_000)
+    alone = gap_range(v, payoffs, codes, TOLERANCE)
+    torch.set_num_threads(2)
+    try:
+        assert torch.equal(gap_range(v, payoffs, codes, TOLERANCE), alone)
+    finally:
+        torch.set_num_threads(1)
