@@ -9,6 +9,7 @@ A map, in the order of the paper, whose definitions `metrics.reference` says in 
   `DiscountedCumulativeGain`, `Similarity`, `Decision`, `GainMatrix`, and `FunctionUtility` for a
   utility of your own; each has `.calibration_errors(probabilities, labels)`
 * distribution over a class (sec. 4): `ecdf`, `dkw_band`
+* decisions by a forecast (Example 3.7): `decisions`, `constant_losses`, `net_benefit`
 * what is chance and what is certain: `noise_floor`, `calibration_interval`
 * all of it at once: `scorecard`; every metric by its key: `METRICS`, one's own by
   `register`
@@ -25,6 +26,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 from metrics.binned import binned_class_wise_error, binned_top_class_error
 from metrics.certificate import CalibrationInterval, calibration_interval
+from metrics.decisions import constant_losses, decisions, net_benefit
 from metrics.ecdf import dkw_band, ecdf
 from metrics.floor import NoiseFloor, noise_floor
 from metrics.registry import METRICS, Metric, register, utility_metric
@@ -66,9 +68,12 @@ __all__ = [
     "binned_top_class_error",
     "brier_score",
     "calibration_interval",
+    "constant_losses",
+    "decisions",
     "dkw_band",
     "ecdf",
     "negative_log_likelihood",
+    "net_benefit",
     "noise_floor",
     "register",
     "scorecard",

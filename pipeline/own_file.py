@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metrics.registry import METRICS
+from pipeline.decisions import write_decisions
 from pipeline.failures import find_failures
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.progress import console, say
@@ -71,6 +72,8 @@ def write_results(
     for key in settings["evaluation"]["own"]:
         for method, failure in section.failures[key].items():
             say(f"{key}, {method_name(method)}: {failure.words}")
+    if (losses := settings["evaluation"]["own"].get("u_losses")) is not None:
+        say(write_decisions(losses, units, folder, figures))
 
 
 def _metrics(results: Sequence[UnitResult]) -> list[str]:

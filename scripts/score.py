@@ -14,7 +14,9 @@ is kept.
 
 Your own utilities (--payoffs, --valuations, --losses, --gain, --utility; their files are described
 in pipeline/sources/own_utilities.py) get a column each, u_payoffs and so on, with noise floor and
-certificate, and in the reports their worst intervals in their own unit.
+certificate, and in the reports their worst intervals in their own unit. With --losses
+out/decisions.{json,md} price what is done on each method's probabilities, for two classes with
+out/decision_curve.*.
 """
 
 from __future__ import annotations

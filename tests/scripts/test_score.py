@@ -250,6 +250,30 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
     assert again["uncalibrated"]["u_losses"] == result["uncalibrated"]["u_losses"]
 
 
+def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path):
+    path = write_example(tmp_path / "two.npz", n=300, classes=2)
+    (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
+    arguments = ("--methods", "uncalibrated", "temperature", "--splits", "2")
+    run(score, path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
+    record = read_json(tmp_path / "out/decisions.json")
+    methods, best = record["methods"], record["best_constant"]
+    assert record["constant"][best] == min(record["constant"].values())
+    for name, other in (("uncalibrated", "temperature"), ("temperature", "uncalibrated")):
+        one, gap = methods[name], methods[name]["cost"] - methods[other]["cost"]
+        assert one["against"][other]["difference"] == pytest.approx(gap)
+        assert one["against"][f"always {best}"]["difference"] < 0
+        realized = one["expected"] + sum(action["gap"] for action in one["actions"].values())
+        assert realized == pytest.approx(one["cost"])
+        assert sum(action["share"] for action in one["actions"].values()) == pytest.approx(1)
+    curve = record["curve"]
+    assert curve["own_threshold"] == pytest.approx(0.2)
+    at = curve["thresholds"].index(0.2)  # where acting always costs as the losses say
+    gained = record["constant"]["wait"] - methods["temperature"]["cost"]
+    assert 4 * curve["methods"]["temperature"][at] == pytest.approx(gained)
+    assert (tmp_path / "out/decision_curve.svg").is_file()
+    assert "against always treat" in (tmp_path / "out/decisions.md").read_text()
+
+
 def test_a_bad_file_of_payoffs_is_one_line(score, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_example(tmp_path / "x.npz")

@@ -1,0 +1,125 @@
+"""What decisions cost that are taken by a forecast, and whether their cost is foreseen.
+
+A decision maker with losses l(y, a) takes the action δ(p) = argmin_a Σ_j p_j l(j, a), the first on
+ties (Example 3.7; `Decision` is the utility -l(y, δ(p)), and its UC is the calibration error of the
+chosen action's utility).
+
+* `decisions`: the loss expected of the action taken, and the one realized. Their mean gap over the
+  points of each action vanishes under decision calibration (Zhao, Kim, Sahoo, Ma & Ermon,
+  "Calibrating Predictions to Decisions", NeurIPS 2021, def. 2).
+* `constant_losses`: the mean loss of taking one action whatever the forecast says, the reference
+  that a forecast must beat to be of use (the "default strategies" of decision analysis: Pauker &
+  Kassirer, N. Engl. J. Med. 1980).
+* `net_benefit`: the decision curve of a binary event (Vickers & Elkin, "Decision Curve Analysis",
+  Med. Decis. Making 2006): who acts where p >= t holds that one false alarm in odds(t) is worth a
+  hit, so that acting nets TP/n - t/(1 - t) FP/n.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from metrics.kinds import as_tensor, like
+from metrics.utilities.base import parameter_matrix
+from metrics.validation import InputError, check_labels, check_probabilities
+
+
+class Decisions(NamedTuple):
+    """The action taken at each point, int64 [n], its expected and its realized loss, [n] each."""
+
+    actions: Any
+    expected: Any
+    realized: Any
+
+    def gaps(self, count: int) -> Any:
+        """Return mean((realized - expected) 1{action = a}) per action: [count]; > 0: dearer."""
+        gaps = as_tensor(self.realized) - as_tensor(self.expected)
+        sums = torch.zeros(count, dtype=gaps.dtype, device=gaps.device)
+        sums.index_add_(0, as_tensor(self.actions), gaps)
+        return like(sums / len(gaps), self.realized)
+
+
+def decisions(
+    losses: Any, probabilities: Any, labels: Any, *, rows_sum_to_one: bool = True
+) -> Decisions:
+    """Return what a decision maker does who believes the forecast, and what it costs.
+
+    Args:
+        losses: [C, K], the loss of action a under outcome y.
+        probabilities: [n, C]; labels: [n].
+        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
+
+    Returns:
+        arrays of the kind of `probabilities`, losses in the unit of `losses`.
+
+    Raises:
+        InputError: shapes, ranges or row sums are off.
+    """
+    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
+    table = _losses(losses, p.shape[1]).to(p.device)
+    y = check_labels(labels, *p.shape).to(p.device)
+    expected = p @ table
+    actions = expected.argmin(dim=1)
+    chosen = expected.gather(1, actions[:, None])[:, 0]
+    return Decisions(*(like(x, probabilities) for x in (actions, chosen, table[y, actions])))
+
+
+def constant_losses(losses: Any, labels: Any) -> Any:
+    """Return the mean loss of each action taken at all points: [K], of the kind of `labels`."""
+    table = parameter_matrix(losses, "losses")
+    y = check_labels(labels, len(as_tensor(labels)), len(table))
+    return like(table.to(y.device)[y].mean(dim=0), labels)
+
+
+def net_benefit(probability: Any, event: Any, thresholds: Any) -> Any:
+    """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
+
+    In shares of points: 0.05 is worth as much as 5 hits in 100 points without a false alarm. Never
+    to act nets 0; to act always is `net_benefit` of probability 1.
+
+    Args:
+        probability: [n], of the event.
+        event: [n], 1 or True where it happened.
+        thresholds: [T], in (0, 1).
+
+    Raises:
+        InputError: shapes differ, or a value is outside its range.
+    """
+    p, t = (as_tensor(values, torch.float64) for values in (probability, thresholds))
+    if p.ndim != 1 or not len(p) or not bool(((p >= 0) & (p <= 1)).all()):
+        raise InputError("probability: expected numbers from 0 to 1, [n]")
+    if t.ndim != 1 or not bool(((t > 0) & (t < 1)).all()):
+        raise InputError("thresholds: expected numbers between 0 and 1, [T]")
+    happened = check_labels(as_tensor(event).to(torch.int64), len(p), 2, name="event").to(p.device)
+    acts = p[None] >= t.to(p.device)[:, None]
+    hits = (acts & (happened == 1)).to(torch.float64).mean(dim=1)
+    false_alarms = (acts & (happened == 0)).to(torch.float64).mean(dim=1)
+    odds = (t / (1 - t)).to(p.device)
+    return like(hits - odds * false_alarms, probability)
+
+
+def acting_threshold(losses: Any) -> float | None:
+    """Return the p(class 1) from which on another action is taken than below; None if none is.
+
+    For two classes and two actions: t = harm / (harm + benefit) (Pauker & Kassirer 1980).
+    """
+    table = parameter_matrix(losses, "losses")
+    if table.shape != (2, 2):
+        raise InputError(f"losses: shape {list(table.shape)}, expected two classes, two actions")
+    difference = table[:, 1] - table[:, 0]
+    if not float(difference[0] * difference[1]) < 0:
+        return None
+    return float(difference[0] / (difference[0] - difference[1]))
+
+
+def _losses(losses: Any, classes: int) -> Tensor:
+    table = parameter_matrix(losses, "losses")
+    if table.shape[0] != classes:
+        raise InputError(
+            f"losses: {table.shape[0]} outcomes, the forecast has {classes} classes; expected "
+            "shape [classes, actions]"
+        )
+    return table

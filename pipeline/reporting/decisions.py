@@ -1,0 +1,91 @@
+"""The record of pipeline.decisions as text, and the decision curve as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from metrics.plots.axes import plain
+from pipeline.reporting.names import method_name
+from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
+
+
+def decisions_markdown(record: Mapping[str, Any]) -> str:
+    """A table of costs per method and one sentence per action that is misjudged most."""
+    methods: Mapping[str, Any] = record["methods"]
+    always = f"always {record['best_constant']}"
+    best = min(methods, key=lambda method: float(methods[method]["cost"]))
+    heading = [
+        "Method", "mean loss", "foreseen", f"against {always}",
+        f"against {method_name(best)}", "most misjudged action",
+    ]  # fmt: skip
+    rows = [
+        [
+            method_name(method),
+            _with_half(one, "cost"),
+            f"{one['expected']:.4g}",
+            _with_half(one["against"][always], "difference"),
+            "–" if method == best else _with_half(one["against"][best], "difference"),
+            _misjudged(one["actions"]),
+        ]
+        for method, one in methods.items()
+    ]
+    constants = ", ".join(f"{name} {cost:.4g}" for name, cost in record["constant"].items())
+    lines = [f"| {' | '.join(row)} |" for row in [heading, ["---", *["--:"] * 5], *rows]]
+    return (
+        "### Decisions\n\n" + "\n".join(lines) + "\n\n"
+        "Mean loss of taking the action of least expected loss, on the test points"
+        f"{_over(record['splits'])}; foreseen: the loss that the probabilities expect of these "
+        "actions. Differences: negative is cheaper. Most misjudged: the action with the largest "
+        "mean of realized minus expected loss over its points (decision calibration, Zhao et al. "
+        f"2021), in brackets how often it is taken. One action for all points: {constants}; the "
+        "best in hindsight is the reference.\n"
+    )
+
+
+def _over(splits: int) -> str:
+    return f", mean over {splits} splits ± half of a 95 % interval" if splits > 1 else ""
+
+
+def _with_half(values: Mapping[str, Any], name: str) -> str:
+    half = values[f"{name}_half_width"]
+    return f"{values[name]:.4g}" + ("" if half is None else f" ± {half:.2g}")
+
+
+def _misjudged(actions: Mapping[str, Mapping[str, float]]) -> str:
+    name = max(actions, key=lambda action: abs(actions[action]["gap"]))
+    return f"{name} {actions[name]['gap']:+.3g} ({100 * actions[name]['share']:.0f} %)"
+
+
+def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
+    """Net benefit over thresholds per method, with acting always and never (Vickers & Elkin 2006).
+
+    A vertical line marks the threshold of the person's own losses, where they have one.
+    """
+    thresholds, handles = curve["thresholds"], []
+    with house_style():
+        figure = Figure(figsize=(5.2, 3.8), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(thresholds, curve["always"], color=NOTE_COLOR, linewidth=1)
+        axes.axhline(0, color=NOTE_COLOR, linewidth=1, linestyle=(0, (4, 2)))
+        for method, values in curve["methods"].items():
+            style = look(method)
+            axes.plot(thresholds, values, **style.line)
+            handles.append(Line2D([], [], label=plain(method_name(method)), **style.line))
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, label="act always"))
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1, ls=(0, (4, 2)), label="never act"))
+        if curve["own_threshold"] is not None:
+            axes.axvline(curve["own_threshold"], color=NOTE_COLOR, linewidth=0.8, linestyle=":")
+            axes.annotate(
+                "these losses", (curve["own_threshold"], 0.98), xycoords=("data", "axes fraction"),
+                xytext=(3, 0), textcoords="offset points", va="top", color=NOTE_COLOR,
+            )  # fmt: skip
+        best = max(max(values) for values in [curve["always"], *curve["methods"].values()])
+        axes.set(xlim=(0, 1), ylim=(-0.25 * max(best, 0.01), 1.08 * max(best, 0.01)))
+        axes.set_xlabel(f"Threshold: act on {plain(curve['event'])} where its probability exceeds")
+        axes.set_ylabel("Net benefit, share of points")
+        legend_below(figure, handles, "Higher is better.")
+    return figure
