@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrators.inputs import from_probabilities
     from calibrators.isotonic import IsotonicCalibration
     from calibrators.patching.calibrator import UtilityPatching
+    from calibrators.patching.logit_shift import LogitShiftPatching
     from calibrators.temperature import TemperatureScaling
     from calibrators.uncalibrated import Uncalibrated
     from calibrators.vector import VectorScaling
@@ -23,6 +24,7 @@ __all__ = [
     "CalibratedModel",
     "DirichletCalibration",
     "IsotonicCalibration",
+    "LogitShiftPatching",
     "TemperatureScaling",
     "Uncalibrated",
     "UtilityPatching",
@@ -34,6 +36,7 @@ WHERE = {
     "CalibratedModel": "calibrated_model",
     "DirichletCalibration": "dirichlet.calibrator",
     "IsotonicCalibration": "isotonic",
+    "LogitShiftPatching": "patching.logit_shift",
     "TemperatureScaling": "temperature",
     "Uncalibrated": "uncalibrated",
     "UtilityPatching": "patching.calibrator",

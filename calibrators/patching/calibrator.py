@@ -11,24 +11,22 @@ import math
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from calibrators.base import Calibrator
-from calibrators.patching.algorithm import Algorithm1, Patch
+from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
+from calibrators.patching.base import Patching
+from calibrators.patching.start import check_start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, Objective, Trajectories
 from calibrators.patching.update import ProjectedDescent
-from calibrators.patching.utilities import KINDS, Payoff
 from calibrators.solvers.tuning import tune
 from metrics.validation import InputError
 
-SAMPLED = ("linear", "rank")
+PaperStart = Literal["softmax", "temperature"]
 
 
-class UtilityPatching(Calibrator):
+class UtilityPatching(Patching):
     """Patch the softmax of the logits until its worst utilities are calibrated.
 
     Args:
@@ -46,12 +44,11 @@ class UtilityPatching(Calibrator):
             gave lower Brier scores and class-wise errors.
         line_search: "armijo", or "theory" for η = err / C, which needs no step size.
         seed: of the hold-out, the tuning and the sampled utilities.
+        start: what is patched, the paper's "softmax" of the logits or "temperature" scaling.
 
     Attributes:
-        kinds_: int64 [T] index into ("class", "top_k", "linear", "rank"); indices_: int64 [T];
-        vectors_: float64 [T', C] payoffs of the sampled utilities, in the order of their patches;
-        lows_, highs_, steps_: float64 [T] interval of v and signed step -ξ η along u⃗;
-        errors_: float64 [T] UC before each patch; brier_: float64 [T + 1] calibration Brier score;
+        kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
+        losses_: float64 [T + 1] calibration Brier score before the first and after each patch;
         step_size_, step_limit_, sampled_: what was chosen; T is smaller where the run ended early;
         stopped_: why it ended: "calibrated" (UC <= ε), "no step" (none lowers the Brier score), or
         "limit" (as many patches as asked for).
@@ -84,6 +81,7 @@ class UtilityPatching(Calibrator):
         armijo: float = 0.5,
         line_search: Literal["armijo", "theory"] = "armijo",
         seed: int = 0,
+        start: PaperStart = "softmax",
     ) -> None:
         self.step_size = step_size
         self.steps = steps
@@ -97,20 +95,22 @@ class UtilityPatching(Calibrator):
         self.armijo = armijo
         self.line_search = line_search
         self.seed = seed
+        self.start = start
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
-        probabilities = torch.softmax(logits.to(torch.float64), dim=1)
+        start, probabilities = fit_start(self.start, logits, labels, self.seed)
         chosen = self._tuned(probabilities, labels)
         self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
         self.sampled_ = chosen["sampled"]
         state = PatchedForecast(probabilities, labels)
         run = self._run(chosen["step_size"], chosen["sampled"], state)
         loss = run.update.loss(state)
-        self._store(list(islice(run, chosen["steps"])), loss, probabilities.shape[1])
+        self._keep(start, list(islice(run, chosen["steps"])), loss, probabilities.shape[1])
         self.stopped_ = run.stopped
 
     def _check_options(self) -> None:
+        check_start(self.start, PaperStart)
         if self.objective not in ("u_comb", "brier", "nll"):
             raise InputError(f"objective: {self.objective!r}, expected u_comb, brier or nll")
         if self.line_search not in ("armijo", "theory"):
@@ -133,9 +133,12 @@ class UtilityPatching(Calibrator):
         classes = state.probabilities.shape[1]
         count = self.sampled_count if sampled else 0
         auditor = StandardFamilies(classes, count, self.seed, state.labels.device)
-        return Algorithm1(state, auditor, self._update(step_size), self.tolerance, number)
+        return Algorithm1(state, auditor, self._descent(step_size), self.tolerance, number)
 
-    def _update(self, step_size: float) -> ProjectedDescent:
+    def _update(self) -> ProjectedDescent:
+        return self._descent(self.step_size_)
+
+    def _descent(self, step_size: float) -> ProjectedDescent:
         return ProjectedDescent(step_size, self.armijo, self.line_search == "theory")
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
@@ -163,40 +166,3 @@ class UtilityPatching(Calibrator):
             lambda tried: trajectories.score({**given, **tried}), free, self.tuning_runs, self.seed
         )
         return {**given, **best}
-
-    def _store(self, fitted: list[Patch], loss: float, classes: int) -> None:
-        """Keep the patches as arrays; `loss` is the Brier score before them."""
-        utilities = [patch.utility for patch in fitted]
-        payoffs = [u.payoff for u in utilities if isinstance(u, Payoff) and u.kind in SAMPLED]
-        self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
-        self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
-        self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
-        self.lows_ = np.array([p.low for p in fitted], dtype=np.float64)
-        self.highs_ = np.array([p.high for p in fitted], dtype=np.float64)
-        self.steps_ = np.array([p.step for p in fitted], dtype=np.float64)
-        self.errors_ = np.array([p.error for p in fitted], dtype=np.float64)
-        self.brier_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
-
-    def patches(self) -> list[Patch]:
-        """Return the fitted patches in the order of their application."""
-        classes, vectors = int(self.n_features_in_), iter(self.vectors_)
-        changes = np.diff(self.brier_)
-        found = []
-        for t, kind_number in enumerate(self.kinds_):
-            kind, index = KINDS[int(kind_number)], int(self.indices_[t])
-            if kind == "class":
-                utility = Payoff.of_class(index, classes)
-            elif kind == "top_k":
-                utility = Payoff.of_top_k(index, classes)
-            else:
-                utility = Payoff(kind, index, torch.from_numpy(next(vectors).copy()))
-            low, high, step = float(self.lows_[t]), float(self.highs_[t]), float(self.steps_[t])
-            found.append(Patch(utility, low, high, step, float(self.errors_[t]), float(changes[t])))
-        return found
-
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        state = PatchedForecast(torch.softmax(logits.to(torch.float64), dim=1))
-        update = self._update(self.step_size_)
-        for patch in self.patches():
-            patch.apply(state, update)
-        return state.probabilities

@@ -11,6 +11,7 @@ METHODS: dict[str, str] = {
     "temperature": "Temp. Scaling",
     "vector": "Vector Scaling",
     "patching": "Patching",
+    "logit_shift": "Logit-shift patching",  # beyond the paper
 }
 
 VARIANT_WORDS: dict[str, str] = {

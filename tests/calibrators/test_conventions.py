@@ -16,6 +16,7 @@ import calibrators
 from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
+    LogitShiftPatching,
     TemperatureScaling,
     Uncalibrated,
     UtilityPatching,
@@ -65,12 +66,13 @@ NOT_EXPECTED = {
     "check_fit2d_predict1d": OTHER_WORDS,
     "check_requires_y_none": OTHER_WORDS,
 }
-KEEPS_THE_FIRST = (Uncalibrated, TemperatureScaling)
+KEEPS_THE_FIRST = (Uncalibrated, TemperatureScaling, LogitShiftPatching)
 CHECKED = {
     "CalibratedModel": None,  # has features of its own, and its own tests
     "from_probabilities": None,  # a function
     "DirichletCalibration": DirichletCalibration(odir=1.0, l2=0.1),
     "IsotonicCalibration": IsotonicCalibration(),
+    "LogitShiftPatching": LogitShiftPatching(),
     "TemperatureScaling": TemperatureScaling(),
     "Uncalibrated": Uncalibrated(),
     "UtilityPatching": UtilityPatching(steps=3, step_size=1.0, sampled=False),

@@ -14,6 +14,7 @@ from torch import Tensor
 from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
+    LogitShiftPatching,
     TemperatureScaling,
     Uncalibrated,
     UtilityPatching,
@@ -76,6 +77,13 @@ CALIBRATORS: dict[str, Calibrator] = {
     ),
     "patching, sampled utilities": UtilityPatching(
         step_size=1.0, steps=15, sampled=True, sampled_count=20
+    ),
+    "patching from temperature": UtilityPatching(
+        step_size=1.0, steps=8, sampled=False, start="temperature"
+    ),
+    "logit shift": LogitShiftPatching(max_steps=15),
+    "logit shift, sampled utilities, cross-fitted start": LogitShiftPatching(
+        start="vector", steps=12, sampled_count=20
     ),
 }
 

@@ -14,7 +14,8 @@ from pipeline.harness.command import CONF
 from tests.pipeline.conftest import write_example
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
-SIX = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]
+PAPER = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]
+SEVEN = [*PAPER, "logit_shift"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def run(score, path, out, *arguments):
 def test_all_methods_on_two_hundred_points_of_two_classes(score, tmp_path, capsys):
     path = write_example(tmp_path / "my model.npz", n=200, classes=2)
     result = run(score, path, tmp_path / "out", "--splits", "3")
-    assert list(result) == SIX
+    assert list(result) == SEVEN
     for scores in result.values():
         assert list(scores) == METRICS
         for value in scores.values():

@@ -7,7 +7,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import score_of
 from metrics import ClassWise, TopK
 
-FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "brier_")
+FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "losses_")
 
 
 def over_confident(n, classes, seed, sharpness=2.0):

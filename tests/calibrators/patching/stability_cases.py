@@ -40,7 +40,7 @@ def described(calibrator: UtilityPatching, logits: Any) -> dict[str, Any]:
     predicted = calibrator.predict_proba(logits[:50])
     p = torch.as_tensor(predicted).cpu().numpy()
     tried = [run["parameters"] for run in calibrator.tuning_log_]
-    numbers = (calibrator.lows_, calibrator.highs_, calibrator.errors_, calibrator.brier_, p)
+    numbers = (calibrator.lows_, calibrator.highs_, calibrator.errors_, calibrator.losses_, p)
     return {
         "decisions": [
             [calibrator.step_size_, calibrator.step_limit_, calibrator.sampled_],

@@ -53,11 +53,11 @@ def fitted(request):
 
 def test_the_calibration_brier_score_never_rises(fitted):
     calibrator, logits, labels = fitted
-    assert len(calibrator.brier_) == len(calibrator.steps_) + 1 > 10
-    assert (np.diff(calibrator.brier_) < 0).all()
-    assert calibrator.brier_[0] == pytest.approx(brier_score(softmax(logits), labels), abs=1e-12)
+    assert len(calibrator.losses_) == len(calibrator.steps_) + 1 > 10
+    assert (np.diff(calibrator.losses_) < 0).all()
+    assert calibrator.losses_[0] == pytest.approx(brier_score(softmax(logits), labels), abs=1e-12)
     after = brier_score(calibrator.predict_proba(logits), labels)
-    assert calibrator.brier_[-1] == pytest.approx(after, abs=1e-12)
+    assert calibrator.losses_[-1] == pytest.approx(after, abs=1e-12)
 
 
 def test_every_patch_corrects_the_worst_interval_of_its_time(fitted):
@@ -73,8 +73,8 @@ def test_every_patch_corrects_the_worst_interval_of_its_time(fitted):
         assert np.sign(patch.step) == np.sign(signed)  # towards what is realized
         p = state.probabilities.numpy()
         assert patch.error >= tied_u_comb(p, labels) - 1e-9
-        assert calibrator.brier_[t] == pytest.approx(brier_score(p, labels), abs=1e-12)
-        patch.apply(state, calibrator._update(calibrator.step_size_))
+        assert calibrator.losses_[t] == pytest.approx(brier_score(p, labels), abs=1e-12)
+        patch.apply(state, calibrator._update())
 
 
 def test_replaying_gives_the_fitted_probabilities(fitted):
@@ -146,7 +146,7 @@ def test_theory_takes_the_error_over_the_classes_and_keeps_its_promise():
     calibrator.fit(logits, labels)
     assert len(calibrator.steps_) == 80
     np.testing.assert_allclose(np.abs(calibrator.steps_), calibrator.errors_ / 6, rtol=1e-12)
-    assert (-np.diff(calibrator.brier_) >= calibrator.errors_**2 / 6 - 1e-15).all()
+    assert (-np.diff(calibrator.losses_) >= calibrator.errors_**2 / 6 - 1e-15).all()
 
 
 @pytest.mark.parametrize("armijo", [1e-4, 0.5, 0.9])
@@ -242,7 +242,7 @@ def test_small_problems_and_classes_without_samples_work(n, classes):
     p = calibrator.predict_proba(logits)
     assert p.shape == (n, classes)
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-12)
-    assert (np.diff(calibrator.brier_) < 0).all()
+    assert (np.diff(calibrator.losses_) < 0).all()
     assert (calibrator.classes_ == np.arange(classes)).all()
 
 
@@ -253,7 +253,7 @@ def test_saturated_logits_are_patched():
     assert (softmax(logits).max(axis=1) == 1).mean() > 0.8
     calibrator = UtilityPatching(**SAMPLED).fit(logits, labels)
     assert u_comb(calibrator.predict_proba(logits), labels) < 0.3 * u_comb(softmax(logits), labels)
-    assert (np.diff(calibrator.brier_) < 0).all()
+    assert (np.diff(calibrator.losses_) < 0).all()
 
 
 def test_a_perfect_classifier_is_left_alone():
@@ -325,5 +325,5 @@ def test_real_classifiers_keep_a_fraction_of_their_error(
     assert (after.argmax(axis=1) == y).mean() == pytest.approx(
         (before.argmax(axis=1) == y).mean(), abs=0.01
     )
-    assert (np.diff(calibrator.brier_) < 0).all()
+    assert (np.diff(calibrator.losses_) < 0).all()
     assert len(calibrator.steps_) == 40

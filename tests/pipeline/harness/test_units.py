@@ -5,15 +5,18 @@ import pytest
 from pipeline.harness.units import SelectionError, composed, resolved
 from tests.pipeline.conftest import request_of
 
-SIX = ("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching")
+SEVEN = (
+    *("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"),
+    "logit_shift",
+)
 
 
 def test_nothing_chosen_is_the_whole_default_suite():
     request = request_of()
     assert (request.suite, request.benchmarks) == ("digits", ("digits",))
-    assert (request.calibrators, request.splits) == (SIX, tuple(range(10)))
+    assert (request.calibrators, request.splits) == (SEVEN, tuple(range(10)))
     assert request.whole_suite
-    assert len(request.units()) == 60
+    assert len(request.units()) == 70
 
 
 def test_one_unit():

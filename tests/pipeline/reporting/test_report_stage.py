@@ -174,7 +174,7 @@ def test_missing_units_are_one_line_with_the_command(write_runs, request_for) ->
     with pytest.raises(MissingUnits) as caught:
         run_report(request_for("digits"))
     message = str(caught.value)
-    assert "6 of 12 results are missing (digits uncalibrated split 1" in message
+    assert "7 of 14 results are missing (digits uncalibrated split 1" in message
     assert "make them with: python -m pipeline.fit suite=digits splits.count=2" in message
     assert message.count("suite=digits") == 2
 
@@ -193,7 +193,7 @@ def test_exit_codes_of_the_program(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 1
     assert done.stderr.startswith("error:") and done.stderr.count("\n") == 1
-    assert "60 of 60 results are missing" in done.stderr
+    assert "70 of 70 results are missing" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

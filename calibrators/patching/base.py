@@ -1,0 +1,85 @@
+"""What the two patching calibrators share: a start, and patches that are replayed on it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from calibrators.base import Calibrator
+from calibrators.patching.algorithm import Patch
+from calibrators.patching.start import Start, predicted, stored
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import Update
+from calibrators.patching.utilities import KINDS, Payoff
+
+SAMPLED = ("linear", "rank")
+
+
+class Patching(Calibrator):
+    """Base of the patching calibrators; the patches are arrays, so that `save` can store them.
+
+    Attributes:
+        kinds_: int64 [T] index into ("class", "top_k", "linear", "rank"); indices_: int64 [T];
+        vectors_: float64 [T', C] payoffs of the sampled utilities, in the order of their patches;
+        lows_, highs_, steps_: float64 [T] interval of v and signed step -ξ η along u⃗;
+        errors_: float64 [T] UC before each patch;
+        losses_: float64 [T + 1] calibration loss before the first and after each patch;
+        start_*: what the start learned.
+    """
+
+    start: Start
+    kinds_: NDArray[np.int64]
+    indices_: NDArray[np.int64]
+    vectors_: NDArray[np.float64]
+    lows_: NDArray[np.float64]
+    highs_: NDArray[np.float64]
+    steps_: NDArray[np.float64]
+    errors_: NDArray[np.float64]
+    losses_: NDArray[np.float64]
+
+    @abstractmethod
+    def _update(self) -> Update:
+        """Return how patches move points."""
+
+    def _keep(self, start: Calibrator, fitted: Sequence[Patch], loss: float, classes: int) -> None:
+        """Store the start and the patches as arrays; `loss` is the mean loss before them."""
+        for name, value in stored(start).items():
+            setattr(self, name, value)
+        utilities = [patch.utility for patch in fitted]
+        payoffs = [u.payoff for u in utilities if isinstance(u, Payoff) and u.kind in SAMPLED]
+        self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
+        self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
+        self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
+        self.lows_ = np.array([p.low for p in fitted], dtype=np.float64)
+        self.highs_ = np.array([p.high for p in fitted], dtype=np.float64)
+        self.steps_ = np.array([p.step for p in fitted], dtype=np.float64)
+        self.errors_ = np.array([p.error for p in fitted], dtype=np.float64)
+        self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
+
+    def patches(self) -> list[Patch]:
+        """Return the fitted patches in the order of their application."""
+        classes, vectors = int(self.n_features_in_), iter(self.vectors_)
+        changes = np.diff(self.losses_)
+        found = []
+        for t, kind_number in enumerate(self.kinds_):
+            kind, index = KINDS[int(kind_number)], int(self.indices_[t])
+            if kind == "class":
+                utility = Payoff.of_class(index, classes)
+            elif kind == "top_k":
+                utility = Payoff.of_top_k(index, classes)
+            else:
+                utility = Payoff(kind, index, torch.from_numpy(next(vectors).copy()))
+            low, high, step = float(self.lows_[t]), float(self.highs_[t]), float(self.steps_[t])
+            found.append(Patch(utility, low, high, step, float(self.errors_[t]), float(changes[t])))
+        return found
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        state, update = PatchedForecast(predicted(self.start, vars(self), logits)), self._update()
+        for patch in self.patches():
+            patch.apply(state, update)
+        return state.probabilities

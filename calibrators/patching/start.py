@@ -1,0 +1,92 @@
+"""Where patching starts: from another calibrator's probabilities.
+
+Patches are fitted on the same calibration points as that calibrator. One parameter (temperature)
+fits them no better than new ones; with more, patches would look at residuals that are too small.
+Such starts are cross-fitted: each fifth of the points is predicted by a fit on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from calibrators.base import Calibrator
+from calibrators.dirichlet.calibrator import DirichletCalibration
+from calibrators.temperature import TemperatureScaling
+from calibrators.uncalibrated import Uncalibrated
+from calibrators.vector import VectorScaling
+from metrics.validation import InputError
+
+Start = Literal["softmax", "temperature", "vector", "dirichlet"]
+FOLDS = 5
+PREFIX = "start_"
+COMMON = ("classes_", "n_features_in_", "tuning_log_")
+"""What the patching calibrator has itself."""
+
+
+def check_start(start: Any, allowed: Any = Start) -> None:
+    """Raise `InputError` unless `start` is one of the names of the literal type `allowed`."""
+    names = get_args(allowed)
+    if start not in names:
+        raise InputError(f"start: {start!r}, expected {', '.join(names[:-1])} or {names[-1]}")
+
+
+def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[Calibrator, Tensor]:
+    """Return the start, fitted on all points, and what patches are fitted on: float64 [n, C].
+
+    Dirichlet's penalties are tuned once, on all points; `seed` is of that and of the fifths.
+    """
+    if start == "softmax":
+        return Uncalibrated(), _softmax(logits)
+    if start == "temperature":
+        simple = TemperatureScaling().fit(logits, labels)
+        return simple, simple.predict_proba(logits)
+    many: Calibrator
+    if start == "vector":
+        many = again = VectorScaling().fit(logits, labels)
+    else:
+        tuned = many = DirichletCalibration(seed=seed).fit(logits, labels)
+        again = DirichletCalibration(odir=tuned.odir_, l2=tuned.l2_)
+    return many, _cross_fitted(again, logits, labels, seed)
+
+
+def _cross_fitted(calibrator: Calibrator, logits: Tensor, labels: Tensor, seed: int) -> Tensor:
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+    order = order.to(logits.device)
+    probabilities = logits.new_empty(logits.shape, dtype=torch.float64)
+    for fold in range(FOLDS):
+        held = order[fold::FOLDS]
+        kept = torch.cat([order[other::FOLDS] for other in range(FOLDS) if other != fold])
+        fitted = clone(calibrator).fit(logits[kept], labels[kept])
+        probabilities[held] = fitted.predict_proba(logits[held])
+    return probabilities
+
+
+def stored(start: Calibrator) -> dict[str, Any]:
+    """Return what the start learned, under names that begin with `start_`."""
+    learned = {name: value for name, value in vars(start).items() if name.endswith("_")}
+    return {PREFIX + name: value for name, value in learned.items() if name not in COMMON}
+
+
+def predicted(start: Start, attributes: Mapping[str, Any], logits: Tensor) -> Tensor:
+    """Return what the start whose `stored` values are among `attributes` predicts."""
+    if start == "softmax":
+        return _softmax(logits)
+    kinds: dict[str, type[Calibrator]] = {
+        "temperature": TemperatureScaling,
+        "vector": VectorScaling,
+        "dirichlet": DirichletCalibration,
+    }
+    calibrator = kinds[start]()
+    for name, value in attributes.items():
+        if name.startswith(PREFIX):
+            setattr(calibrator, name.removeprefix(PREFIX), value)
+    return calibrator._predict_proba(logits)
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    return torch.softmax(logits.to(torch.float64), dim=1)

@@ -1,0 +1,124 @@
+"""Another update for Algorithm 1: exponential tilting, f_j ← f_j exp(ν δ u⃗_j) / Z.
+
+For an event (a class, or one of the K most probable) that is a shift of its logit, logit(v) + ν δ,
+while the classes inside the event and those outside it keep their proportions. δ minimises the NLL
+of the witness's points, a convex problem in one dimension. docs/logit_shift.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from calibrators.patching.audit import Witness
+from calibrators.patching.line_search import Step
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.utilities import Vectors
+from calibrators.solvers.root import solve_increasing
+from metrics.scores import LIKELIHOOD_FLOOR
+
+LARGEST_SHIFT = 5.0
+"""Bound of |δ| times the range of u⃗: where all points hit, or none does, δ would be infinite."""
+ROUNDING = 1e-13
+"""Mean residuals below this share of the range of u⃗ count as zero."""
+
+
+@dataclass(frozen=True)
+class ExponentialTilting:
+    """Lowers the NLL by every patch; probabilities stay positive, so there is no projection.
+
+    Args:
+        shrinkage: ν in (0, 1], the share of δ that a patch goes.
+    """
+
+    shrinkage: float
+
+    def loss(self, state: PatchedForecast) -> float:
+        """Return the NLL."""
+        of_label = state.probabilities.gather(1, state.labels[:, None])
+        return float(-of_label.clamp(min=LIKELIHOOD_FLOOR).log().mean())
+
+    def step(
+        self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
+    ) -> Step | None:
+        """Return ν |δ|; δ has the sign of -ξ, as it raises the predicted utility where that fell
+        short."""
+        problem = TiltedUtility.of(state, witness, rows, vectors)
+        if not problem.span > 0:
+            return None
+        bound = LARGEST_SHIFT / problem.span
+        delta, _ = solve_increasing(problem.excess, 0.0, -bound, bound)
+        size = self.shrinkage * abs(delta)
+        return Step(size, problem.change(-witness.sign * size))
+
+    def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
+        """Return p_j exp(step u⃗_j) / Z of `rows`."""
+        p = state.probabilities[rows]
+        exponents = step * vectors.table
+        if vectors.by_rank:
+            places = state.order[rows][:, : exponents.shape[1]].to(torch.int64)
+            p.scatter_(1, places, p.gather(1, places) * exponents.exp()[vectors.of_row])
+        else:  # a number common to all classes cancels in Z, but could overflow before
+            exponents -= exponents.amax(dim=1, keepdim=True)
+            p *= exponents.exp()[vectors.of_row]
+        return p.div_(p.sum(dim=1, keepdim=True))
+
+
+@dataclass(frozen=True)
+class TiltedUtility:
+    """The NLL of k points as a function of the tilt δ; its slope is Σ (v_δ - u).
+
+    levels: float64 [k or 1, L], the values of u⃗, the smallest of each row taken as zero;
+    masses: float64 [k, L], the probability of each; realized: Σ u; span: the largest level.
+    """
+
+    levels: Tensor
+    masses: Tensor
+    realized: float
+    span: float
+
+    @classmethod
+    def of(
+        cls, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
+    ) -> TiltedUtility:
+        """An event has two levels, any other utility as many as there are classes."""
+        u = witness.utility.realized(state)[rows]
+        if witness.utility.kind in ("class", "top_k"):
+            v = witness.utility.predicted(state)[rows].clamp(max=1)
+            levels, masses = v.new_tensor([[0.0, 1.0]]), torch.stack([1 - v, v], dim=1)
+            return cls(levels, masses, float(u.sum()), 1.0)
+        masses, levels = state.probabilities[rows], vectors.table
+        if vectors.by_rank:
+            masses = masses.gather(1, state.order[rows].to(torch.int64))
+            levels = torch.nn.functional.pad(levels, (0, masses.shape[1] - levels.shape[1]))
+        lowest = levels.amin(dim=1, keepdim=True)
+        levels, base = levels - lowest, lowest[vectors.of_row, 0]
+        span = float(levels.max())
+        if len(levels) > 1:
+            levels = levels[vectors.of_row]
+        return cls(levels, masses, float((u - base).sum()), span)
+
+    def excess(self, delta: float) -> tuple[float, float, bool]:
+        """Return Σ (v_δ - u), which increases in δ, its derivative, and whether it is zero."""
+        total, first, second = self._moments(delta)
+        v = first / total
+        excess = float(v.sum()) - self.realized
+        curvature = float((second / total - v * v).sum())
+        return excess, curvature, abs(excess) <= ROUNDING * self.span * len(v)
+
+    def change(self, delta: float) -> float:
+        """Return what a tilt by δ adds to the summed NLL: Σ (log Z - δ u)."""
+        total, _, _ = self._moments(delta)
+        return float((total / self.masses.sum(dim=1)).log().sum()) - delta * self.realized
+
+    def _moments(self, delta: float) -> tuple[Tensor, Tensor, Tensor]:
+        """Return Σ_l m_l e^{δ l} l^r of every point for r = 0, 1, 2."""
+        weights = torch.exp(delta * self.levels)
+        powers = torch.stack([weights, weights * self.levels, weights * self.levels**2], dim=-1)
+        if len(powers) == 1:
+            total, first, second = (self.masses @ powers[0]).unbind(dim=1)
+        else:
+            total, first, second = torch.einsum("kl,klr->rk", self.masses, powers)
+        return total, first, second

@@ -1,0 +1,131 @@
+"""Logit-shift patching as a calibrator."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from calibrators import (
+    DirichletCalibration,
+    LogitShiftPatching,
+    TemperatureScaling,
+    Uncalibrated,
+    VectorScaling,
+)
+from calibrators.base import Calibrator
+from metrics import negative_log_likelihood
+from metrics.validation import InputError
+from tests.calibrators.patching.patching_problems import over_confident, u_comb
+
+CLASSES = 6
+STARTS = {
+    "softmax": Uncalibrated(),
+    "temperature": TemperatureScaling(),
+    "vector": VectorScaling(),
+    "dirichlet": DirichletCalibration(seed=0),
+}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return over_confident(1200, CLASSES, seed=5)
+
+
+@pytest.fixture(scope="module")
+def fitted(problem):
+    return LogitShiftPatching().fit(*problem)
+
+
+def test_the_calibration_nll_falls_with_every_patch_down_to_that_of_the_predictions(
+    problem, fitted
+):
+    logits, labels = problem
+    before = TemperatureScaling().fit(logits, labels).predict_proba(logits)
+    assert len(fitted.steps_) > 5
+    assert fitted.losses_[0] == pytest.approx(negative_log_likelihood(before, labels), abs=1e-12)
+    assert (np.diff(fitted.losses_) < 0).all()
+    after = negative_log_likelihood(fitted.predict_proba(logits), labels)
+    assert fitted.losses_[-1] == pytest.approx(after, abs=1e-12)
+
+
+def test_each_patch_gains_what_theory_promises(fitted):
+    least = 2 * fitted.shrinkage * fitted.errors_**2
+    assert (-np.diff(fitted.losses_) >= least).all()
+
+
+def test_unseen_points_are_better_calibrated_than_by_temperature(fitted, problem):
+    logits, labels = over_confident(5000, CLASSES, seed=99)
+    temperature = TemperatureScaling().fit(*problem).predict_proba(logits)
+    p = fitted.predict_proba(logits)
+    assert u_comb(p, labels) < 0.6 * u_comb(temperature, labels)
+    expected = negative_log_likelihood(temperature, labels)
+    assert negative_log_likelihood(p, labels) < 0.99 * expected
+
+
+def test_no_probability_is_zero_and_rows_sum_to_one(fitted):
+    p = fitted.predict_proba(over_confident(500, CLASSES, seed=6)[0])
+    assert p.min() > 0
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_without_patches_the_start_predicts(problem, start):
+    logits, labels = problem
+    calibrator = LogitShiftPatching(start=start, steps=0).fit(logits, labels)
+    expected = clone(STARTS[start]).fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(calibrator.predict_proba(logits), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_what_was_saved_predicts_the_same_bytes(problem, start, tmp_path):
+    calibrator = LogitShiftPatching(start=start, steps=4, sampled_count=9).fit(*problem)
+    loaded = Calibrator.load(calibrator.save(tmp_path / "calibrator.npz"))
+    assert isinstance(loaded, LogitShiftPatching)
+    given = over_confident(80, CLASSES, seed=7)[0]
+    np.testing.assert_array_equal(loaded.predict_proba(given), calibrator.predict_proba(given))
+
+
+def test_a_few_points_of_a_calibrated_model_get_no_patch():
+    for seed in range(5):
+        logits, labels = over_confident(100, CLASSES, seed, sharpness=1.0)
+        logits = logits - 0.3 * np.arange(CLASSES, dtype=np.float32)
+        assert len(LogitShiftPatching().fit(logits, labels).steps_) <= 1
+
+
+def test_nine_points_are_too_few_to_choose_a_number_of_patches():
+    calibrator = LogitShiftPatching().fit(*over_confident(9, 3, seed=0))
+    assert len(calibrator.steps_) == len(calibrator.held_out_) == 0
+    assert len(LogitShiftPatching(steps=2).fit(*over_confident(9, 3, seed=0)).steps_) == 2
+
+
+def test_a_large_tolerance_needs_no_patch(problem):
+    calibrator = LogitShiftPatching(steps=5, tolerance=1.0).fit(*problem)
+    assert calibrator.stopped_ == "calibrated"
+    assert len(calibrator.steps_) == 0
+
+
+def test_the_last_bit_of_the_logits_changes_no_patch(problem, fitted):
+    logits, labels = problem
+    logits = logits.astype(np.float64)
+    signs = np.random.default_rng(0).choice([-np.inf, np.inf], logits.shape)
+    moved = LogitShiftPatching().fit(np.nextafter(logits, signs), labels)
+    np.testing.assert_array_equal(moved.kinds_, fitted.kinds_)
+    np.testing.assert_array_equal(moved.indices_, fitted.indices_)
+    np.testing.assert_allclose(
+        moved.predict_proba(logits), fitted.predict_proba(logits), rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "isotonic"}, "start: 'isotonic', expected softmax, temperature, vector or"),
+        ({"objective": "u_comb"}, "objective: 'u_comb', expected nll or brier"),
+        ({"shrinkage": 0}, "shrinkage: 0, expected a number above 0, at most 1"),
+        ({"tolerance": -1}, "tolerance: -1, expected 0 or more"),
+        ({"steps": -1}, "steps: -1, expected a whole number, 0 or more"),
+        ({"max_steps": 1.5}, "max_steps: 1.5, expected a whole number, 0 or more"),
+    ],
+)
+def test_options_out_of_range_are_refused_in_one_line(problem, options, message):
+    with pytest.raises(InputError, match=message):
+        LogitShiftPatching(**options).fit(*problem)

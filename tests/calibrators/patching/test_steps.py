@@ -1,0 +1,63 @@
+"""The number of patches, chosen on held-out points."""
+
+import numpy as np
+import pytest
+import torch
+
+from calibrators import LogitShiftPatching
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.steps import fewest_steps, held_out_losses, point_losses
+from metrics import brier_score, negative_log_likelihood
+from tests.calibrators.patching.patching_problems import over_confident, softmax
+
+
+def test_point_losses_average_to_the_two_scores():
+    logits, labels = over_confident(50, 4, seed=0)
+    p = softmax(logits)
+    state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(labels))
+    expected = negative_log_likelihood(p, labels)
+    assert float(point_losses(state, "nll").mean()) == pytest.approx(expected)
+    assert float(point_losses(state, "brier").mean()) == pytest.approx(brier_score(p, labels))
+
+
+def test_a_gain_on_every_point_is_taken_however_small():
+    losses = torch.tensor([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
+    assert fewest_steps(losses.double()) == 1
+
+
+def test_a_gain_within_its_own_noise_is_not_worth_a_patch():
+    random = np.random.default_rng(0)
+    noise = torch.from_numpy(random.normal(size=100))
+    losses = torch.stack([torch.zeros(100).double(), noise - noise.mean() - 0.05])
+    assert fewest_steps(losses) == 0
+    assert fewest_steps(torch.cat([losses[:1], losses[1:] - 0.2])) == 1
+
+
+def test_the_fewest_patches_as_good_as_the_best_are_enough():
+    noise = torch.from_numpy(np.random.default_rng(1).normal(size=64))
+    losses = -torch.tensor([0.0, 0.5, 0.9, 0.99, 1.0]).double()[:, None].repeat(1, 64)
+    losses[3:] += 0.3 * (noise - noise.mean()) * torch.tensor([[0.0], [1.0]])
+    assert fewest_steps(losses) == 3
+
+
+def test_every_fifth_point_is_predicted_by_patches_of_the_others():
+    logits, labels = over_confident(60, 3, seed=2)
+    p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
+    kept = []
+
+    def run(state):
+        kept.append(state.labels)
+        return LogitShiftPatching()._run(state)
+
+    losses = held_out_losses(p, y, run, "nll", max_steps=3, seed=0)
+    assert [len(part) for part in kept] == [48] * 5
+    assert losses.shape == (4, 60)
+    at_first = point_losses(PatchedForecast(p, y), "nll")
+    torch.testing.assert_close(losses[0].sort().values, at_first.sort().values)
+
+
+def test_the_search_ends_soon_after_its_winner():
+    logits, labels = over_confident(100, 3, seed=3, sharpness=1.0)
+    p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
+    losses = held_out_losses(p, y, LogitShiftPatching(tolerance=0)._run, "nll", 500, 0)
+    assert len(losses) - 1 == fewest_steps(losses) + 25
