@@ -1,0 +1,104 @@
+"""Utility calibration in a training loop: a torchmetrics metric, on any number of processes.
+
+    from metrics.torchmetrics import UtilityCalibrationError
+    error = UtilityCalibrationError(TopK(), logits=True)
+    for x, y in loader: error.update(model(x), y)
+    error.compute()
+
+Needs the extra `torchmetrics`; the rest of the package does without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from metrics.diagram import utility_of
+from metrics.forecast import Forecast
+from metrics.kinds import as_tensor
+from metrics.utilities.base import UtilityClass
+from metrics.utilities.class_wise import ClassWise
+from metrics.utilities.top_k import TopK
+from metrics.validation import InputError, check_labels, check_logits, check_probabilities
+
+try:
+    from torchmetrics import Metric
+    from torchmetrics.utilities import dim_zero_cat
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        'torchmetrics is not installed: pip install "utility-calibration[torchmetrics]"',
+        name=error.name,
+    ) from error
+
+Utility = UtilityClass | Callable[[Tensor], Tensor]
+
+
+class UtilityCalibrationError(Metric):
+    """The largest UC (eq. 3.2) over the utilities of one class or several, on all points seen.
+
+    A worst interval over all points is no mean of those over batches or processes, so the points
+    are kept as they were given, [n, C], and gathered from all processes before computing. As with
+    every metric, points that a distributed sampler repeats to fill a batch count twice; and each
+    process needs a point, or gathering fails.
+
+    Args:
+        utilities: a utility class, a function p [n, C] -> u⃗ [n, C] from torch to torch, or several
+            of these; class-wise and top-K utilities if not given (U_comb of the paper).
+        logits: whether `update` is given logits, whose softmax is taken in float64.
+        **kwargs: of `torchmetrics.Metric`.
+    """
+
+    is_differentiable = False
+    higher_is_better = False
+    full_state_update = False
+
+    forecasts: list[Tensor]
+    labels: list[Tensor]
+
+    def __init__(
+        self,
+        utilities: Utility | Iterable[Utility] | None = None,
+        logits: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if utilities is None:
+            utilities = (ClassWise(), TopK())
+        if isinstance(utilities, UtilityClass) or callable(utilities):
+            utilities = (utilities,)
+        self.utilities = [utility_of(one) for one in utilities]
+        if not self.utilities:
+            raise InputError("utilities: none given; leave them out for class-wise and top-K ones")
+        self.logits = logits
+        self.add_state("forecasts", default=[], dist_reduce_fx="cat")
+        self.add_state("labels", default=[], dist_reduce_fx="cat")
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Add points: `preds` [n, C], probabilities or logits as announced; `target` [n] classes.
+
+        Raises:
+            InputError: shapes, ranges or row sums are off.
+        """
+        check = check_logits if self.logits else check_probabilities
+        n, classes = check(preds, "preds").shape
+        forecasts = as_tensor(preds)
+        labels = check_labels(target, n, classes, "target").to(forecasts.device)
+        self.forecasts.append(forecasts)
+        self.labels.append(labels)
+
+    def compute(self) -> Tensor:
+        """Return the largest UC over the utilities, in their unit: a float64 scalar.
+
+        Raises:
+            InputError: no point was added.
+        """
+        if not len(self.labels):
+            raise InputError("no points: call update before compute")
+        given = dim_zero_cat(self.forecasts)
+        p = torch.softmax(given.to(torch.float64), dim=1) if self.logits else given
+        forecast = Forecast(check_probabilities(p, "preds"))
+        outcomes = forecast.outcomes(dim_zero_cat(self.labels))
+        return torch.stack([one.errors(forecast, outcomes).max() for one in self.utilities]).max()
