@@ -139,12 +139,12 @@ class Sampled(Family):
 
 
 class Members(Family):
-    """The utilities of a class of `metrics`, all computed exactly."""
+    """The utilities of a class of `metrics`, all computed exactly; numbered from `first`."""
 
-    def __init__(self, utilities: UtilityClass, state: PatchedForecast) -> None:
+    def __init__(self, utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> None:
         forecast = state.forecast()
         outcomes = Outcomes(state.labels[None], forecast=forecast)
-        self.utilities = utilities
+        self.utilities, self.first = utilities, first
         blocks = utilities.tied_blocks(forecast, outcomes)
         self.all_errors = torch.cat([_errors(v, payoffs, codes[0]) for v, payoffs, codes in blocks])
 
@@ -158,7 +158,7 @@ class Members(Family):
 
     def utility(self, index: int) -> Utility:
         """By its number."""
-        return Member(self.utilities, index)
+        return Member(self.utilities, self.first + index, self.first)
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,10 +15,12 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Patch
+from calibrators.patching.audit import Auditor, StandardFamilies
+from calibrators.patching.own import WithOwn, classes_of, described, member
 from calibrators.patching.start import Start, predicted, stored
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import Update
-from calibrators.patching.utilities import KINDS, Payoff
+from calibrators.patching.utilities import KINDS, Payoff, Utility
 
 SAMPLED = ("linear", "rank")
 
@@ -24,7 +29,8 @@ class Patching(Calibrator):
     """Base of the patching calibrators; the patches are arrays, so that `save` can store them.
 
     Attributes:
-        kinds_: int64 [T] index into ("class", "top_k", "linear", "rank"); indices_: int64 [T];
+        kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64
+        [T], those of own utilities count through all of `utilities`;
         vectors_: float64 [T', C] payoffs of the sampled utilities, in the order of their patches;
         lows_, highs_, steps_: float64 [T] interval of v and signed step -ξ η along u⃗;
         errors_: float64 [T] UC before each patch;
@@ -33,6 +39,9 @@ class Patching(Calibrator):
     """
 
     start: Start
+    utilities: Sequence[Any] | None
+    standard: bool
+    seed: int
     kinds_: NDArray[np.int64]
     indices_: NDArray[np.int64]
     vectors_: NDArray[np.float64]
@@ -41,6 +50,22 @@ class Patching(Calibrator):
     steps_: NDArray[np.float64]
     errors_: NDArray[np.float64]
     losses_: NDArray[np.float64]
+
+    def save(self, path: str | Path) -> Path:
+        """As every calibrator; own utilities are written as numbers.
+
+        `InputError` where one is not given by numbers, as a function: predicting needs the object.
+        """
+        written = copy(self)
+        if self.utilities is not None:
+            written.utilities = [described(one) for one in self.utilities]
+        return Calibrator.save(written, path)
+
+    def _auditor(self, classes: int, sampled_count: int, device: torch.device) -> Auditor:
+        """Return the families that compete: the standard ones, and one's own."""
+        own = classes_of(self.utilities, self.standard)
+        standard = StandardFamilies(classes, sampled_count, self.seed, device)
+        return WithOwn(standard if self.standard else None, own, classes) if own else standard
 
     @abstractmethod
     def _update(self) -> Update:
@@ -64,11 +89,15 @@ class Patching(Calibrator):
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
         classes, vectors = int(self.n_features_in_), iter(self.vectors_)
+        own = classes_of(self.utilities, self.standard)
         changes = np.diff(self.losses_)
         found = []
         for t, kind_number in enumerate(self.kinds_):
             kind, index = KINDS[int(kind_number)], int(self.indices_[t])
-            if kind == "class":
+            utility: Utility
+            if kind == "own":
+                utility = member(own, index, classes)
+            elif kind == "class":
                 utility = Payoff.of_class(index, classes)
             elif kind == "top_k":
                 utility = Payoff.of_top_k(index, classes)

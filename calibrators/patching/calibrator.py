@@ -8,17 +8,18 @@ set, then everything is refitted on all of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Literal
 
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.base import Patching
+from calibrators.patching.own import classes_of
 from calibrators.patching.start import check_start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, Objective, Trajectories
+from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, Objective, Trajectories, score_of
 from calibrators.patching.update import ProjectedDescent
 from calibrators.solvers.tuning import tune
 from metrics.validation import InputError
@@ -36,7 +37,8 @@ class UtilityPatching(Patching):
         tuning_runs: scikit-optimize runs, if anything is tuned.
         sampled_count: utilities drawn from each of U_lin and U_rank per audit.
         tolerance: ε of Algorithm 1, stop when the worst UC is at most this.
-        objective: what tuning minimises on the hold-out: u_comb, brier or nll.
+        objective: what tuning minimises on the hold-out: u_comb (the worst error of what is
+            calibrated to, sampled utilities aside), brier or nll.
         holdout: share of the calibration set held out while tuning.
         max_steps: largest number of patches that tuning tries.
         armijo: share of the predicted decrease that the line search asks for. The usual 1e-4 takes
@@ -45,6 +47,9 @@ class UtilityPatching(Patching):
         line_search: "armijo", or "theory" for η = err / C, which needs no step size.
         seed: of the hold-out, the tuning and the sampled utilities.
         start: what is patched, the paper's "softmax" of the logits or "temperature" scaling.
+        utilities: list of `metrics.UtilityClass`, to calibrate to; they compete by their errors,
+            each in its own unit.
+        standard: whether U_CWE, U_topK and the sampled utilities compete with them.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
@@ -82,6 +87,8 @@ class UtilityPatching(Patching):
         line_search: Literal["armijo", "theory"] = "armijo",
         seed: int = 0,
         start: PaperStart = "softmax",
+        utilities: Sequence[Any] | None = None,
+        standard: bool = True,
     ) -> None:
         self.step_size = step_size
         self.steps = steps
@@ -96,6 +103,8 @@ class UtilityPatching(Patching):
         self.line_search = line_search
         self.seed = seed
         self.start = start
+        self.utilities = utilities
+        self.standard = standard
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -111,6 +120,7 @@ class UtilityPatching(Patching):
 
     def _check_options(self) -> None:
         check_start(self.start, PaperStart)
+        classes_of(self.utilities, self.standard)
         if self.objective not in ("u_comb", "brier", "nll"):
             raise InputError(f"objective: {self.objective!r}, expected u_comb, brier or nll")
         if self.line_search not in ("armijo", "theory"):
@@ -132,8 +142,12 @@ class UtilityPatching(Patching):
     ) -> Algorithm1:
         classes = state.probabilities.shape[1]
         count = self.sampled_count if sampled else 0
-        auditor = StandardFamilies(classes, count, self.seed, state.labels.device)
+        auditor = self._auditor(classes, count, state.labels.device)
         return Algorithm1(state, auditor, self._descent(step_size), self.tolerance, number)
+
+    def _score(self, state: PatchedForecast) -> float:
+        auditor = self._auditor(state.probabilities.shape[1], 0, state.labels.device)
+        return score_of(state, self.objective, auditor)
 
     def _update(self) -> ProjectedDescent:
         return self._descent(self.step_size_)
@@ -146,6 +160,8 @@ class UtilityPatching(Patching):
         given = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
         if self.line_search == "theory":
             given["step_size"] = math.nan  # has no part in η
+        if not self.standard:
+            given["sampled"] = False  # there are none
         if all(value is not None for value in given.values()):
             return given
         from skopt.space import Categorical  # takes a second to import: only where tuned
@@ -160,7 +176,7 @@ class UtilityPatching(Patching):
         # Of a trajectory: two float64 and one int32 a number, and the products of its audits.
         row_bytes = 20 * probabilities.shape[1] + 16 * self.sampled_count
         trajectories = Trajectories(
-            probabilities, labels, self._run, self.objective, self.holdout, self.seed, row_bytes
+            probabilities, labels, self._run, self._score, self.holdout, self.seed, row_bytes
         )
         best, self.tuning_log_ = tune(
             lambda tried: trajectories.score({**given, **tried}), free, self.tuning_runs, self.seed

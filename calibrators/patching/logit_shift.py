@@ -10,14 +10,16 @@ docs/logit_shift.md tells what this minimises, why it stops, what it guarantees,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.base import Patching
+from calibrators.patching.own import classes_of
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.steps import FOLDS, Score, fewest_steps, held_out_losses
@@ -44,6 +46,9 @@ class LogitShiftPatching(Patching):
     objective : "nll" or "brier", the score that chooses `steps`
     max_steps : int >= 0, largest number of patches that is tried
     seed : int, of the folds and the sampled utilities
+    utilities : list of `metrics.UtilityClass`, to calibrate to; they compete by their errors, each
+        in its own unit
+    standard : bool, whether U_CWE, U_topK and the sampled utilities compete with them
 
     `InputError` (one line) on arguments out of range.
 
@@ -67,6 +72,8 @@ class LogitShiftPatching(Patching):
         objective: Score = "nll",
         max_steps: int = 150,
         seed: int = 0,
+        utilities: Sequence[Any] | None = None,
+        standard: bool = True,
     ) -> None:
         self.start = start
         self.steps = steps
@@ -76,6 +83,8 @@ class LogitShiftPatching(Patching):
         self.objective = objective
         self.max_steps = max_steps
         self.seed = seed
+        self.utilities = utilities
+        self.standard = standard
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -94,6 +103,7 @@ class LogitShiftPatching(Patching):
 
     def _check_options(self) -> None:
         check_start(self.start)
+        classes_of(self.utilities, self.standard)
         if self.objective not in ("nll", "brier"):
             raise InputError(f"objective: {self.objective!r}, expected nll or brier")
         if not 0 < self.shrinkage <= 1:
@@ -107,7 +117,7 @@ class LogitShiftPatching(Patching):
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
         classes = state.probabilities.shape[1]
-        auditor = StandardFamilies(classes, self.sampled_count, self.seed, state.labels.device)
+        auditor = self._auditor(classes, self.sampled_count, state.labels.device)
         return Algorithm1(state, auditor, self._update(), self.tolerance)
 
     def _update(self) -> ExponentialTilting:

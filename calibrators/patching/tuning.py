@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.audit import StandardFamilies, find_worst
+from calibrators.patching.audit import Auditor, find_worst
 from calibrators.patching.state import PatchedForecast
 from metrics.forecast import Forecast
 from metrics.scores import brier_scores, log_losses
@@ -24,10 +24,12 @@ ALIVE_BYTES = 2 << 30
 """Tuning keeps the forecasts of as many runs as fit in this, and of one at least."""
 
 
-def score_of(state: PatchedForecast, objective: Objective) -> float:
-    """Return what tuning minimises: UC over U_CWE ∪ U_topK, the Brier score or the NLL."""
+def score_of(state: PatchedForecast, objective: Objective, auditor: Auditor) -> float:
+    """Return what tuning minimises: the worst UC that is audited, the Brier score or the NLL.
+
+    u_comb is named for U_CWE ∪ U_topK, which the standard auditor without samples looks at.
+    """
     if objective == "u_comb":
-        auditor = StandardFamilies(state.probabilities.shape[1], 0, 0, state.labels.device)
         return find_worst(auditor(state, 0))[2]
     forecast = Forecast(state.probabilities)
     measure = brier_scores if objective == "brier" else log_losses
@@ -92,6 +94,7 @@ class Trajectories:
     Args:
         probabilities: float64 [n, C], with `labels` int64 [n], of all calibration points.
         run: Algorithm 1 for a forecast with (step size, sampled), from a number of patches on.
+        score: of a held-out forecast, the smaller the better.
         holdout: share of the points held out.
         row_bytes: memory that a run needs for each point.
     """
@@ -101,13 +104,13 @@ class Trajectories:
         probabilities: Tensor,
         labels: Tensor,
         run: Callable[[float, bool, PatchedForecast, int], Algorithm1],
-        objective: Objective,
+        score: Callable[[PatchedForecast], float],
         holdout: float,
         seed: int,
         row_bytes: int,
     ) -> None:
         self.probabilities, self.labels = probabilities, labels
-        self.run, self.objective = run, objective
+        self.run, self.score_of = run, score
         kept, held = _hold_out(len(labels), holdout, seed)
         self.parts = kept.to(labels.device), held.to(labels.device)
         self.most_alive = max(1, ALIVE_BYTES // (row_bytes * len(labels)))
@@ -120,7 +123,7 @@ class Trajectories:
         trajectory = self.trajectories.pop(key, None) or Trajectory(
             self._begin,
             lambda state, number: self.run(*key, state, number),
-            lambda state: score_of(state, self.objective),
+            self.score_of,
         )
         self.trajectories[key] = trajectory
         for idle in list(self.trajectories.values())[: -self.most_alive]:

@@ -114,11 +114,20 @@ class Payoff:
 
 @dataclass(frozen=True)
 class Member:
-    """Utility number `index` of a class of `metrics`, one of a user's own included."""
+    """A utility of a class of `metrics`, one of a user's own included.
+
+    `index` counts through all classes given; `first` is that of the first utility of this class.
+    """
 
     utilities: UtilityClass
     index: int
+    first: int = 0
     kind: Kind = "own"
+
+    @property
+    def place(self) -> int:
+        """Its number in its class."""
+        return self.index - self.first
 
     def predicted(self, state: PatchedForecast) -> Tensor:
         """As the class predicts."""
@@ -132,12 +141,12 @@ class Member:
         forecast = state.forecast()
         # Without labels they are -1, and what is realized is asked by nobody.
         outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
-        return self.utilities.predicted_and_realized(forecast, outcomes, self.index)
+        return self.utilities.predicted_and_realized(forecast, outcomes, self.place)
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
         """One for each row."""
         forecast = state.forecast(rows)
-        table = self.utilities.outcome_utilities(forecast, self.index).to(torch.float64)
+        table = self.utilities.outcome_utilities(forecast, self.place).to(torch.float64)
         return Vectors(table.contiguous(), torch.arange(len(rows), device=rows.device))
 
 

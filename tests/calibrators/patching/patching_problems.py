@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import score_of
 from metrics import ClassWise, TopK
@@ -30,4 +31,6 @@ def u_comb(p, y):
 
 def tied_u_comb(p, y):
     """As an audit has it: near-equal predictions tied."""
-    return score_of(PatchedForecast(torch.from_numpy(p), torch.from_numpy(y)), "u_comb")
+    state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(y))
+    auditor = StandardFamilies(p.shape[1], 0, 0, state.labels.device)
+    return score_of(state, "u_comb", auditor)

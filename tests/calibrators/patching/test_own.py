@@ -1,0 +1,121 @@
+"""Patching to a person's own utilities."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from calibrators import LogitShiftPatching, UtilityPatching
+from calibrators.base import Calibrator
+from calibrators.patching.utilities import KINDS
+from metrics import Decision, FunctionUtility, GainMatrix, InputError, Linear, Rank, Similarity
+from metrics import brier_score as brier
+from metrics import negative_log_likelihood as nll
+from tests.calibrators.patching.patching_problems import FITTED, over_confident
+
+CLASSES = 4
+RANDOM = np.random.default_rng(3)
+GAINS = np.maximum(RANDOM.uniform(0, 0.4, (2, CLASSES, CLASSES)), np.eye(CLASSES))
+OWN = {
+    "payoffs": Linear(RANDOM.uniform(-1, 1, (3, CLASSES))),
+    "in another unit": Linear([100.0, -50, 0, 20]),
+    "valuations": Rank([[1, 0.5, 0.2, 0], [1, 1, 0, 0]]),
+    "decision": Decision(RANDOM.uniform(0, 2, (CLASSES, 3))),
+    "gains": GainMatrix(GAINS),
+    "similarity": Similarity(np.eye(CLASSES) * 0.5 + 0.5),
+    "function": FunctionUtility(lambda p: p.sqrt() - 0.5),
+}
+METHODS = {
+    "projected": UtilityPatching(step_size=1.0, steps=25, sampled=False),
+    "tilted": LogitShiftPatching(steps=25, start="softmax"),
+}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return over_confident(600, CLASSES, seed=2)
+
+
+def alone(method, *own):
+    return clone(METHODS[method]).set_params(utilities=list(own), standard=False)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", OWN)
+def test_patches_lower_the_error_of_ones_own_utilities(problem, method, name):
+    own, (logits, labels) = OWN[name], problem
+    before = torch.softmax(torch.from_numpy(logits).double(), dim=1).numpy()
+    fitted = alone(method, own).fit(logits, labels)
+    after = fitted.predict_proba(logits)
+    assert own.calibration_errors(after, labels).max() < 0.6 * (
+        own.calibration_errors(before, labels).max()
+    )
+    assert set(fitted.kinds_) == {KINDS.index("own")}
+    loss = brier if method == "projected" else nll
+    assert fitted.losses_[-1] == pytest.approx(loss(after, labels), abs=1e-12)  # replayed alike
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_several_classes_share_one_numbering_and_stand_beside_the_standard_ones(problem, method):
+    two = alone(method, OWN["payoffs"], OWN["gains"]).fit(*problem)
+    assert {0, 1, 2} & set(two.indices_)
+    assert {3, 4} & set(two.indices_)
+    beside = alone(method, OWN["in another unit"]).set_params(standard=True, steps=80)
+    kinds = set(beside.fit(*problem).kinds_)
+    assert KINDS.index("own") in kinds
+    plain = clone(METHODS[method]).fit(*problem)
+    assert KINDS.index("own") not in plain.kinds_
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_numbers_are_saved_and_loaded_and_a_clone_fits_the_same(problem, method, tmp_path):
+    given = [own for name, own in OWN.items() if name != "function"]
+    fitted = alone(method, *given).fit(*problem)
+    loaded = Calibrator.load(fitted.save(tmp_path / "fitted.npz"))
+    np.testing.assert_array_equal(
+        loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0])
+    )
+    assert fitted.utilities == given  # saving leaves it as it is
+    for again in (clone(loaded).fit(*problem), clone(fitted).fit(*problem)):
+        for name in FITTED:
+            np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name))
+
+
+@pytest.mark.parametrize(
+    "own",
+    [OWN["function"], GainMatrix.sample_aligned(2, CLASSES, seed=0)],
+    ids=["function", "sample"],
+)
+def test_what_is_not_given_by_numbers_cannot_be_saved(problem, own, tmp_path):
+    fitted = alone("tilted", own).set_params(steps=1).fit(*problem)
+    with pytest.raises(InputError, match="cannot be saved and predicting needs it") as caught:
+        fitted.save(tmp_path / "fitted.npz")
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_tuning_looks_at_the_own_utilities_on_the_held_out_points(problem):
+    tuned = UtilityPatching(utilities=[OWN["payoffs"]], standard=False, max_steps=10, tuning_runs=3)
+    tuned.fit(*problem)
+    assert len(tuned.tuning_log_) == 3
+    assert tuned.sampled_ is False
+    after = OWN["payoffs"].calibration_errors(tuned.predict_proba(problem[0]), problem[1]).max()
+    assert after < 0.7 * tuned.errors_[0]
+    assert LogitShiftPatching(utilities=[OWN["payoffs"]], max_steps=5).fit(*problem).held_out_.size
+
+
+@pytest.mark.parametrize("kind", [UtilityPatching, LogitShiftPatching])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"utilities": [3]}, "a int is no utility class"),
+        ({"utilities": OWN["payoffs"]}, "put brackets around it"),
+        ({"standard": False}, "none given and standard=False"),
+        ({"utilities": [{"kind": "eval", "values": [1]}]}, "a dict is no utility class"),
+        ({"utilities": [Linear([1, 2, 3])]}, "3 columns for a forecast over 4 classes"),
+    ],
+)
+def test_mistakes_are_one_line(problem, kind, options, words):
+    with pytest.raises(InputError, match=words) as caught:
+        kind(**options).fit(*problem)
+    assert "\n" not in str(caught.value)
