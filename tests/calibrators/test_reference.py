@@ -25,7 +25,7 @@ def assert_same_patches(logits, labels, steps=30):
         expected = [getattr(patch, name) for patch in patches]
         np.testing.assert_allclose(getattr(calibrator, found), expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(calibrator.predict_proba(logits), p, rtol=0, atol=1e-12)
-    assert calibrator.brier_[-1] == pytest.approx(brier_score(p, labels), abs=1e-12)
+    assert calibrator.losses_[-1] == pytest.approx(brier_score(p, labels), abs=1e-12)
     return patches
 
 

@@ -50,6 +50,6 @@ def test_no_patch_raises_the_brier_score_and_a_replay_is_the_fit(n, classes, sam
     patching, logits, labels = fitted(n, classes, sampled, seed)
     assert (np.diff(patching.losses_) <= 1e-12).all()
     replayed = patching.predict_proba(logits)
-    np.testing.assert_allclose(brier_score(replayed, labels), patching.brier_[-1], atol=1e-10)
+    np.testing.assert_allclose(brier_score(replayed, labels), patching.losses_[-1], atol=1e-10)
     order = np.random.default_rng(seed).permutation(n)
     np.testing.assert_allclose(patching.predict_proba(logits[order]), replayed[order], atol=1e-9)
