@@ -13,6 +13,7 @@ from pipeline.failures import find_failures
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
+from pipeline.own_utilities import aim_of
 from pipeline.report import curves_of, remarks_of
 from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
 from pipeline.reporting.failure_figures import write_failure_figures
@@ -50,7 +51,10 @@ def write_results(
         _metrics(results),
         methods,
         "table",
-        remarks_of(settings) if any(_is_tuned(method) for method in methods) else (),
+        (
+            *(remarks_of(settings) if any(_is_tuned(method) for method in methods) else ()),
+            *_aims(units),
+        ),
     )
     curves = curves_of(results, methods)
     found = find_failures(units)
@@ -80,6 +84,16 @@ def _metrics(results: Sequence[UnitResult]) -> list[str]:
     """What was measured, in the order of the tables, own utilities last."""
     measured = dict.fromkeys(metric for unit in results for metric in unit.metrics)
     return sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
+
+
+def _aims(units: Sequence[Unit]) -> list[str]:
+    """A remark where patching calibrates to own utilities."""
+    aims = {unit.calibrator: aim_of(unit.settings) for unit in units}
+    return [
+        f"{method_name(method)} calibrates to {', '.join(keys)} alone."
+        for method, keys in aims.items()
+        if keys
+    ]
 
 
 def _is_tuned(method: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from omegaconf import DictConfig, open_dict
 
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import sidecar_path
@@ -25,6 +27,28 @@ def own_utilities(given: Mapping[str, str], settings: Settings) -> dict[str, dic
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     found = {f"u_{kind}": settings_of(kind, value, names) for kind, value in given.items()}
     return {key: {k: _literal(v) for k, v in entry.items()} for key, entry in found.items()}
+
+
+def is_patching(method: str) -> bool:
+    """Whether a method of conf/calibrator calibrates to utilities that it is given."""
+    return method.startswith(("patching", "logit_shift"))
+
+
+def aim_at(config: DictConfig, keys: Sequence[str]) -> None:
+    """Make the calibrator of `config` calibrate to those of `evaluation.own` and to nothing else.
+
+    Without keys it stays as it is.
+    """
+    if keys:
+        with open_dict(config.calibrator):
+            config.calibrator.utilities = [config.evaluation.own[key] for key in keys]
+            config.calibrator.standard = False
+
+
+def aim_of(settings: Settings) -> list[str]:
+    """The keys of `evaluation.own` that the calibrator of `settings` is aimed at."""
+    aims = settings["calibrator"].get("utilities") or []
+    return [key for key, entry in settings["evaluation"]["own"].items() if entry in aims]
 
 
 def _literal(value: Any) -> Any:

@@ -14,7 +14,8 @@ is kept.
 
 Your own utilities (--payoffs, --valuations, --losses, --gain, --utility; their files are described
 in pipeline/sources/own_utilities.py) get a column each, u_payoffs and so on, with noise floor and
-certificate, and in the reports their worst intervals in their own unit. With --losses
+certificate, and in the reports their worst intervals in their own unit; --calibrate-for losses
+makes one the target of patching and logit_shift. With --losses
 out/decisions.{json,md} price what is done on each method's probabilities, for two classes with
 out/decision_curve.*.
 """
@@ -42,7 +43,7 @@ from pipeline.harness.progress import say_written
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own_file import write_results
-from pipeline.own_utilities import own_utilities
+from pipeline.own_utilities import aim_at, is_patching, own_utilities
 from pipeline.reporting.names import METHODS
 
 MOST_SPLITS = 1000
@@ -118,6 +119,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     for kind, text in OWN.items():
         metavar = "MODULE:FUNCTION" if kind == "utility" else "FILE.csv"
         parser.add_argument(f"--{kind}", metavar=metavar, help=text)
+    parser.add_argument(
+        "--calibrate-for",
+        nargs="+",
+        default=[],
+        choices=[kind for kind in OWN if kind != "utility"],
+        help="own utilities that both patchings calibrate to, instead of the standard ones",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
     parser.add_argument("--jobs", default="auto", help="processes (default: auto)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
@@ -135,9 +143,22 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options.methods = list(dict.fromkeys(map(_completed, options.methods)))
     if mistake := _unknown_method(options.methods):
         parser.error(mistake)
+    if mistake := _what_to_calibrate_for(options):
+        parser.error(mistake)
     if mistake := _what_to_save(options):
         parser.error(mistake)
     return options
+
+
+def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
+    """What is wrong with --calibrate-for, if anything."""
+    for kind in options.calibrate_for:
+        if getattr(options, kind) is None:
+            return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
+    used = {*options.methods, options.method}
+    if options.calibrate_for and not any(is_patching(method) for method in used if method):
+        return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
+    return None
 
 
 def _what_to_save(options: argparse.Namespace) -> str | None:
@@ -191,7 +212,10 @@ def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> S
         overrides += ["evaluation.utilities=200", "evaluation.floor_repetitions=100"]
     if calibrator is not None:
         overrides.append(f"calibrator={calibrator}")
-    return resolved(_with_paths(composed(overrides), options))
+    config = _with_paths(composed(overrides), options)
+    if calibrator is not None and is_patching(calibrator) and options.own:
+        aim_at(config, [f"u_{kind}" for kind in options.calibrate_for])
+    return resolved(config)
 
 
 def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:

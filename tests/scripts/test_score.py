@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import metrics
+from calibrators.base import Calibrator
+from calibrators.patching.utilities import KINDS
 from metrics import registry
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
@@ -273,6 +275,42 @@ def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path)
     assert 4 * curve["methods"]["temperature"][at] == pytest.approx(gained)
     assert (tmp_path / "out/decision_curve.svg").is_file()
     assert "against always treat" in (tmp_path / "out/decisions.md").read_text()
+
+
+def test_both_patchings_calibrate_for_the_own_utility(score, tmp_path):
+    path = write_example(tmp_path / "x.npz", n=400)
+    (tmp_path / "p.csv").write_text("0,1,2\n1,-1,0\n0,1,0\n")
+    arguments = [
+        "--methods", "uncalibrated", "patching", "logit_shift", "--splits", "1", "--payoffs",
+        str(tmp_path / "p.csv"), "--calibrate-for", "payoffs", "--method", "logit_shift", "--save",
+        str(tmp_path / "saved.npz"),
+    ]  # fmt: skip
+    result = run(score, path, tmp_path / "out", *arguments)
+    for method in ("patching", "logit_shift"):
+        assert result[method]["u_payoffs"]["mean"] < result["uncalibrated"]["u_payoffs"]["mean"]
+        fitted = Calibrator.load(tmp_path / f"out/runs/x/{method}/split-0/parameters.npz")
+        assert fitted.standard is False
+        assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
+        assert set(fitted.kinds_) <= {KINDS.index("own")}
+    assert set(Calibrator.load(tmp_path / "saved.npz").kinds_) <= {KINDS.index("own")}
+    assert "calibrates to u_payoffs alone" in (tmp_path / "out/table.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--calibrate-for", "losses"], "--calibrate-for losses: give its file, too: --losses"),
+        (
+            ["--losses", "l.csv", "--calibrate-for", "losses", "--methods", "temperature"],
+            "only patching and logit_shift calibrate for a utility",
+        ),
+        (["--calibrate-for", "utility"], "invalid choice: 'utility'"),
+    ],
+)
+def test_an_aim_without_a_file_or_a_patching_is_told(score, capsys, arguments, words):
+    with pytest.raises(SystemExit):
+        score.parse(["x.npz", *arguments])
+    assert words in capsys.readouterr().err
 
 
 def test_a_bad_file_of_payoffs_is_one_line(score, tmp_path, monkeypatch, capsys):
