@@ -11,14 +11,17 @@ FUZZ_SECONDS ?= 600
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
+# Its own environment: other packages stay out of ours.
+PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test fuzz lint types clean
+.PHONY: help setup repro test test-peers fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
 	@echo "make test    set up, then lint, type checks and tests"
+	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make fuzz    damaged files and odd arguments until FUZZ_SECONDS are over (default: 600)"
 	@echo "make setup   create $(VENV) from requirements.lock"
 	@echo "make clean   remove $(VENV) and cached logits; results stay"
@@ -59,9 +62,21 @@ types: setup
 test: lint types
 	$(RUN) python -m pytest
 
+test-peers: $(PEERS)/.installed
+	PATH="$(abspath $(PEERS))/bin:$$PATH" python -m pytest -rs \
+	  tests/peers tests/metrics/test_torchmetrics.py tests/scripts/test_compare_speed.py
+
+$(PEERS)/.installed: requirements.lock requirements-peers.txt
+	@echo "Setting up $(PEERS) from requirements.lock and requirements-peers.txt"
+	$(PYTHON) -m venv --clear $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r requirements.lock -r requirements-peers.txt
+	$(PEERS)/bin/python -m pip check
+	@touch $@
+
 # Another seed every time; what is found is kept in tests/fuzz/corpus and tested from then on.
 fuzz: setup
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
 
 clean:
-	rm -rf $(VENV) data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) data .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,125 @@
+"""Binned errors and UC against torchmetrics, netcal, probmetrics and MAPIE."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from metrics import (
+    ClassWise,
+    TopClass,
+    binned_class_wise_error,
+    binned_top_class_error,
+    utility_calibration,
+)
+from metrics.reference import binned_error
+from scripts.speed import peers
+from scripts.speed.inputs import Arrays
+from tests.peers.conftest import answer_of, package
+
+SINGLE = 2e-5
+"""probmetrics adds up n float32 numbers."""
+JITTER = 1e-6
+"""MAPIE moves each prediction by about 1e-8 of itself."""
+
+
+def without_ties(n: int = 1000) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Binary predictions that all differ by more than any package's rounding, and labels."""
+    rng = np.random.default_rng(0)
+    v = rng.permutation((np.arange(n) + 0.5) / n)
+    return v, (rng.random(n) < v**1.3).astype(np.int64)
+
+
+def two_columns(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([1 - v, v], axis=1)
+
+
+# ---- Binned errors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("peer", [peers.torchmetrics_top_class, peers.netcal_top_class])
+def test_top_class_bins_of_equal_width_agree(peer, inputs: Arrays) -> None:
+    ours = binned_top_class_error(inputs.probabilities, inputs.labels, scheme="equal_width")
+    theirs = answer_of(peer(), inputs)["error"]
+    assert ours == pytest.approx(float(theirs), abs=peers.BIN_EDGE)
+
+
+def test_class_wise_bins_of_equal_width_agree(inputs: Arrays) -> None:
+    ours = binned_class_wise_error(inputs.probabilities, inputs.labels, scheme="equal_width")
+    theirs = answer_of(peers.torchmetrics_class_wise(), inputs)["error"]
+    assert ours == pytest.approx(float(theirs), abs=peers.BIN_EDGE / inputs.size.classes)
+
+
+def test_a_certain_prediction_has_a_bin_of_its_own_in_torchmetrics_and_none_here() -> None:
+    """Bins here end with [14/15, 1]; theirs with [14/15, 1) and {1}, which cannot cancel out."""
+    error = package("torchmetrics.functional.classification").binary_calibration_error
+    v, y = np.array([1.0, 0.95]), np.array([0, 1])
+    theirs = float(error(torch.from_numpy(v), torch.from_numpy(y), n_bins=15, norm="l1"))
+    assert theirs == pytest.approx((1.0 + 0.05) / 2)
+    assert binned_error(v, y, scheme="equal_width") == pytest.approx((1.0 - 0.05) / 2)
+
+
+# ---- UC of a binary utility: Kuiper's statistic (ECCE-R, Arrieta-Ibarra et al. 2022) -----
+
+
+def kuiper_of_probmetrics(v: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    distributions = package("probmetrics.distributions")
+    metric = package("probmetrics.metrics").KuiperCalibrationMetric()
+    labels = distributions.CategoricalDirac(torch.from_numpy(y), 2)
+    return float(metric.compute(labels, distributions.CategoricalProbs(torch.from_numpy(v))))
+
+
+def kuiper_of_mapie(v: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    """Their statistic is in units of its standard deviation under calibration."""
+    calibration = package("mapie.metrics.calibration")
+    return float(calibration.kuiper_statistic(y, v) * calibration.length_scale(v))
+
+
+def test_uc_is_the_kuiper_statistic_of_probmetrics() -> None:
+    v, y = without_ties()
+    assert utility_calibration(v, y) == pytest.approx(kuiper_of_probmetrics(v, y), abs=SINGLE)
+
+
+def test_uc_is_the_kuiper_statistic_of_mapie() -> None:
+    v, y = without_ties()
+    assert utility_calibration(v, y) == pytest.approx(kuiper_of_mapie(v, y), abs=JITTER)
+
+
+def test_class_wise_uc_of_two_classes_is_the_kuiper_statistic() -> None:
+    v, y = without_ties()
+    errors = ClassWise().calibration_errors(two_columns(v), y)
+    assert errors == pytest.approx(np.full(2, kuiper_of_probmetrics(v, y)), abs=SINGLE)
+
+
+def test_top_class_uc_of_real_predictions_is_the_kuiper_statistic_up_to_ties(
+    inputs: Arrays,
+) -> None:
+    """Without a pair of equal predictions the two are the same; a tied group adds what it sums."""
+    p = inputs.probabilities
+    v, hit = p.max(axis=1), (p.argmax(axis=1) == inputs.labels).astype(np.int64)
+    distinct = np.unique(v.astype(np.float32), return_index=True)[1]
+    ours = TopClass().calibration_errors(p[distinct], inputs.labels[distinct])[0]
+    theirs = kuiper_of_probmetrics(v[distinct], hit[distinct])
+    assert ours == pytest.approx(theirs, abs=SINGLE)
+
+
+def test_others_split_ties_by_their_order_and_we_do_not() -> None:
+    """An interval has all points of equal prediction or none: at 1/2 their errors cancel out.
+
+    A sum that stops within the group depends on the order of the rows.
+    """
+    v, y = np.full(4, 0.5), np.array([1, 1, 0, 0])
+    assert utility_calibration(v, y) == 0
+    assert kuiper_of_probmetrics(v, y) == pytest.approx(0.25, abs=1e-6)
+
+
+def test_mapie_leaves_the_empty_interval_out() -> None:
+    """Where all errors have one sign, the running sum's range without its start at 0 is smaller.
+
+    The largest interval is then all points but the first.
+    """
+    v, y = np.array([0.2, 0.4]), np.array([1, 1])
+    assert utility_calibration(v, y) == pytest.approx((0.8 + 0.6) / 2)
+    assert kuiper_of_mapie(v, y) == pytest.approx(0.6 / 2, abs=JITTER)
