@@ -121,6 +121,15 @@ def test_the_scorecards_certificate_of_all_classes_is_at_least_that_of_each(fore
     assert card.certificates["u_topk"][1:] == pytest.approx(alone[1:])
 
 
+def test_own_utilities_have_certificates_of_their_own_unit_and_no_part_in_that_of_all(forecast_of):
+    p, y = forecast_of("smooth", 300, 3, 2)
+    options = {"utilities": 0, "floor_repetitions": 20}
+    plain = scorecard(p, y, **options).certificates
+    card = scorecard(p, y, own={"u_euros": Linear([1000.0, -500, 0])}, **options)
+    assert card.certificates["all"] == plain["all"]
+    assert card.certificates["u_euros"].upper > 10 * plain["all"].upper
+
+
 @pytest.mark.parametrize("confidence", [0, 1, 95])
 def test_a_confidence_that_is_no_probability_is_refused(confidence, forecast_of):
     with pytest.raises(InputError, match="confidence"):
