@@ -16,10 +16,11 @@ from torch import Tensor
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Patch
 from calibrators.patching.audit import Auditor, StandardFamilies
+from calibrators.patching.module import PatchedModule
 from calibrators.patching.own import WithOwn, classes_of, described, member
-from calibrators.patching.start import Start, predicted, stored
+from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import Update
+from calibrators.patching.update import ProjectedDescent, Update
 from calibrators.patching.utilities import KINDS, Payoff, Utility
 
 SAMPLED = ("linear", "rank")
@@ -112,3 +113,8 @@ class Patching(Calibrator):
         for patch in self.patches():
             patch.apply(state, update)
         return state.probabilities
+
+    def _to_module(self, dtype: torch.dtype) -> PatchedModule:
+        start = restored(self.start, vars(self))._to_module(dtype)
+        projected = isinstance(self._update(), ProjectedDescent)
+        return PatchedModule(start, self.patches(), projected, dtype)

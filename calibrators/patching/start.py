@@ -76,7 +76,13 @@ def predicted(start: Start, attributes: Mapping[str, Any], logits: Tensor) -> Te
     """Return what the start whose `stored` values are among `attributes` predicts."""
     if start == "softmax":
         return _softmax(logits)
+    return restored(start, attributes)._predict_proba(logits)
+
+
+def restored(start: Start, attributes: Mapping[str, Any]) -> Calibrator:
+    """Return the start whose `stored` values are among `attributes`."""
     kinds: dict[str, type[Calibrator]] = {
+        "softmax": Uncalibrated,
         "temperature": TemperatureScaling,
         "vector": VectorScaling,
         "dirichlet": DirichletCalibration,
@@ -85,7 +91,7 @@ def predicted(start: Start, attributes: Mapping[str, Any], logits: Tensor) -> Te
     for name, value in attributes.items():
         if name.startswith(PREFIX):
             setattr(calibrator, name.removeprefix(PREFIX), value)
-    return calibrator._predict_proba(logits)
+    return calibrator
 
 
 def _softmax(logits: Tensor) -> Tensor:

@@ -11,10 +11,13 @@ import torch
 from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
+    LogitShiftPatching,
     TemperatureScaling,
     Uncalibrated,
+    UtilityPatching,
     VectorScaling,
 )
+from metrics import FunctionUtility, InputError
 
 METHODS = {
     "uncalibrated": Uncalibrated(),
@@ -25,6 +28,10 @@ METHODS = {
     "isotonic": IsotonicCalibration(),
     "isotonic, unnormalised": IsotonicCalibration(normalize=False),
     "isotonic, global": IsotonicCalibration(mode="global"),
+    "patching": UtilityPatching(step_size=0.1, steps=12, sampled=True, sampled_count=20),
+    "patching from temperature": UtilityPatching(0.1, 8, False, start="temperature"),
+    "logit shift": LogitShiftPatching(steps=12),
+    "logit shift, sampled": LogitShiftPatching(steps=8, sampled_count=50, standard=True),
 }
 CLASSES = 7
 
@@ -94,6 +101,16 @@ def test_onnx_runs_give_the_same_for_any_batch_size(fitted, new_logits, tmp_path
         found = session.run(["probabilities"], {"logits": new_logits[:n]})[0]
         assert found.shape == (n, CLASSES)
         assert rows_off(found, fitted.predict_proba(new_logits[:n])) <= 2
+
+
+def test_patches_of_functions_have_no_module(new_logits):
+    def even(p):
+        return (torch.arange(CLASSES) % 2).expand_as(p).double()
+
+    fitted = LogitShiftPatching(steps=2, utilities=[FunctionUtility(even)], standard=False)
+    fitted.fit(*problem(500, 0))
+    with pytest.raises(InputError, match="one's own utilities"):
+        fitted.to_module()
 
 
 def test_a_module_moves_between_devices_as_any_other(fitted, new_logits):
