@@ -20,7 +20,8 @@ CONTROLLER_PORT=16817 NODE_PORT=16818 ACCOUNTING_PORT=16819 DATABASE_PORT=13306
 
 until_true() {  # until_true WHAT COMMAND...: at most 20 s
   local what=$1; shift
-  for _ in $(seq 100); do "$@" >/dev/null 2>&1 && return 0; sleep 0.2; done
+  local end=$((SECONDS + 20))
+  while [ $SECONDS -lt $end ]; do "$@" >/dev/null 2>&1 && return 0; sleep 0.2; done
   echo "error: $what did not start; see $folder/log" >&2
   exit 1
 }
@@ -88,10 +89,12 @@ CONF
 start_database() {
   local data=$folder/data socket=$folder/data/s.sock
   if [ ! -d "$data/mysql" ]; then
-    install -d -o mysql -g mysql "$data"
-    mysql_install_db --no-defaults --datadir="$data" --user=mysql --skip-test-db >"$folder/log/database.log" 2>&1
+    mkdir -p "$data"
+    # As root: FOLDER may lie where the user mysql may not look, as mktemp makes it.
+    mysql_install_db --no-defaults --datadir="$data" --user=root --skip-test-db >"$folder/log/database.log" 2>&1 ||
+      { echo "error: MariaDB was not set up; see $folder/log/database.log" >&2; exit 1; }
   fi
-  mariadbd --no-defaults --datadir="$data" --user=mysql --socket="$socket" --port=$DATABASE_PORT \
+  mariadbd --no-defaults --datadir="$data" --user=root --socket="$socket" --port=$DATABASE_PORT \
     --bind-address=127.0.0.1 --pid-file="$data/mariadb.pid" >>"$folder/log/database.log" 2>&1 </dev/null &
   until_true MariaDB mariadb -uroot -S "$socket" -e 'select 1'
   for from in 127.0.0.1 localhost; do
@@ -108,7 +111,10 @@ up() {
   mkdir -p "$folder"/{state,spool,log}
   chmod 755 "$folder"
   install -d -o munge -g munge -m 0755 /run/munge
-  pgrep -x munged >/dev/null || runuser -u munge -- munged --pid-file=/run/munge/munged.pid
+  if ! munge --no-input >/dev/null 2>&1; then
+    runuser -u munge -- munged --pid-file=/run/munge/munged.pid
+    ln -sfn /run/munge/munged.pid "$folder/munged.pid"  # started here: stopped by `down`
+  fi
   write_settings
   start_database
   slurmdbd
@@ -122,13 +128,12 @@ up() {
 
 down() {
   local pid
-  for file in slurmd.pid slurmctld.pid slurmdbd.pid data/mariadb.pid; do
+  for file in slurmd.pid slurmctld.pid slurmdbd.pid data/mariadb.pid munged.pid; do
     [ -s "$folder/$file" ] || continue
     pid=$(cat "$folder/$file")
     kill "$pid" 2>/dev/null || continue
     for _ in $(seq 50); do kill -0 "$pid" 2>/dev/null || break; sleep 0.2; done
   done
-  [ -s /run/munge/munged.pid ] && kill "$(cat /run/munge/munged.pid)" 2>/dev/null || true
 }
 
 case $action in up) up ;; down) down ;; *) usage ;; esac
