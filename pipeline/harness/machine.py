@@ -26,9 +26,10 @@ def device_name(device: str) -> str:
 
 def core_count() -> int:
     """Cores this process may use, which a scheduler may have made fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    asked = os.environ.get("SLURM_CPUS_PER_TASK", "")  # where Slurm counts cores and binds none
+    return min(cores, int(asked)) if asked.isdigit() else cores
 
 
 @cache

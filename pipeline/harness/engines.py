@@ -1,0 +1,263 @@
+"""Run jobs where `hydra/launcher` says: submitit (Slurm, this machine), joblib, Ray, or right here.
+
+Hydra's own launchers end a sweep with the first job that is killed, cancelled or refused. The
+engines and their settings are the same here, but every job ends with one line, and its log's path.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+from pipeline.harness.command import Terminated, UsageError, one_line
+from pipeline.harness.machine import core_count
+from pipeline.harness.progress import say
+
+SECONDS_BETWEEN_LOOKS = 2.0
+LOOKS_BETWEEN_QUESTIONS = 5
+"""Slurm is asked less often than files are looked at."""
+WAITING_ITS_TURN = (
+    *("None", "Priority", "Resources", "Dependency", "JobArrayTaskLimit", "BeginTime"),
+    *("Cleaning", "Prolog", "Licenses"),
+)
+"""Slurm's reasons of a pending job that end by themselves."""
+NEVER = ("PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints")
+"""Those that no waiting ends."""
+
+
+class Job(Protocol):
+    """Something picklable that runs when called, and can say what it is."""
+
+    def __call__(self) -> None: ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job that ended: the error in one line if it failed, and where its output lies."""
+
+    job: Any
+    error: str | None = None
+    log: Path | None = None
+
+
+Settings = dict[str, Any]
+"""`hydra.launcher` as plain values."""
+
+
+class TimeLimit(RuntimeError):
+    """The engine's time limit came; the units done until then stay. One line."""
+
+
+def run_jobs(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[Ended]:
+    """Run all jobs; each is yielded when it ends, in whatever order that is.
+
+    `folder` is where logs go, of the engines that write some.
+    """
+    target = str(launcher["_target_"]).rpartition(".")[2]
+    if target in ("SlurmLauncher", "LocalLauncher"):
+        cluster = "slurm" if target == "SlurmLauncher" else "local"
+        return _on_submitit(jobs, launcher, folder, cluster)
+    engines: dict[str, Callable[[Sequence[Job], Settings], Iterator[Ended]]] = {
+        "BasicLauncher": _here, "JoblibLauncher": _on_joblib, "RayLauncher": _on_ray,
+    }  # fmt: skip
+    if target not in engines:
+        raise UsageError(f"hydra/launcher: {target} is none of slurm, queue, cores, ray_cluster")
+    return engines[target](jobs, launcher)
+
+
+def _attempt(job: Job) -> str | None:
+    """The error of a job in one line, or None."""
+    try:
+        job()
+    except Exception as error:
+        return one_line(error)
+    return None
+
+
+def _here(jobs: Sequence[Job], launcher: Settings) -> Iterator[Ended]:
+    return (Ended(job, _attempt(job)) for job in jobs)
+
+
+def _on_joblib(jobs: Sequence[Job], launcher: Settings) -> Iterator[Ended]:
+    from joblib import Parallel, delayed
+
+    def numbered(number: int, job: Job) -> tuple[int, str | None]:
+        return number, _attempt(job)
+
+    pool = Parallel(n_jobs=launcher["n_jobs"], return_as="generator_unordered", batch_size=1)
+    unfinished = dict(enumerate(jobs))
+    try:
+        for number, error in pool(delayed(numbered)(*pair) for pair in enumerate(jobs)):
+            yield Ended(unfinished.pop(number), error)
+    except RuntimeError as error:  # loky's, when a worker was killed: the pool is lost
+        yield from (Ended(job, f"a worker was killed: {error}") for job in unfinished.values())
+
+
+def _on_ray(jobs: Sequence[Job], launcher: Settings) -> Iterator[Ended]:
+    import ray  # type: ignore[import-not-found, unused-ignore]
+
+    ray.init(**launcher["ray"]["init"])
+    try:
+        asked = launcher["ray"]["remote"]
+        if refused := _no_node_has(asked, [node["Resources"] for node in ray.nodes()]):
+            yield from (Ended(job, refused) for job in jobs)
+            return
+        start = ray.remote(**asked)(_attempt).remote
+        running = {start(job): job for job in jobs}
+        while running:
+            (ended, *_), _ = ray.wait(list(running), num_returns=1)
+            job = running.pop(ended)
+            try:
+                yield Ended(job, ray.get(ended))
+            except ray.exceptions.RayError as error:
+                first = str(error).strip().partition("\n")[0]
+                yield Ended(job, f"its worker was killed: {type(error).__name__}: {first}")
+    finally:
+        ray.shutdown()
+
+
+def _no_node_has(asked: Settings, nodes: Sequence[dict[str, float]]) -> str | None:
+    """Ray would wait for such a node for ever."""
+    for key, name in (("num_cpus", "CPU"), ("num_gpus", "GPU"), ("memory", "memory")):
+        most = max((node.get(name, 0) for node in nodes), default=0)
+        if (wanted := asked.get(key) or 0) > most:
+            return f"no node can run it: hydra.launcher.ray.remote.{key}={wanted}, at most {most:g}"
+    return None
+
+
+@dataclass
+class Resumable:
+    """What submitit calls: after its time limit or a preemption the job is queued again."""
+
+    job: Job
+
+    def __call__(self) -> None:
+        again: Any = signal.getsignal(signal.SIGUSR2)
+
+        def time_limit(number: int, frame: FrameType | None) -> None:
+            try:
+                again(number, frame)
+            except Exception as error:  # not an Exception from here on: no unit is to catch it
+                raise Terminated(str(error)) from error
+
+        def terminated(number: int, frame: FrameType | None) -> None:
+            print("terminated; finished units are kept, run the sweep again", flush=True)
+            sys.exit(143)
+
+        signal.signal(signal.SIGUSR2, time_limit)
+        signal.signal(signal.SIGTERM, terminated)
+        try:
+            self.job()
+        except Terminated as error:
+            raise TimeLimit(f"past its time limit; {error}") from None
+
+    def checkpoint(self) -> Any:
+        """What is queued again: the same, as finished units are up to date."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+def _on_submitit(
+    jobs: Sequence[Job], launcher: Settings, folder: Path, cluster: str
+) -> Iterator[Ended]:
+    from submitit.core.utils import FailedJobError
+
+    try:
+        executor = _executor(launcher, folder, cluster)
+    except RuntimeError as error:
+        raise UsageError(f"hydra/launcher={cluster}: {one_line(error)}") from error
+    # The local executor would start all at once.
+    at_once = max(1, core_count() // (launcher.get("cpus_per_task") or 1))
+    waiting, running = list(jobs), dict[Any, Job]()
+    look = 0
+    while waiting or running:
+        count = len(waiting) if cluster == "slurm" else at_once - len(running)
+        starting, waiting = waiting[:count], waiting[count:]
+        if starting:
+            try:
+                submitted = executor.submit_array([Resumable(job) for job in starting])
+            except FailedJobError as error:
+                yield from (Ended(job, f"refused: {_last_line(error)}") for job in starting)
+                continue
+            running |= dict(zip(submitted, starting))
+            first = submitted[0]
+            say(f"{cluster}: {len(submitted)} jobs, from {first.job_id}; logs: {folder}")
+        if look % LOOKS_BETWEEN_QUESTIONS == LOOKS_BETWEEN_QUESTIONS - 1:
+            next(iter(running)).watcher.update()
+            if cluster == "slurm":
+                _cancel_what_never_starts(running)
+        look += 1
+        for submission in [one for one in running if one.done()]:
+            said = _error_of(submission, launcher)
+            yield Ended(running.pop(submission), said, Path(submission.paths.stdout))
+        if running:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _executor(launcher: Settings, folder: Path, cluster: str) -> Any:
+    """As Hydra's launcher makes it of the same settings."""
+    import submitit
+
+    general = (
+        *("timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes"),
+        *("name", "stderr_to_stdout"),
+    )
+    own = {key: value for key, value in launcher.items() if value is not None}
+    for key in ("_target_", "submitit_folder"):
+        own.pop(key, None)
+    first = {}
+    if "max_num_timeout" in own:
+        first["slurm_max_num_timeout"] = own.pop("max_num_timeout")
+    executor = submitit.AutoExecutor(folder=folder, cluster=cluster, **first)
+    executor.update_parameters(
+        **{key if key in general else f"{cluster}_{key}": value for key, value in own.items()}
+    )
+    return executor
+
+
+def _error_of(submission: Any, launcher: Settings) -> str | None:
+    """Why a submitted job failed, in one line."""
+    error = submission.exception()
+    if error is None:
+        return None
+    if submission.paths.result_pickle.exists():
+        return _last_line(error)
+    state = str(submission.state).partition(" ")[0]
+    told = {
+        "CANCELLED": "cancelled",
+        "TIMEOUT": f"past its time limit, timeout_min={launcher['timeout_min']}",
+        "OUT_OF_MEMORY": "out of memory",
+    }
+    return told.get(state, f"killed ({state}), perhaps out of memory")
+
+
+def _last_line(error: Exception) -> str:
+    """Of a traceback that submitit quotes: the exception, without its module."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" -")]
+    said = [line for line in lines if not line.startswith(("You can", "----"))]
+    name, colon, message = said[-1].partition(": ")
+    return message if colon and name.replace(".", "").isidentifier() else said[-1]
+
+
+def _cancel_what_never_starts(running: dict[Any, Job]) -> None:
+    """Tell why jobs wait where that is not their turn; cancel those that would wait for ever."""
+    ids = ",".join(submission.job_id for submission in running)
+    asked = ["squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%r", "--jobs", ids]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    for line in answer.splitlines():
+        number, _, reason = line.strip().partition("|")
+        if reason.startswith(NEVER):
+            say(f"job {number}: Slurm says {reason}, it would wait for ever: cancelled")
+            subprocess.run(["scancel", number], check=False)
+        elif not reason.startswith(WAITING_ITS_TURN):
+            say(f"job {number} waits: {reason}")

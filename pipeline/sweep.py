@@ -1,0 +1,214 @@
+"""What of a suite is missing or stale, as jobs of some minutes, wherever `hydra/launcher` says.
+
+python -m pipeline.sweep suite=paper hydra/launcher=slurm
+python -m pipeline.sweep suite=cifar hydra/launcher=cores jobs=1 sweep.minutes_per_job=5
+
+Logits come first, then fits with their evaluation, the report last; the suite's receipts are
+written, so `dvc repro` finds it done. A job takes units of one benchmark: it reads logits once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_evaluate
+from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
+from pipeline.harness.artifacts import read_json_if_whole
+from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.command import UnitsFailed, command
+from pipeline.harness.engines import Ended, Job, run_jobs
+from pipeline.harness.machine import device_name
+from pipeline.harness.progress import say
+from pipeline.harness.runner import side_by_side
+from pipeline.harness.units import Request, Settings, Unit
+from pipeline.logits import LogitsTask, is_made, run_logits
+from pipeline.report import run_report
+from pipeline.status import DONE, RUNNING, recorded_seconds, states
+
+
+@dataclass(frozen=True)
+class LogitsJob:
+    """The logits of one benchmark."""
+
+    request: Request
+    benchmark: str
+
+    def __call__(self) -> None:
+        run_logits([self.request.settings(self.benchmark)])
+
+    def __str__(self) -> str:
+        return f"logits {self.benchmark}"
+
+
+@dataclass(frozen=True)
+class UnitsJob:
+    """Units of one benchmark, (calibrator, split) each, whose logits are read once."""
+
+    request: Request
+    benchmark: str
+    members: tuple[tuple[str, int], ...]
+
+    def units(self) -> list[Unit]:
+        """Its units, configured as the whole request has them."""
+        names = tuple(dict.fromkeys(name for name, _ in self.members))
+        narrow = replace(self.request, benchmarks=(self.benchmark,), calibrators=names)
+        return [one for one in narrow.units() if (one.calibrator, one.split) in set(self.members)]
+
+    def __call__(self) -> None:
+        tasks = fit_tasks(self.units())
+        device = device_name(tasks[0].settings["device"])
+        outcomes = side_by_side(f"units of {self.benchmark}", fit_and_evaluate, tasks, device)
+        failed = [one for one in outcomes if one.error is not None]
+        for one in failed:
+            say(f"{one.details}failed: {one.task}: {one.error}")
+        if failed:
+            reasons = dict.fromkeys(str(one.error) for one in failed)
+            raise UnitsFailed(f"{len(failed)} of {len(tasks)} units failed: {'; '.join(reasons)}")
+
+    def __str__(self) -> str:
+        first, last = self.members[0], self.members[-1]
+        ends = f"{first[0]} split {first[1]}"
+        return f"{self.benchmark} {ends}" + (
+            f" … {last[0]} split {last[1]} ({len(self.members)} units)" if last != first else ""
+        )
+
+
+def fit_and_evaluate(task: FitTask) -> None:
+    """One unit from its logits to its scores; what of it is up to date is kept."""
+    fit_unit(task)
+    evaluate_unit(EvaluateTask(task, evaluation_hash(task)))
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Sweep over what the command line asks for, then print what became of it."""
+    began = time.time()
+    request = Request.from_hydra(config)
+    launcher = _plain(HydraConfig.get().launcher)
+    folder = Path(HydraConfig.get().sweep.dir).absolute() / "logs"
+    options = _plain(config.sweep)
+    settings = dict(zip(request.benchmarks, request.benchmark_settings()))
+    gpu = launcher | options["gpu"]
+    made = [name for name, own in settings.items() if not is_made(LogitsTask(own))]
+    ended = list(_told([LogitsJob(request, name) for name in made], gpu, folder))
+    lost = {one.job.benchmark for one in ended if one.error}
+    waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
+    jobs = chunks(request, waiting, 60 * options["minutes_per_job"], options["seconds_of_unknown"])
+    large = {
+        name
+        for name in waiting
+        if options["gpu"] and _classes(settings[name]) >= options["gpu_from_classes"]
+    }
+    ended += _told([job for job in jobs if job.benchmark in large], gpu, folder)
+    ended += _told([job for job in jobs if job.benchmark not in large], launcher, folder)
+    for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
+        say(line)
+    if failed := [one for one in ended if one.error]:
+        raise UnitsFailed(
+            f"{len(failed)} of {len(ended)} jobs failed; what is done stays, run it again"
+        )
+    units = request.units()
+    run_logits(list(settings.values()), request)
+    run_fit(units, request)
+    run_evaluate(units, request)
+    if config.split is None:
+        run_report(request)
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    values = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items()}
+
+
+def _waiting(request: Request) -> dict[str, list[Unit]]:
+    """Per benchmark asked for, the units that are neither done nor under way (`force`: all)."""
+    every = request.units()
+    each = len(every) // len(request.benchmarks)
+    waiting = {}
+    for number, name in enumerate(request.benchmarks):
+        found = states(every[number * each : (number + 1) * each])
+        kept = [s.unit for s in found if s.unit.settings["force"] or s.name not in (DONE, RUNNING)]
+        if kept:
+            waiting[name] = kept
+    return waiting
+
+
+def chunks(
+    request: Request, waiting: Mapping[str, Sequence[Unit]], seconds: float, unknown: float
+) -> list[UnitsJob]:
+    """Jobs of about `seconds`, by what units of the same benchmark and calibrator took before.
+
+    Where none ever ran, a unit is taken to last `unknown` seconds.
+    """
+    jobs = []
+    for benchmark, units in waiting.items():
+        pace = _seconds_per_unit(units, unknown)
+        members: list[tuple[str, int]] = []
+        filled = 0.0
+        for unit in units:
+            if members and filled + pace[unit.calibrator] > seconds:
+                jobs.append(UnitsJob(request, benchmark, tuple(members)))
+                members, filled = [], 0.0
+            members.append((unit.calibrator, unit.split))
+            filled += pace[unit.calibrator]
+        jobs.append(UnitsJob(request, benchmark, tuple(members)))
+    return jobs
+
+
+def _seconds_per_unit(units: Sequence[Unit], unknown: float) -> dict[str, float]:
+    """Per calibrator, from the notes of all splits that lie there, stale ones too."""
+    pace = {}
+    for calibrator, settings in {unit.calibrator: unit.settings for unit in units}.items():
+        splits = range(settings["splits"]["count"])
+        notes = [recorded_seconds(replace(units[0], calibrator=calibrator, split=split))
+                 for split in splits]  # fmt: skip
+        known = [seconds for seconds in notes if seconds is not None]
+        pace[calibrator] = fmean(known) if known else unknown
+    return pace
+
+
+def _classes(settings: Settings) -> int:
+    return int((read_json_if_whole(sidecar_path(settings)) or {}).get("classes", 0))
+
+
+def _told(jobs: Sequence[Job], launcher: dict[str, Any], folder: Path) -> Iterator[Ended]:
+    """Run the jobs; one line as each ends."""
+    if not jobs:
+        return
+    for count, one in enumerate(run_jobs(jobs, launcher, folder), 1):
+        log = f"; log: {one.log}" if one.log else ""
+        what = f"failed: {one.job}: {one.error}{log}" if one.error else f"done: {one.job}"
+        say(f"[{count}/{len(jobs)}] {what}")
+        yield one
+
+
+def closing(ended: Sequence[Ended], units: Sequence[Unit], began: float) -> Iterator[str]:
+    """What became of the jobs, equal errors told once, and what units took since `began`."""
+    failed = [one for one in ended if one.error]
+    yield f"sweep: {len(ended) - len(failed)} of {len(ended)} jobs done, {len(failed)} failed"
+    groups: dict[str, list[Ended]] = {}
+    for one in failed:
+        groups.setdefault(str(one.error), []).append(one)
+    for error, group in groups.items():
+        yield f"failed, {len(group)} jobs: {error}"
+        yield from (f"    {one.job}" + (f": {one.log}" if one.log else "") for one in group)
+    paths = [path for unit in units for path in (unit.files.fit_run, unit.files.metrics_run)]
+    fresh = [path for path in paths if path.is_file() and path.stat().st_mtime >= began]
+    notes = [note for note in map(read_json_if_whole, fresh) if note]
+    if notes:
+        seconds = sum(note["seconds"] for note in notes)
+        peak = max(note["peak_megabytes"] for note in notes)
+        yield f"used: {seconds / 60:.1f} process minutes, at most {peak} MB in one process"
+
+
+if __name__ == "__main__":
+    main()
