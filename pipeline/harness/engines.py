@@ -243,8 +243,8 @@ def _error_of(submission: Any, launcher: Settings) -> str | None:
 
 def _last_line(error: Exception) -> str:
     """Of a traceback that submitit quotes: the exception, without its module."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip(" -")]
-    said = [line for line in lines if not line.startswith(("You can", "----"))]
+    trace = str(error).partition("You can check full logs")[0]
+    said = [line.strip() for line in trace.splitlines() if line.strip(" -")]
     name, colon, message = said[-1].partition(": ")
     return message if colon and name.replace(".", "").isidentifier() else said[-1]
 

@@ -1,0 +1,83 @@
+"""sweep: units become jobs by recorded times; every job ends with one line, however it ended."""
+
+import os
+from functools import partial
+
+import pytest
+from omegaconf import OmegaConf
+
+from pipeline.harness.artifacts import write_json
+from pipeline.harness.engines import Ended, run_jobs
+from pipeline.harness.units import composed
+from pipeline.status import states
+from pipeline.sweep import UnitsJob, chunks, closing
+
+GOOD, BAD, KILLED = partial(int, "7"), partial(int, "x"), partial(os._exit, 9)
+BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
+SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher.LocalLauncher"
+LOCAL = {"_target_": SUBMITIT, "timeout_min": 5, "cpus_per_task": 1, "stderr_to_stdout": True}
+JOBLIB = {
+    "_target_": "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
+    "n_jobs": 1,
+}
+
+
+def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
+    request = request_tiny("suite.calibrators=[temperature,vector]")
+    units = request.units()
+    for name, path in (("fit", units[0].files.fit_run), ("metrics", units[0].files.metrics_run)):
+        write_json(path, {"seconds": 40 if name == "fit" else 10})
+    jobs = chunks(request, {"file": units}, seconds=110, unknown=200)
+    assert [job.members for job in jobs] == [
+        (("temperature", 0), ("temperature", 1)),  # 50 s each, by the one that ran
+        (("temperature", 2),),
+        (("vector", 0),),  # never timed: longer than a job is to last, so alone
+        (("vector", 1),),
+        (("vector", 2),),
+    ]
+    assert str(jobs[0]) == "file temperature split 0 … temperature split 1 (2 units)"
+
+
+def test_a_job_fits_and_evaluates_its_units_and_no_others(request_tiny):
+    request = request_tiny("calibrator=temperature")
+    UnitsJob(request, "file", (("temperature", 0), ("temperature", 2)))()
+    assert [state.name for state in states(request.units())] == ["done", "missing", "done"]
+
+
+@pytest.mark.parametrize("launcher", [BASIC, JOBLIB], ids=["here", "joblib"])
+def test_a_failed_job_is_one_line_and_the_others_are_done(launcher, tmp_path):
+    ended = list(run_jobs([BAD, GOOD], launcher, tmp_path))
+    assert [one.error for one in ended] == ["invalid literal for int() with base 10: 'x'", None]
+
+
+def test_a_killed_process_costs_its_job_alone_and_says_where_the_log_is(tmp_path):
+    ended = {one.job: one for one in run_jobs([KILLED, BAD, GOOD], LOCAL, tmp_path)}
+    assert ended[GOOD].error is None
+    assert ended[BAD].error == "invalid literal for int() with base 10: 'x'"
+    assert ended[KILLED].error == "killed (INTERRUPTED), perhaps out of memory"
+    assert all(one.log.parent == tmp_path and one.log.is_file() for one in ended.values())
+    assert "ValueError: invalid literal" in ended[BAD].log.read_text()
+
+
+def test_equal_errors_are_told_once_with_the_logs(tmp_path):
+    ended = [Ended("one", "cancelled", tmp_path / "1"), Ended("two", "cancelled"), Ended("three")]
+    lines = list(closing(ended, [], began=0.0))
+    assert lines == [
+        "sweep: 1 of 3 jobs done, 2 failed",
+        "failed, 2 jobs: cancelled",
+        f"    one: {tmp_path / '1'}",
+        "    two",
+    ]
+
+
+@pytest.mark.parametrize("name", ["basic", "cores", "queue", "slurm"])
+def test_every_launcher_of_conf_has_an_engine(name):
+    from hydra import compose, initialize_config_dir
+
+    from pipeline.harness.command import CONF
+
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", [f"hydra/launcher={name}"], return_hydra_config=True)
+    target = OmegaConf.select(config, "hydra.launcher._target_")
+    run_jobs([], {"_target_": target, "n_jobs": 1}, CONF)
+    assert composed([]).sweep.minutes_per_job > 0
