@@ -15,13 +15,15 @@ INSTALLED := $(VENV)/.installed
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-peers fuzz lint types clean
+.PHONY: help setup repro test test-peers test-slurm test-ray fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
 	@echo "make test    set up, then lint, type checks and tests"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
+	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
+	@echo "make test-ray     the same on Ray, in an environment of its own"
 	@echo "make fuzz    damaged files and odd arguments until FUZZ_SECONDS are over (default: 600)"
 	@echo "make setup   create $(VENV) from requirements.lock"
 	@echo "make clean   remove $(VENV) and cached logits; results stay"
@@ -74,9 +76,25 @@ $(PEERS)/.installed: requirements.lock requirements-peers.txt
 	$(PEERS)/bin/python -m pip check
 	@touch $@
 
+# The cluster is stopped however the tests end.
+test-slurm: setup
+	@set -e; folder=$$(mktemp -d); trap 'scripts/clusters/one_node_slurm.sh down "$$folder"; rm -rf "$$folder"' EXIT; \
+	  scripts/clusters/one_node_slurm.sh up "$$folder"; \
+	  SLURM_CONF="$$folder/slurm.conf" $(VENV)/bin/python -m pytest tests/clusters/test_slurm.py
+
+# Ray on top of $(VENV)'s packages. It listens on all interfaces: it gets a network with loopback alone.
+test-ray: setup
+	@test -x .venv-ray/bin/python || { $(VENV)/bin/python -m venv .venv-ray && \
+	  $(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+	    "$$(.venv-ray/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/over.pth"; }
+	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock \
+	  'hydra-ray-launcher>=1.2.2' 'ray>=2.60'
+	unshare --map-root-user --net sh -c 'ip link set lo up && \
+	  exec .venv-ray/bin/python -m pytest tests/clusters/test_ray.py'
+
 # Another seed every time; what is found is kept in tests/fuzz/corpus and tested from then on.
 fuzz: setup
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
 
 clean:
-	rm -rf $(VENV) $(PEERS) data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .venv-ray data .mypy_cache .ruff_cache .pytest_cache .hypothesis

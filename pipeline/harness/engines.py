@@ -237,8 +237,9 @@ def _error_of(submission: Any, launcher: Settings) -> str | None:
         "CANCELLED": "cancelled",
         "TIMEOUT": f"past its time limit, timeout_min={launcher['timeout_min']}",
         "OUT_OF_MEMORY": "out of memory",
+        "NODE_FAIL": "its node failed",
     }
-    return told.get(state, f"killed ({state}), perhaps out of memory")
+    return told.get(state, "killed, perhaps out of memory")
 
 
 def _last_line(error: Exception) -> str:

@@ -12,10 +12,10 @@ from pipeline.harness.engines import run_jobs
 
 pytest.importorskip("ray", reason="Ray is not installed here (make test-ray)")
 
-LOOPBACK = {"_node_ip_address": "127.0.0.1", "include_dashboard": False, "num_cpus": 2}
+SMALL = {"include_dashboard": False, "num_cpus": 2}
 RAY = {
     "_target_": "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher",
-    "ray": {"init": LOOPBACK, "remote": {"num_cpus": 1, "max_retries": 0}},
+    "ray": {"init": SMALL, "remote": {"num_cpus": 1, "max_retries": 0}},
 }
 TINY = (
     "suite=digits", "suite.calibrators=[uncalibrated,temperature]", "splits.count=2",
@@ -32,7 +32,7 @@ def test_a_killed_worker_costs_its_job_alone(tmp_path):
 
 
 def test_what_no_node_can_run_is_refused(tmp_path):
-    wide = RAY | {"ray": {"init": LOOPBACK, "remote": {"num_cpus": 900}}}
+    wide = RAY | {"ray": {"init": SMALL, "remote": {"num_cpus": 900}}}
     (ended,) = run_jobs([partial(int, "7")], wide, tmp_path)
     assert ended.error == "no node can run it: hydra.launcher.ray.remote.num_cpus=900, at most 2"
 
@@ -57,7 +57,7 @@ def test_a_sweep_gives_what_a_plain_run_gives(tmp_path):
 
     for stage in ("fit", "evaluate", "report"):
         run(stage, "plain")
-    init = [f"+hydra.launcher.ray.init.{key}={value}" for key, value in LOOPBACK.items()]
+    init = [f"+hydra.launcher.ray.init.{key}={value}" for key, value in SMALL.items()]
     told = run("sweep", "ray", "hydra/launcher=ray_cluster", *init, "sweep.minutes_per_job=1")
     assert "sweep: 4 of 4 jobs done, 0 failed" in told
     assert files("ray") == files("plain")

@@ -116,7 +116,7 @@ def test_lost_jobs_are_told_and_the_next_sweep_completes_byte_for_byte(plain):
     told = output.read_text()
     logs = plain.folder / "multirun" / "logs"
     line = "failed: digits {}: {}; log: {}/{}_{}_0_log.out"
-    killed = "killed (FAILED), perhaps out of memory"
+    killed = "killed, perhaps out of memory"
     assert line.format("uncalibrated split 1", killed, logs, array, 1) in told
     assert line.format("temperature split 0", "cancelled", logs, array, 2) in told
     assert "failed: digits temperature split 1: past its time limit" in told
