@@ -45,6 +45,7 @@ from pipeline.logits import run_logits
 from pipeline.own_file import write_results
 from pipeline.own_utilities import aim_at, is_patching, own_utilities
 from pipeline.reporting.names import METHODS
+from pipeline.sources.file import check_is_file
 
 MOST_SPLITS = 1000
 DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
@@ -253,6 +254,9 @@ def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     settings = settings_of(options)
     units_for(options)  # a mistake in any of them is told before anything is written
+    for path in (options.file, options.similarity):
+        if path is not None:
+            check_is_file(path, "a file")
     run_logits([settings])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     options.own = own_utilities(given, settings)
