@@ -285,7 +285,7 @@ class TestReadyMadeLogits:
     def test_a_truncated_file_is_named(self, request_tiny, tmp_path, folder):
         path = folder / "digits.npz"
         path.write_bytes(path.read_bytes()[:500])
-        with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable as npz, damaged"):
+        with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable .* truncated or damaged"):
             run_logits(self.request(request_tiny, ("precomputed", str(folder))))
         assert not (tmp_path / "data/logits/tiny.json").exists()
 

@@ -43,7 +43,7 @@ CONF = Path(__file__).parents[3] / "conf"
 class WellFormed(HTMLParser):
     """Checks that every element that needs it is closed, in order."""
 
-    VOID = frozenset({"meta", "br", "img"})
+    VOID = frozenset({"meta", "br", "img", "link"})
 
     def __init__(self) -> None:
         super().__init__()
