@@ -16,7 +16,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from pipeline.dynamics_study import FAMILIES, Study, check_options, run_study
-from pipeline.fit import logits_of
+from pipeline.fit import SPLIT_INDICES, logits_of
 from pipeline.harness.artifacts import (
     read_record,
     sha256_of,
@@ -134,7 +134,7 @@ def _hash(settings: Settings, family: str, split: int, logits: CachedLogits) -> 
             "seed": splits["seed"],
             "calibration_fraction": splits["calibration_fraction"],
             "logits": logits.sha256,
-            "code": source_fingerprint("pipeline.dynamics_study", "pipeline.harness.splits"),
+            "code": source_fingerprint("pipeline.dynamics_study.run_study", SPLIT_INDICES),
         }
     )
 

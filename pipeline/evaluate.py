@@ -28,7 +28,7 @@ from pipeline.harness.artifacts import (
 )
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, run_notes
 from pipeline.harness.paths import DEFAULT_EVALUATION
@@ -110,19 +110,16 @@ def _require_fits(fits: Sequence[FitTask]) -> None:
 def evaluation_hash(fit: FitTask) -> str:
     """Identifies scores: the fit and its parameters, the evaluation's options, and the code."""
     record = record_inside(fit.unit.files.parameters, PARAMETERS_SHA256) or {}
+    evaluation = fit.unit.settings["evaluation"]
     return sha256_of_json(
         {
             "fit": fit.hash,
             "parameters": record.get(PARAMETERS_SHA256),
-            "evaluation": fit.unit.settings["evaluation"],
+            "evaluation": evaluation,
             "similarity": fit.logits.similarity_sha256,
-            "code": source_fingerprint("metrics.scorecard", *_own_targets(fit.unit)),
+            "code": source_fingerprint("metrics.scorecard.scorecard", *targets_in(evaluation)),
         }
     )
-
-
-def _own_targets(unit: Unit) -> list[str]:
-    return [own["_target_"] for own in unit.settings["evaluation"]["own"].values()]
 
 
 def is_evaluated(task: EvaluateTask) -> bool:

@@ -20,7 +20,7 @@ from pipeline.harness.artifacts import sha256_of_json, write_json
 from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
-from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, run_notes
 from pipeline.harness.receipts import write_receipt
@@ -30,6 +30,7 @@ from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits
 
 PARAMETERS_SHA256 = "parameters_sha256"
+SPLIT_INDICES = "pipeline.harness.splits.split_indices"
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def fit_hash(unit: Unit, logits_sha256: str) -> str:
             "seed": splits["seed"],
             "calibration_fraction": splits["calibration_fraction"],
             "logits": logits_sha256,
-            "code": source_fingerprint(calibrator["_target_"], "pipeline.harness.splits"),
+            "code": source_fingerprint(*targets_in(calibrator), SPLIT_INDICES),
         }
     )
 

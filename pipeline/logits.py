@@ -24,7 +24,7 @@ from pipeline.harness.artifacts import (
 )
 from pipeline.harness.cached_logits import logits_path, running_path, sidecar_path, similarity_path
 from pipeline.harness.command import command
-from pipeline.harness.fingerprint import source_fingerprint
+from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import versions
 from pipeline.harness.progress import say
@@ -197,7 +197,7 @@ def _wanted_hash(settings: Settings) -> str:
         return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
     source = settings["benchmark"]["source"]
     source = {key: value for key, value in source.items() if key not in WITHOUT_EFFECT}
-    made_from: dict[str, Any] = {"source": source, "code": source_fingerprint(source["_target_"])}
+    made_from: dict[str, Any] = {"source": source, "code": source_fingerprint(*targets_in(source))}
     if "path" in source and Path(source["path"]).is_file():
         made_from["sha256"] = sha256_of(source["path"])
     return sha256_of_json(made_from)
