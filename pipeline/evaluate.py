@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from hydra.utils import get_class, instantiate
@@ -36,6 +36,9 @@ from pipeline.harness.receipts import mean_and_spread, write_receipt
 from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
+
+if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
+    from metrics.scorecard import Scorecard
 
 ECDF_SHA256 = "ecdf_sha256"
 
@@ -135,8 +138,6 @@ def evaluate_unit(task: EvaluateTask) -> bool:
         Busy, OtherSettings: another process evaluates it now.
         CorruptFile: the parameters were replaced since this run looked at them.
     """
-    from metrics import scorecard
-
     unit, files = task.unit, task.unit.files
     with claimed(files.metrics_running, str(task), task.hash):
         if not unit.settings["force"] and is_evaluated(task):
@@ -144,16 +145,7 @@ def evaluate_unit(task: EvaluateTask) -> bool:
         began = time.perf_counter()
         device = device_name(unit.settings["device"])
         test = held_out(task.fit, device)
-        options = {k: value for k, value in unit.settings["evaluation"].items() if k != "name"}
-        card = scorecard(
-            test.probabilities,
-            test.labels,
-            points=test.points,
-            population=task.fit.logits.n,
-            similarity=_similarity(task.fit),
-            rows_sum_to_one=test.rows_sum_to_one,
-            **options | {"own": instantiate(options["own"], _convert_="all")},
-        )
+        card = scored(task.fit, test)
         record = {
             "hash": task.hash,
             "fit_hash": task.fit.hash,
@@ -164,11 +156,7 @@ def evaluate_unit(task: EvaluateTask) -> bool:
             "split": unit.split,
             "n": task.fit.logits.n,
             "n_test": len(test.labels),
-            "metrics": card.metrics,
-            "noise_floor": card.noise_floor,
-            "worst": card.worst,
-            "certificates": {key: one._asdict() for key, one in card.certificates.items()},
-            "zero_likelihood": card.zero_likelihood,
+            **numbers_of(card),
             "evaluation": unit.settings["evaluation"],
         }
         save = partial(save_npz, arrays=card.ecdf | card.draws)
@@ -176,6 +164,33 @@ def evaluate_unit(task: EvaluateTask) -> bool:
         seconds = time.perf_counter() - began
         write_json(files.metrics_run, {"hash": task.hash, **run_notes(seconds, device)})
     return True
+
+
+def scored(fit: FitTask, test: HeldOut) -> Scorecard:
+    """The scorecard of some of a unit's test points, with the evaluation's options."""
+    from metrics import scorecard
+
+    options = {k: value for k, value in fit.unit.settings["evaluation"].items() if k != "name"}
+    return scorecard(
+        test.probabilities,
+        test.labels,
+        points=test.points,
+        population=fit.logits.n,
+        similarity=_similarity(fit),
+        rows_sum_to_one=test.rows_sum_to_one,
+        **options | {"own": instantiate(options["own"], _convert_="all")},
+    )
+
+
+def numbers_of(card: Scorecard) -> dict[str, Any]:
+    """The part of a record that a scorecard fills; its arrays lie in the npz."""
+    return {
+        "metrics": card.metrics,
+        "noise_floor": card.noise_floor,
+        "worst": card.worst,
+        "certificates": {key: one._asdict() for key, one in card.certificates.items()},
+        "zero_likelihood": card.zero_likelihood,
+    }
 
 
 class HeldOut(NamedTuple):
@@ -191,6 +206,15 @@ class HeldOut(NamedTuple):
     """Isotonic regression may be asked not to normalise."""
     parameters_sha256: str
     """Of the parameters that calibrated them."""
+
+    def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
+        """The chosen ones of these points, by a mask [n_test]."""
+        kept = chosen.nonzero()[0]
+        return self._replace(
+            probabilities=self.probabilities[kept],
+            labels=self.labels[kept],
+            points=self.points[kept],
+        )
 
 
 def held_out(fit: FitTask, device: str) -> HeldOut:

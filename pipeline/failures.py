@@ -73,11 +73,8 @@ def find_failures(units: Sequence[Unit]) -> dict[tuple[str, str], Mapping[str, A
     Raises:
         UnitsFailed: some could not be computed, after all others are done.
     """
-    pairs: dict[tuple[str, str], list[Unit]] = {}
-    for unit in units:
-        pairs.setdefault((unit.benchmark, unit.calibrator), []).append(unit)
-    tasks = {key: FailureTask(tuple(own), _hash(own)) for key, own in pairs.items()}
-    absent = [task for task in tasks.values() if not _is_current(task) and not _can_compute(task)]
+    tasks = tasks_of(units)
+    absent = [task for task in tasks.values() if not _is_current(task) and not can_compute(task)]
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         say(f"no worst intervals of {absent[0]}{more}: the fitted parameters are not here")
@@ -92,7 +89,15 @@ def find_failures(units: Sequence[Unit]) -> dict[tuple[str, str], Mapping[str, A
     }
 
 
-def _can_compute(task: FailureTask) -> bool:
+def tasks_of(units: Sequence[Unit]) -> dict[tuple[str, str], FailureTask]:
+    """One task per (benchmark, method) among `units`."""
+    pairs: dict[tuple[str, str], list[Unit]] = {}
+    for unit in units:
+        pairs.setdefault((unit.benchmark, unit.calibrator), []).append(unit)
+    return {key: FailureTask(tuple(own), _hash(own)) for key, own in pairs.items()}
+
+
+def can_compute(task: FailureTask) -> bool:
     """Whether logits and current parameters are here."""
     here = [logits_path(task.settings), *(unit.files.parameters for unit in task.units)]
     return all(p.is_file() for p in here) and all(map(is_fitted, fit_tasks(task.units)))
@@ -110,14 +115,27 @@ def _is_current(task: FailureTask) -> bool:
 
 def write_failures(task: FailureTask) -> None:
     """Compute one method's record and write it."""
+    fits = fit_tasks(task.units)
+    record = {"hash": task.hash, "metrics": worst_of(fits[0], held_out_together(fits))}
+    write_record(task.path, record)
+
+
+def held_out_together(fits: Sequence[FitTask]) -> list[HeldOut]:
+    """The test points of as many splits as fit into memory, at least of one."""
+    size = fits[0].logits.n * fits[0].logits.classes
+    return [held_out(fit, "cpu") for fit in fits[: max(1, LARGEST // size)]]
+
+
+def worst_of(fit: FitTask, splits: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:
+    """Per utility metric the worst utility over `splits`, its interval and its diagram.
+
+    `fit`: any of one method and benchmark, for the options of their evaluation.
+    """
     from metrics.registry import metrics_of
 
-    fits = fit_tasks(task.units)
-    size = fits[0].logits.n * fits[0].logits.classes
-    splits = [held_out(fit, "cpu") for fit in fits[: max(1, LARGEST // size)]]
-    options = evaluation_options(fits[0])
-    uniforms = np.random.default_rng(0).random((REPETITIONS, fits[0].logits.n))
-    names, own = class_names_of(task.settings), task.settings["evaluation"]["own"]
+    settings, options = fit.unit.settings, evaluation_options(fit)
+    uniforms = np.random.default_rng(0).random((REPETITIONS, fit.logits.n))
+    names, own = class_names_of(settings), settings["evaluation"]["own"]
     found = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
@@ -130,7 +148,7 @@ def write_failures(task: FailureTask) -> None:
                 else name_of(entry, index)
             )
             found[metric.key] = {"name": name, **record}
-    write_record(task.path, {"hash": task.hash, "metrics": found})
+    return found
 
 
 def evaluation_options(fit: FitTask) -> Any:

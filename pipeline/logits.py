@@ -7,6 +7,7 @@ python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -138,6 +139,7 @@ def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, An
     for warning in warnings:
         say(f"{name}: {warning}")
     groups = {} if result.groups is None else {"groups": result.groups}
+    sizes = {key: sorted(Counter(names.tolist()).items()) for key, names in groups.items()}
     logits, labels = result.logits.astype(np.float32), result.labels.astype(np.int64)
     return {
         "hash": _wanted_hash(settings),
@@ -145,6 +147,7 @@ def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, An
         "sha256": write_npz(path, logits=logits, labels=labels, **groups),
         "n": n,
         "classes": classes,
+        **{key: dict(counts) for key, counts in sizes.items()},
         "accuracy": accuracy,
         "published_accuracy": published,
         "warnings": warnings,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from metrics.registry import METRICS
 from pipeline.decisions import write_decisions
 from pipeline.failures import find_failures
+from pipeline.groups import find_groups
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
@@ -24,7 +26,7 @@ from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Section, report_html
 from pipeline.reporting.tables import TableSpec, long_form, write_tables
 from pipeline.reporting.terminal import print_tables
-from pipeline.sections import section_of
+from pipeline.sections import Groups, groups_of, section_of
 
 INTRODUCTION = (
     "Post-hoc calibration methods on the file {file}, scored on held-out points. Errors are shares "
@@ -62,16 +64,21 @@ def write_results(
         method: found[key] for method in methods if (key := (spec.benchmark, method)) in found
     }
     section = section_of(settings, summary, bounds, [spec], curves, records)
+    groups = groups_of(settings, section, find_groups(units).get(spec.benchmark, []))
+    section = replace(section, groups=groups.sentences)
     write_tables(summary, [spec], folder, bounds)
     if curves and figures:
         write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
     if figures:
         write_failure_figures(section, folder, "worst")
-    write_pages(settings, section, folder)
+    write_pages(settings, section, groups, folder)
+    if not groups.tables.empty:
+        text = groups.tables.to_csv(index=False, lineterminator="\n")
+        write_text(folder / "groups.csv", text)
     rows = long_form(section.tables[0], bounds).to_dict("records")
     write_json(folder / "metrics.json", nested(rows))
     print_tables(section.tables, console)
-    for sentence in section.verdict.sentences:
+    for sentence in [*section.verdict.sentences, *groups.sentences]:
         say(sentence)
     for key in settings["evaluation"]["own"]:
         for method, failure in section.failures[key].items():
@@ -100,14 +107,15 @@ def _is_tuned(method: str) -> bool:
     return method.startswith(("dirichlet", "patching"))
 
 
-def write_pages(settings: Settings, section: Section, folder: Path) -> None:
+def write_pages(settings: Settings, section: Section, groups: Groups, folder: Path) -> None:
     """report.html, report.md and verdict.json."""
     title = settings["benchmark"]["title"]
     introduction = INTRODUCTION.format(file=Path(settings["benchmark"]["source"]["path"]).name)
-    html = report_html(title, introduction, [section], file_provenance(settings))
+    sections = [section, *groups.sections.values()]
+    html = report_html(title, introduction, sections, file_provenance(settings))
     write_text(folder / "report.html", html)
-    write_text(folder / "report.md", report_markdown(title, [section]))
-    write_json(folder / "verdict.json", section.verdict.as_json())
+    write_text(folder / "report.md", report_markdown(title, sections))
+    write_json(folder / "verdict.json", groups.added_to(section.verdict))
 
 
 def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, Any]]]:

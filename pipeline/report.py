@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pandas as pd
 from omegaconf import DictConfig
 
 from pipeline.failures import find_failures
+from pipeline.groups import GroupResult, find_groups
 from pipeline.harness.artifacts import atomic_path, read_record, sha256_of, write_json, write_text
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
@@ -48,7 +49,7 @@ from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.tables import TableSpec, write_tables
 from pipeline.reporting.terminal import print_tables
-from pipeline.sections import section_of
+from pipeline.sections import Groups, groups_of, section_of
 
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. C.1)."""
@@ -62,6 +63,7 @@ class BenchmarkReport:
     """What the report says of one benchmark, and the files it wrote."""
 
     section: Section
+    groups: Groups
     curves: Sequence[Curves]
     files: Sequence[Path]
 
@@ -85,8 +87,8 @@ def run_report(request: Request) -> None:
     runs = Runs(results / "runs", settings[0]["evaluation"]["name"])
     units = [(s["benchmark"]["name"], c) for s in settings for c in request.calibrators]
     runs.require([(*unit, k) for unit in units for k in request.splits], _command(request))
-    records = find_failures(request.units())
-    reports = [report_benchmark(one, runs, request, results, records) for one in settings]
+    found = find_failures(request.units()), find_groups(request.units())
+    reports = [report_benchmark(one, runs, request, results, *found) for one in settings]
     written = [path for report in reports for path in report.files]
     written += write_sidecars(settings, results / "logits")
     comparison = write_paper_comparison(settings, request, results)
@@ -127,10 +129,11 @@ def write_pages(
     )
     provenance = provenance_of(settings, request)
     overview = overview_of(sections, ordered(request.calibrators)) if len(sections) > 1 else []
-    html = report_html(TITLE, introduction, sections, provenance, comparison, overview)
+    shown = [one for r in reports for one in (r.section, *r.groups.sections.values())]
+    html = report_html(TITLE, introduction, shown, provenance, comparison, overview)
     return [
         write_text(stem.with_suffix(".html"), html),
-        write_text(stem.with_suffix(".md"), report_markdown(TITLE, sections)),
+        write_text(stem.with_suffix(".md"), report_markdown(TITLE, shown)),
     ]
 
 
@@ -161,8 +164,9 @@ def report_benchmark(
     request: Request,
     results: Path,
     records: Mapping[tuple[str, str], Mapping[str, Any]],
+    groups: Mapping[str, Sequence[GroupResult]],
 ) -> BenchmarkReport:
-    """Tables, figures and verdict of one benchmark."""
+    """Tables, figures and verdict of one benchmark, and of the groups of its points."""
     benchmark = settings["benchmark"]["name"]
     stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))
@@ -178,9 +182,14 @@ def report_benchmark(
     studies = study_figures(benchmark, results / "figures")
     section = section_of(settings, summary, bounds, specs, curves, own, studies)
     files += write_failure_figures(section, results / "figures", f"worst_{stem}")
-    verdict = section.verdict.as_json()
-    files.append(write_json(results / "tables" / f"{stem}_verdict.json", verdict))
-    return BenchmarkReport(section, curves, files)
+    parts = groups_of(settings, section, groups.get(benchmark, []))
+    section = replace(section, groups=parts.sentences)
+    tables = results / "tables"
+    files.append(write_json(tables / f"{stem}_verdict.json", parts.added_to(section.verdict)))
+    if not parts.tables.empty:
+        text = parts.tables.to_csv(index=False, lineterminator="\n")
+        files.append(write_text(tables / f"{stem}_groups.csv", text))
+    return BenchmarkReport(section, parts, curves, files)
 
 
 def study_figures(benchmark: str, folder: Path) -> dict[str, Path]:
@@ -307,7 +316,7 @@ def print_report(
     print_tables((table for report in reports for table in report.section.tables), console)
     for report in reports:
         say(f"{report.section.title}:")
-        for sentence in report.section.verdict.sentences:
+        for sentence in [*report.section.verdict.sentences, *report.section.groups]:
             say(f"  {sentence}")
     for title, default, preset, closest, choice in comparison:
         one_rule = f"; preset=paper: {preset}" if preset else ""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from pipeline.groups import LEAST, GroupResult
 from pipeline.harness.units import Settings
-from pipeline.reporting.curves import Curves
+from pipeline.reporting.collect import certificates, summarise
+from pipeline.reporting.curves import Curves, pooled_curves
 from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
 from pipeline.reporting.failures import Failure
+from pipeline.reporting.groups import Gap, largest_gaps
 from pipeline.reporting.provenance import facts_of
 from pipeline.reporting.report_page import Section
-from pipeline.reporting.tables import TableSpec, build_table
-from pipeline.reporting.verdict import verdict_of
+from pipeline.reporting.tables import TableSpec, build_table, long_form
+from pipeline.reporting.verdict import Verdict, verdict_of
 
 Records = Mapping[str, Mapping[str, Any]]
 """What pipeline.failures found, by method and metric."""
@@ -34,14 +38,13 @@ def section_of(
 
     `summary` and `bounds` are those of reporting.collect: statistics and certificates.
     """
-    benchmark = settings["benchmark"]
     tables = [build_table(summary, spec, bounds) for spec in specs]
-    statistics = statistics_of(summary, benchmark["name"])
+    statistics = statistics_of(summary, specs[0].benchmark)
     main = tables[0]
     certified = {certificate.key: certificate.upper for certificate in main.certificates}
     return Section(
         key=specs[0].name,
-        title=benchmark["title"],
+        title=specs[0].title,
         specs=specs,
         tables=tables,
         statistics=statistics,
@@ -56,6 +59,64 @@ def section_of(
         failures=_failures(specs[0].methods, statistics, records),
         facts=facts_of(settings),
         study_svgs=studies or {},
+    )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A benchmark's groups of points: a section for each that is large enough, and how they differ.
+
+    `sentences`: too small groups, then for each use the gap of the method that the verdict takes;
+    `gaps`: of every method and metric.
+    """
+
+    sections: dict[str, Section] = field(default_factory=dict)
+    tables: pd.DataFrame = field(default_factory=pd.DataFrame)
+    gaps: Sequence[Gap] = ()
+    sentences: Sequence[str] = ()
+
+    def added_to(self, verdict: Verdict) -> dict[str, Any]:
+        """The verdict on all points as JSON has it, with the groups' where there are any."""
+        content = verdict.as_json()
+        if self.sentences:
+            content["groups"] = {
+                "sentences": list(self.sentences),
+                "gaps": [gap.as_json() for gap in self.gaps],
+                "verdicts": {name: one.verdict.as_json() for name, one in self.sections.items()},
+            }
+        return content
+
+
+def groups_of(settings: Settings, main: Section, found: Sequence[GroupResult]) -> Groups:
+    """What the report says of the groups that pipeline.groups found; empty without any."""
+    spec, sections, tables = main.specs[0], {}, []
+    for place, group in enumerate(found):
+        if group.units:
+            summary, bounds = summarise(group.units), certificates(group.units)
+            named = f"{spec.title}, group {group.name} ({group.points:,} points)"
+            own = replace(spec, title=named, stem=f"{spec.name}_group_{place}")
+            families = [curves.family for curves in main.curves]
+            curves = [pooled_curves(group.units, spec.methods, key) for key in families]
+            section = section_of(settings, summary, bounds, [own], curves, group.worst)
+            sections[group.name] = replace(section, facts=())
+            rows = long_form(section.tables[0], bounds)
+            tables.append(rows.assign(group=group.name, points=group.points))
+    statistics = {name: section.statistics for name, section in sections.items()}
+    gaps = largest_gaps(statistics, spec.methods, [m.key for m in main.tables[0].metrics])
+    taken = [(use.take, use.metric) for use in main.verdict.uses]
+    return Groups(
+        sections,
+        pd.concat(tables) if tables else pd.DataFrame(),
+        gaps,
+        [_too_small(group) for group in found if not group.units]
+        + [f"{gap.words}." for gap in gaps if (gap.method, gap.metric) in taken],
+    )
+
+
+def _too_small(group: GroupResult) -> str:
+    return (
+        f"Group {group.name} ({group.points:,} points) is too small to be scored: some split has "
+        f"fewer than {LEAST} of them in its test part."
     )
 
 

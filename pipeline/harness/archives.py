@@ -30,7 +30,11 @@ RECORD = "record.json"
 
 
 def publish(
-    path: Path, save: Callable[[Path], object], record: Mapping[str, Any], checksum: str, copy: Path
+    path: Path,
+    save: Callable[[Path], object],
+    record: Mapping[str, Any],
+    checksum: str,
+    copy: Path | None = None,
 ) -> None:
     """Write what `save` writes (an npz) to `path`, with `record` inside, and `copy` beside it.
 
@@ -42,7 +46,8 @@ def publish(
         with zipfile.ZipFile(temporary, "a") as archive:
             text = json_text(sealed({**record, checksum: _sha256_of_arrays(archive)}))
             archive.writestr(zipfile.ZipInfo(RECORD), text)
-    write_text(copy, text)
+    if copy is not None:
+        write_text(copy, text)
 
 
 @contextmanager

@@ -67,6 +67,11 @@ class UnitFiles:
         return self.folder.parent / f"worst{self._suffix}.json"
 
     @property
+    def groups(self) -> Path:
+        """Beside the splits: the scores of each group of points, where points have groups."""
+        return self.folder.parent / f"groups{self._suffix}.npz"
+
+    @property
     def _suffix(self) -> str:
         return "" if self.evaluation == DEFAULT_EVALUATION else f"-{self.evaluation}"
 

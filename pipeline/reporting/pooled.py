@@ -37,7 +37,14 @@ def read_pooled(path: Path, sources: Sequence[str]) -> dict[str, Floats] | None:
 def write_pooled(
     path: Path, splits: Sequence[Mapping[str, Floats]], sources: Sequence[str]
 ) -> dict[str, Floats]:
-    """Average the arrays of all splits, keep them in `path` in float32, return what it then holds.
+    """Keep the means over splits in `path`; return what it then holds."""
+    small = pooled(splits)
+    write_npz(path, **small, **{SOURCES: np.array(list(sources))})
+    return {key: values.astype(np.float64) for key, values in small.items()}
+
+
+def pooled(splits: Sequence[Mapping[str, Floats]]) -> dict[str, NDArray[np.float32]]:
+    """The arrays' means over splits, in float32.
 
     Arrays that not all splits have, or not in the same size, are left out.
     """
@@ -47,9 +54,7 @@ def write_pooled(
         for key in shared
         if all(key in split for split in splits)
     }
-    small = {key: values.astype(np.float32) for key, values in means.items()}
-    write_npz(path, **small, **{SOURCES: np.array(list(sources))})
-    return {key: values.astype(np.float64) for key, values in small.items()}
+    return {key: values.astype(np.float32) for key, values in means.items()}
 
 
 def _in_order(key: str, values: Floats) -> Floats:

@@ -20,6 +20,8 @@ def report_markdown(title: str, sections: Sequence[Section]) -> str:
 def _section(section: Section) -> str:
     parts = [f"## {escape_markdown(section.title)}", "### Verdict"]
     parts.append(_bullets(section.verdict.sentences))
+    if section.groups:
+        parts += ["### Groups", _bullets(section.groups)]
     if section.failures:
         parts.append("### Where it fails")
     for key, group in section.failures.items():

@@ -48,7 +48,8 @@ LEAST_CONTRAST = 3.0
 class Section:
     """One benchmark on the page. `facts` are lines of text on where its logits come from.
 
-    `failures` by metric and method; `study_svgs` are the figures of STUDY_CAPTIONS, if any.
+    `failures` by metric and method; `groups`: sentences on groups of points, which have sections of
+    their own; `study_svgs` are the figures of STUDY_CAPTIONS, if any.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Section:
     verdict: Verdict
     curves: Sequence[Curves] = ()
     failures: Mapping[str, Mapping[str, Failure]] = field(default_factory=dict)
+    groups: Sequence[str] = ()
     facts: Sequence[str] = ()
     study_svgs: Mapping[str, Path] = field(default_factory=dict)
 
@@ -121,6 +123,7 @@ def _section(section: Section) -> dict[str, Any]:
         "tables": [_table(table, drawn) for table in section.tables],
         "has_curves": bool(section.curves),
         "where": groups,
+        "groups": section.groups,
         "studies": [_study(kind, svg, section.title) for kind, svg in section.study_svgs.items()],
         "facts": section.facts,
     }

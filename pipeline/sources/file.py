@@ -41,6 +41,9 @@ NEARLY_ONE = 0.05
 NOTED = 1e-5
 """Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
 
+MOST_GROUPS = 100
+"""Names of groups in one file: each gets tables of its own."""
+
 
 def file_logits(
     *,
@@ -185,4 +188,10 @@ def _checked_groups(path: Path, given: Given, n: int) -> NDArray[np.str_] | None
     )
     if missing.any():
         raise InputError(f"{path}: groups: none in row {int(missing.argmax())}; name one")
-    return groups.astype(np.str_)
+    names = groups.astype(np.str_)
+    if (count := len(np.unique(names))) > MOST_GROUPS:
+        raise InputError(
+            f"{path}: groups: {count} different names for {n} rows, at most {MOST_GROUPS}; give "
+            "the group that a point belongs to, not its number"
+        )
+    return names

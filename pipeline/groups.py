@@ -1,0 +1,166 @@
+"""Each group of points by itself, where the logits' file names groups; unit: benchmark x method.
+
+The calibrators are those of all points; their test points are scored group by group, so that noise
+floors, intervals and worst intervals are those of the group's size. Kept in `groups.npz` beside the
+splits, with its record inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.evaluate import held_out, numbers_of, scored
+from pipeline.failures import FailureTask, can_compute, held_out_together, tasks_of, worst_of
+from pipeline.fit import FitTask, fit_tasks
+from pipeline.harness.archives import publish, record_inside
+from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.progress import say
+from pipeline.harness.runner import run_stage, side_by_side
+from pipeline.harness.splits import split_indices
+from pipeline.harness.units import Settings, Unit
+from pipeline.reporting.collect import UnitResult
+from pipeline.reporting.pooled import pooled
+from pipeline.reporting.provenance import logits_record
+
+if TYPE_CHECKING:  # torch takes a second
+    from metrics.scorecard import Scorecard
+
+TITLE = "groups"
+ARRAYS_SHA256 = "groups_sha256"
+LEAST = 20
+"""Test points that a group needs in every split to be scored; fewer are told."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """One group of points on one benchmark.
+
+    `units`: per method and split, as the report reads those of all points; none for a group with
+    fewer than LEAST test points in some split. `worst`: per method what pipeline.failures finds.
+    """
+
+    name: str
+    points: int
+    units: list[UnitResult] = field(default_factory=list)
+    worst: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def group_sizes(settings: Settings) -> dict[str, int]:
+    """The groups of a benchmark's points and how many points each has; most have none."""
+    sizes: dict[str, int] = logits_record(settings).get("groups", {})
+    return sizes
+
+
+def find_groups(units: Sequence[Unit]) -> dict[str, list[GroupResult]]:
+    """The groups of every benchmark among `units`, scored where that is out of date.
+
+    Returns:
+        {benchmark: groups in the order of their names}; nothing for a benchmark without groups.
+
+    Raises:
+        UnitsFailed: some could not be scored, after all others are done.
+    """
+    tasks = [task for task in tasks_of(units).values() if group_sizes(task.settings)]
+    absent = [task for task in tasks if not _is_current(task) and not can_compute(task)]
+    if absent:
+        say(f"no groups of {absent[0]}: the fitted parameters are not here")
+    able = [task for task in tasks if task not in absent]
+    if able:
+        run = partial(side_by_side, TITLE, write_groups, device="cpu")
+        run_stage(TITLE, able, _is_current, run, lambda task: task.units[0].calibrator)
+    found: dict[str, dict[str, GroupResult]] = {}
+    for task in able:
+        sizes = group_sizes(task.settings)
+        empty = {name: GroupResult(name, size) for name, size in sizes.items()}
+        groups = found.setdefault(task.units[0].benchmark, empty)
+        for name, entry, arrays in _read(task):
+            method = task.units[0].calibrator
+            groups[name].units.extend(_unit_results(task, entry, arrays))
+            groups[name].worst[method] = entry["worst_intervals"]
+    return {benchmark: list(groups.values()) for benchmark, groups in found.items()}
+
+
+def write_groups(task: FailureTask) -> None:
+    """Score the groups of one method's test points over all splits and write its file."""
+    fits = fit_tasks(task.units)
+    groups = read_npz(fits[0].logits.path)["groups"]
+    cards: dict[str, list[Scorecard]] = {}
+    points: dict[str, list[int]] = {}
+    for fit in fits:
+        test = held_out(fit, "cpu")
+        for name in _large_enough(groups, fits):
+            own = test.where(groups[test.points] == name)
+            cards.setdefault(name, []).append(scored(fit, own))
+            points.setdefault(name, []).append(len(own.labels))
+    together = held_out_together(fits)
+    record, arrays = {}, {}
+    for place, name in enumerate(cards):
+        record[name] = {
+            "splits": [
+                {**numbers_of(card), "n_test": count}
+                for card, count in zip(cards[name], points[name], strict=True)
+            ],
+            "worst_intervals": worst_of(
+                fits[0], [one.where(groups[one.points] == name) for one in together]
+            ),
+        }
+        means = pooled([card.ecdf | card.draws for card in cards[name]])
+        arrays.update({f"{place}-{key}": values for key, values in means.items()})
+    content = {"hash": task.hash, "groups": record}
+    save = partial(save_npz, arrays=arrays)
+    publish(task.units[0].files.groups, save, content, ARRAYS_SHA256)
+
+
+def _large_enough(groups: NDArray[np.str_], fits: Sequence[FitTask]) -> list[str]:
+    """The groups with LEAST test points in every split, in the order of their names."""
+    splits, n = fits[0].unit.settings["splits"], len(groups)
+    tested = [
+        split_indices(n, fit.unit.split, splits["seed"], splits["calibration_fraction"])[1]
+        for fit in fits
+    ]
+    names: list[str] = np.unique(groups).tolist()
+    return [name for name in names if min((groups[t] == name).sum() for t in tested) >= LEAST]
+
+
+def _is_current(task: FailureTask) -> bool:
+    record = record_inside(task.units[0].files.groups, ARRAYS_SHA256)
+    return record is not None and record.get("hash") == task.hash
+
+
+def _read(task: FailureTask) -> Iterator[tuple[str, dict[str, Any], dict[str, Floats]]]:
+    """Name, record and arrays of each group that was scored."""
+    path: Path = task.units[0].files.groups
+    record, arrays = record_inside(path, ARRAYS_SHA256) or {}, read_npz(path)
+    for place, (name, entry) in enumerate(record["groups"].items()):
+        start = f"{place}-"
+        own = {key[len(start) :]: a for key, a in arrays.items() if key.startswith(start)}
+        yield name, entry, {key: values.astype(np.float64) for key, values in own.items()}
+
+
+def _unit_results(
+    task: FailureTask, entry: Mapping[str, Any], arrays: Mapping[str, Floats]
+) -> list[UnitResult]:
+    share = 1 - task.settings["splits"]["calibration_fraction"]
+    return [
+        UnitResult(
+            unit.benchmark,
+            unit.calibrator,
+            unit.split,
+            metrics=one["metrics"],
+            noise_floor=one["noise_floor"],
+            ecdf=arrays,
+            certificates=one["certificates"],
+            zero_likelihood=one["zero_likelihood"],
+            test_points=one["n_test"],
+            test_share=share,
+        )
+        for unit, one in zip(task.units, entry["splits"], strict=True)
+    ]
