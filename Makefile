@@ -7,6 +7,7 @@ VENV ?= .venv
 SUITE ?=
 PRECOMPUTED ?=
 FUZZ_SECONDS ?= 600
+KILLS ?= 100
 
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
@@ -15,12 +16,13 @@ INSTALLED := $(VENV)/.installed
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-peers test-slurm test-ray fuzz lint types clean
+.PHONY: help setup repro test test-faults test-peers test-slurm test-ray fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
 	@echo "make test    set up, then lint, type checks and tests"
+	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
 	@echo "make test-ray     the same on Ray, in an environment of its own"
@@ -63,6 +65,10 @@ types: setup
 
 test: lint types
 	$(RUN) python -m pytest
+
+# The tests run ten of them.
+test-faults: setup
+	KILLS=$(KILLS) $(RUN) python -m pytest tests/faults
 
 test-peers: $(PEERS)/.installed
 	PATH="$(abspath $(PEERS))/bin:$$PATH" python -m pytest -rs \

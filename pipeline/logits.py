@@ -109,8 +109,8 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
     record = read_json_if_whole(sidecar_path(settings))
     if record is None or settings["force"] or not _has_logits(settings, record):
         record = _write_logits(settings, progress)
-    record.pop("similarity", None)
-    record.pop("similarity_sha256", None)
+    for key in ("similarity", "similarity_sha256", "similarity_hash"):
+        record.pop(key, None)  # written below, in the same order every time
     if similarity is not None:
         if "line" in similarity.details:
             say(f"{settings['benchmark']['name']}: {similarity.details['line']}")

@@ -1,0 +1,156 @@
+"""Programs as a person starts them, each in a child that a fault strikes at a chosen moment.
+
+Moments are counted in changes of files (one opened for writing, renamed or removed, a folder made),
+so that they are the same on slow and fast machines and lie where harm could be done.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import multiprocessing
+import os
+import resource
+import runpy
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import scripts.score  # noqa: F401 - loaded once, in the process that the children are forked from
+from pipeline import evaluate, fit, logits, report
+from pipeline.harness.command import CONF
+
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
+OF_ONE_RUN = "run-"
+"""How the names of files begin that say when, where and how long."""
+
+
+class Fault(NamedTuple):
+    """What happens to a program.
+
+    how: kill (-9) or full (no file can be opened for writing any more), both from change number
+        `at` on; read-only (no change at all); cut (killed when a file grows beyond `at` bytes) or
+        short (writing beyond them fails); clock (an hour back at every look).
+    """
+
+    how: str = "none"
+    at: int = 0
+
+
+class Ended(NamedTuple):
+    """How a program ended: exit code (-9: killed), standard error, changes of files so far."""
+
+    code: int | None
+    errors: str
+    changes: int
+
+
+def score() -> None:
+    """scripts/score.py on one file, with a similarity, own payoffs and a calibrator to save."""
+    sys.argv = [
+        "score.py", "in/mine.npz", "--output", "out", "--jobs", "1", "--splits", "2", "--quick",
+        "--methods", "temperature", "isotonic", "--similarity", "in/similarity.csv",
+        "--payoffs", "in/payoffs.csv", "--save", "out/saved.npz", "--method", "temperature",
+    ]  # fmt: skip
+    runpy.run_path(str(CONF.parent / "scripts/score.py"), run_name="__main__")
+
+
+def stages() -> None:
+    """Logits, fit, evaluate and report of a suite."""
+    for stage in (logits, fit, evaluate, report):
+        sys.argv = [
+            stage.__name__, "suite=digits", "suite.calibrators=[uncalibrated,vector]",
+            "paths.precomputed=in", "paths.data=out/data", "paths.results=out/results", "jobs=1",
+            "splits.count=2", "evaluation.utilities=20", "evaluation.floor_repetitions=20",
+        ]  # fmt: skip
+        stage.main()
+
+
+PROGRAMS: dict[str, Callable[[], None]] = {"score.py": score, "stages": stages}
+
+
+def fresh(folder: Path) -> Path:
+    """`folder` with what the programs read, and nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "in").mkdir(parents=True)
+    random = np.random.default_rng(0)
+    for name, classes in (("mine", 3), ("digits", 10)):
+        z = random.normal(scale=3.0, size=(90, classes)).astype(np.float32)
+        labels = (z / 2 + random.gumbel(size=z.shape)).argmax(axis=1)
+        np.savez(folder / f"in/{name}.npz", logits=z, labels=labels)
+    np.savetxt(folder / "in/similarity.csv", np.eye(3), delimiter=",")
+    (folder / "in/payoffs.csv").write_text("0,1,2\n1,-1,0\n")
+    return folder
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Every file below out/ by its path, temporary ones too, but for notes on one run."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted((folder / "out").rglob("*"))
+        if path.is_file() and not path.name.startswith(OF_ONE_RUN)
+    }
+
+
+def start(program: str, folder: Path, fault: Fault = Fault()) -> Callable[[], Ended]:  # noqa: B008
+    """Start a program in `folder`; the answer waits for its end."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    changes, errors = context.Value("l", 0), folder / f"errors-{next(_NUMBERS)}.txt"
+    child = context.Process(target=_child, args=(program, folder, fault, changes, errors))
+    child.start()
+
+    def end() -> Ended:
+        child.join(300)
+        return Ended(child.exitcode, errors.read_text(), changes.value)
+
+    return end
+
+
+_NUMBERS = itertools.count()
+
+
+def _child(program: str, folder: Path, fault: Fault, changes: Any, errors: Path) -> None:
+    os.chdir(folder)
+    for path, descriptor in ((errors, 2), (os.devnull, 1)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
+    if fault.how == "clock":
+        looks = itertools.count()
+        now = time.time()
+        time.time = lambda: now - 3600 * next(looks)
+    if fault.how in ("cut", "short"):
+        ends_it = {"cut": signal.SIG_DFL, "short": signal.SIG_IGN}[fault.how]
+        signal.signal(signal.SIGXFSZ, ends_it)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (fault.at, resource.RLIM_INFINITY))
+    sys.addaudithook(_watch(folder / "out", fault, changes))
+    PROGRAMS[program]()
+
+
+def _watch(folder: Path, fault: Fault, changes: Any) -> Callable[[str, tuple[Any, ...]], None]:
+    """Count the changes below `folder`, and let the fault happen at its moment."""
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        opened = event == "open" and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        if not (opened or event in CHANGES) or isinstance(arguments[0], int):
+            return
+        path = Path(os.fsdecode(arguments[0])).absolute()
+        if not path.is_relative_to(folder):
+            return
+        changes.value += 1
+        if fault.how == "read-only":
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        if changes.value < fault.at:
+            return
+        if fault.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault.how == "full" and opened:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    return watch
