@@ -1,8 +1,8 @@
 """What every calibrator shares: input checks, scikit-learn's conventions, and files.
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
-per class, and whose labels are the class numbers 0 … C-1. Classes without a sample in the
-calibration data are allowed: C comes from the columns.
+per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.classes`). Classes
+without a sample in the calibration data are allowed: C comes from the columns.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from calibrators.classes import classes_of, codes_of
 from calibrators.storage import read_archive, write_archive
 from metrics.kinds import Array, like
-from metrics.validation import InputError, check_labels, check_logits, look_like_probabilities
+from metrics.validation import InputError, check_logits, look_like_probabilities
 
 NOT_STORED = ("tuning_log_",)
 
@@ -35,23 +36,27 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : int64 [C], the class numbers 0 … C-1
+    classes_ : [C], the class numbers 0 … C-1, or the classes' names, in the order of the columns
     n_features_in_ : int, C
+    feature_names_in_ : [C], the columns' names, where a data frame was fitted
     tuning_log_ : list of dicts, one per tuning run (`parameters`, `score`, `seconds`); empty
         where nothing was tuned, and not stored by `save`
     """
 
-    classes_: NDArray[np.int64]
+    classes_: NDArray[Any]
     n_features_in_: int
+    feature_names_in_: NDArray[np.str_]
     tuning_log_: list[dict[str, Any]]
 
     def fit(self, logits: Any, labels: Any) -> Self:
         """Fit on `logits` [n, C], C >= 2, and `labels` [n] in 0 … C-1, on the logits' device.
 
-        NumPy arrays and torch tensors are accepted. `InputError` (one line) on NaN or infinite
+        NumPy arrays, torch tensors and data frames are accepted, and names as labels where they say
+        which column is theirs (`calibrators.classes`). `InputError` (one line) on NaN or infinite
         logits, on labels out of range, and on lengths that differ. A warning where the values look
         like probabilities: their softmax is not what they say.
         """
+        names = _column_names(logits)
         z = _working_type(check_logits(logits))
         if look_like_probabilities(z):
             warnings.warn(
@@ -59,33 +64,44 @@ class Calibrator(ClassifierMixin, BaseEstimator):
                 "calibrators.from_probabilities(probabilities)",
                 stacklevel=2,
             )
-        y = check_labels(labels, z.shape[0], z.shape[1]).to(z.device).contiguous()
+        classes = classes_of(labels, z.shape[1], names)
+        y = codes_of(labels, z.shape[0], classes).to(z.device).contiguous()
         self.tuning_log_ = []
         with torch.no_grad():
             self._fit(z, y)
-        self.classes_ = np.arange(z.shape[1], dtype=np.int64)
+        self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         return self
 
     def predict_proba(self, logits: Any) -> Any:
         """Return probabilities float64 [n, C] of the kind of `logits` [n, C], on their device.
 
-        `NotFittedError` before `fit`; `InputError` if the number of classes differs from the fit's.
+        `NotFittedError` before `fit`; `InputError` if the number of classes differs from the fit's,
+        or the columns of a data frame from those of the fit.
         """
         return like(self._probabilities(logits), logits)
 
+    def predict_log_proba(self, logits: Any) -> Any:
+        """Return the logarithm of `predict_proba(logits)`, float64 [n, C]; -inf for zero."""
+        return like(self._probabilities(logits).log(), logits)
+
     def predict(self, logits: Any) -> Any:
-        """Return the most probable class of each row, int64 [n]; the first one among equals."""
-        return like(self._probabilities(logits).argmax(dim=1), logits)
+        """Return the most probable class of each row, [n]; the first one among equals.
+
+        int64 of the kind of `logits`, or a NumPy array of names where `fit` was given names.
+        """
+        best = self._probabilities(logits).argmax(dim=1)
+        return self.classes_[best.cpu().numpy()] if self._has_names else like(best, logits)
 
     def score(self, logits: Any, labels: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(logits)`, weighted by `sample_weight` [n] if given."""
-        predicted = self.predict(logits)
-        classes = int(self.n_features_in_)
-        truth = check_labels(labels, len(predicted), classes).cpu().numpy()
-        if isinstance(predicted, Tensor):
-            predicted = predicted.cpu().numpy()
-        return float(np.average(predicted == truth, weights=sample_weight))
+        best = self._probabilities(logits).argmax(dim=1).cpu().numpy()
+        truth = codes_of(labels, len(best), self.classes_).cpu().numpy()
+        return float(np.average(best == truth, weights=sample_weight))
 
     def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
         """Return what `predict_proba` computes as a torch module of fixed arrays: [n, C] -> [n, C].
@@ -135,8 +151,13 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         calibrator.tuning_log_ = []
         return calibrator
 
+    @property
+    def _has_names(self) -> bool:
+        return self.classes_.dtype.kind == "U"
+
     def _probabilities(self, logits: Any) -> Tensor:
         check_is_fitted(self)
+        self._check_columns(logits)
         z = _working_type(check_logits(logits))
         if z.shape[1] != self.n_features_in_:
             raise InputError(
@@ -145,6 +166,17 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             )
         with torch.no_grad():
             return self._predict_proba(z)
+
+    def _check_columns(self, logits: Any) -> None:
+        """`InputError` where a data frame's columns are not the fit's, in their order."""
+        fitted, given = getattr(self, "feature_names_in_", None), _column_names(logits)
+        if fitted is None or given is None or np.array_equal(fitted, given):
+            return
+        place = next((k for k, pair in enumerate(zip(fitted, given)) if pair[0] != pair[1]), 0)
+        raise InputError(
+            f"logits: column {place} is {str(given[place])!r}, at the fit it was "
+            f"{str(fitted[place])!r}; give the columns of the fit in their order"
+        )
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         """Learn from checked `logits` float32 or float64 [n, C] and `labels` int64 [n]."""
@@ -156,6 +188,14 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         raise TypeError(f"{type(self).__name__} must define _to_module")
+
+
+def _column_names(logits: Any) -> NDArray[np.str_] | None:
+    """The names of a data frame's columns, where all are text."""
+    columns = getattr(logits, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return np.array(list(columns), dtype=np.str_)
 
 
 def _working_type(logits: Array) -> Tensor:

@@ -1,0 +1,68 @@
+"""Labels of any kind: which class each column of the logits is, by number or by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from metrics.validation import InputError, check_labels
+
+
+def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDArray[Any]:
+    """The class of each column, [C]: 0 … C-1, or names where the labels are text.
+
+    Args:
+        labels: [n], of the calibration points.
+        columns: C. names: those of the columns of a data frame, else None.
+
+    Names are the data frame's columns; without a data frame the labels' own in sorted order, as
+    scikit-learn has them, which needs every class among them.
+
+    Raises:
+        InputError: text labels that do not say which column is which.
+    """
+    text = _as_text(labels)
+    if text is None:
+        return np.arange(columns, dtype=np.int64)
+    known = np.unique(text)
+    if names is not None and np.isin(known, names).all():
+        return names
+    if len(known) != columns:
+        shown = ", ".join(repr(str(name)) for name in known[:3])
+        raise InputError(
+            f"labels: {len(known)} names ({shown}, …) for {columns} columns; give the logits as a "
+            "data frame whose columns are named like the classes, or class numbers from 0 on"
+        )
+    return known
+
+
+def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
+    """`labels` [n] as numbers of columns, int64.
+
+    Raises:
+        InputError: a label that is no class, or not one per row.
+    """
+    text = _as_text(labels)
+    if text is None or classes.dtype.kind != "U":
+        return check_labels(labels, n, len(classes))
+    unknown = ~np.isin(text, classes)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise InputError(f"labels: {str(text[row])!r} in row {row} is none of the classes")
+    order = np.argsort(classes)
+    codes = order[np.searchsorted(classes, text, sorter=order)]
+    return check_labels(torch.from_numpy(codes), n, len(classes))
+
+
+def _as_text(labels: Any) -> NDArray[np.str_] | None:
+    """Labels [n] that are text; None for numbers and whatever else."""
+    if isinstance(labels, Tensor):
+        return None
+    values = np.asarray(labels)
+    if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.ravel()):
+        values = values.astype(np.str_)
+    return values if values.dtype.kind == "U" and values.ndim == 1 else None

@@ -1,0 +1,96 @@
+"""Labels by name: which column is which class, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from calibrators import TemperatureScaling, UtilityPatching, VectorScaling
+from calibrators.base import Calibrator
+from metrics import InputError
+
+NAMES = np.array(["cat", "dog", "eel"])
+
+
+@pytest.fixture
+def data():
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 3, 200)
+    return random.normal(size=(200, 3)) + 1.5 * np.eye(3)[labels], labels
+
+
+def test_names_in_sorted_order_as_scikit_learn_has_them(data):
+    logits, labels = data
+    named = VectorScaling().fit(logits, NAMES[labels])
+    plain = VectorScaling().fit(logits, labels)
+    assert named.classes_.tolist() == NAMES.tolist()
+    np.testing.assert_array_equal(named.predict_proba(logits), plain.predict_proba(logits))
+    np.testing.assert_array_equal(named.predict(logits), NAMES[plain.predict(logits)])
+    np.testing.assert_array_equal(named.predict(torch.from_numpy(logits)), named.predict(logits))
+    assert named.score(logits, NAMES[labels].tolist()) == plain.score(logits, labels)
+    assert plain.score(logits, labels) > 0.5
+
+
+def test_the_columns_of_a_data_frame_name_the_classes_in_any_order(data):
+    logits, labels = data
+    table = pd.DataFrame(logits[:, [2, 0, 1]], columns=NAMES[[2, 0, 1]])
+    text = pd.Series(NAMES[labels])
+    for some in (slice(None), labels != 1):  # a class without a sample has its column all the same
+        fitted = TemperatureScaling().fit(table[some], text[some])
+        assert fitted.classes_.tolist() == ["eel", "cat", "dog"]
+        plain = TemperatureScaling().fit(logits[some], labels[some])
+        np.testing.assert_allclose(
+            fitted.predict_proba(table)[:, [1, 2, 0]], plain.predict_proba(logits), atol=1e-14
+        )
+
+
+def test_a_data_frame_with_other_columns_is_refused(data):
+    logits, labels = data
+    table = pd.DataFrame(logits, columns=["a", "b", "c"])
+    fitted = TemperatureScaling().fit(table, labels)
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert fitted.predict_proba(logits).shape == (200, 3)  # an array has no names to check
+    with pytest.raises(InputError, match="column 1 is 'c', at the fit it was 'b'"):
+        fitted.predict_proba(table[["a", "c", "b"]])
+    assert not hasattr(fitted.fit(logits, labels), "feature_names_in_")
+
+
+def test_names_are_kept_in_the_file(data, tmp_path):
+    logits, labels = data
+    table = pd.DataFrame(logits, columns=NAMES)
+    fitted = UtilityPatching(steps=2, step_size=1.0, sampled=False).fit(table, NAMES[labels])
+    loaded = Calibrator.load(fitted.save(tmp_path / "c.npz"))
+    assert loaded.classes_.tolist() == fitted.classes_.tolist() == NAMES.tolist()
+    np.testing.assert_array_equal(loaded.predict(table), fitted.predict(table))
+    with pytest.raises(InputError, match="column 0 is 'dog'"):
+        loaded.predict(table[["dog", "cat", "eel"]])
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["cat", "dog"] * 100, "2 names .* for 3 columns; give the logits as a data frame"),
+        (["cat", "dog", "eel", "fox"] * 50, "4 names"),
+        (["cat", "dog", "eel"] * 66, "198 labels for 200 rows"),
+        (np.arange(200) % 3 + 1, "values run from 1 to 3"),
+    ],
+)
+def test_labels_that_do_not_say_which_column_are_refused(data, labels, message):
+    with pytest.raises(InputError, match=message) as caught:
+        TemperatureScaling().fit(data[0], labels)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_the_fit_did_not_know_has_no_score(data):
+    logits, labels = data
+    fitted = TemperatureScaling().fit(logits, NAMES[labels])
+    with pytest.raises(InputError, match="'fox' in row 199 is none of the classes"):
+        fitted.score(logits, [*NAMES[labels[:-1]], "fox"])
+
+
+def test_the_logarithm_of_the_probabilities(data):
+    logits, labels = data
+    fitted = TemperatureScaling().fit(logits, labels)
+    np.testing.assert_array_equal(
+        fitted.predict_log_proba(logits), np.log(fitted.predict_proba(logits))
+    )
