@@ -8,9 +8,10 @@ without a sample in the calibration data are allowed: C comes from the columns.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -22,7 +23,12 @@ from torch import Tensor, nn
 from calibrators.classes import classes_of, codes_of
 from calibrators.storage import read_archive, write_archive
 from metrics.kinds import Array, like
-from metrics.validation import InputError, check_logits, look_like_probabilities
+from metrics.validation import (
+    InputError,
+    check_logits,
+    check_weights,
+    look_like_probabilities,
+)
 
 NOT_STORED = ("tuning_log_",)
 
@@ -47,14 +53,21 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: NDArray[np.str_]
     tuning_log_: list[dict[str, Any]]
+    takes_weights: ClassVar[bool] = False
+    """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
 
-    def fit(self, logits: Any, labels: Any) -> Self:
+    def fit(self, logits: Any, labels: Any, sample_weight: Any = None) -> Self:
         """Fit on `logits` [n, C], C >= 2, and `labels` [n] in 0 … C-1, on the logits' device.
 
         NumPy arrays, torch tensors and data frames are accepted, and names as labels where they say
         which column is theirs (`calibrators.classes`). `InputError` (one line) on NaN or infinite
         logits, on labels out of range, and on lengths that differ. A warning where the values look
         like probabilities: their softmax is not what they say.
+
+        `sample_weight` [n]: a point of weight 2 counts like two points, one of weight 0 is left
+        out. Temperature and vector scaling by likelihood and isotonic regression take weights.
+        Dirichlet calibration and the patchings, whose hold-outs and audits count points, refuse
+        them.
         """
         names = _column_names(logits)
         z = _working_type(check_logits(logits))
@@ -68,7 +81,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         y = codes_of(labels, z.shape[0], classes).to(z.device).contiguous()
         self.tuning_log_ = []
         with torch.no_grad():
-            self._fit(z, y)
+            learn: Callable[..., None] = self._fit
+            learn(*((z, y) if sample_weight is None else self._weighted(z, y, sample_weight)))
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
         if names is not None:
@@ -150,6 +164,17 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             setattr(calibrator, name, value)
         calibrator.tuning_log_ = []
         return calibrator
+
+    def _weighted(self, z: Tensor, y: Tensor, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, labels and weights of the points that have any."""
+        if not self.takes_weights:
+            raise InputError(
+                f"sample_weight: {type(self).__name__} has no weighted form; draw points in "
+                "proportion to their weights instead"
+            )
+        weights = check_weights(sample_weight, z.shape[0]).to(z.device)
+        kept = weights > 0
+        return z[kept], y[kept], weights[kept]
 
     @property
     def _has_names(self) -> bool:

@@ -35,8 +35,10 @@ RESOLUTION = 1e-15
 
 
 @compiled
-def isotonic_map(scores: Any, hits: Any, x: Any, level: Any) -> int:
+def isotonic_map(scores: Any, hits: Any, counts: Any, per_score: int, x: Any, level: Any) -> int:
     """Fit the isotonic map of `scores` [n] to `hits` [n] (bool); return the number of thresholds.
+
+    Score i weighs counts[i // per_score]: the rows' weights where `scores` are whole rows.
 
     Writes the thresholds to `x` and their values to `level`: first and last score of every constant
     piece, once if they are the same. A piece begins at a hit or is the first one, so a size of
@@ -49,20 +51,21 @@ def isotonic_map(scores: Any, hits: Any, x: Any, level: Any) -> int:
     sort_keys(keys.view(np.uint64), order, np.empty(n, np.uint64), np.empty(n, np.int32))
     room = x.size // 2 + 1
     first, last = np.empty(room), np.empty(room)
-    weight, total = np.empty(room, np.int64), np.empty(room, np.int64)
+    weight, total = np.empty(room), np.empty(room)
     pieces = i = 0
     while i < n:
         score = scores[order[i]]
-        count, gain = 0, np.int64(0)
+        count = gain = 0.0
         while i < n and scores[order[i]] - score < RESOLUTION:  # equal scores must get one value
-            count += 1
-            gain += np.int64(hits[order[i]])
+            share = counts[order[i] // per_score]
+            count += share
+            gain += share if hits[order[i]] else 0.0
             i += 1
         first[pieces] = last[pieces] = score
         weight[pieces] = count
         total[pieces] = gain
         pieces += 1
-        # Products of whole numbers instead of quotients: the comparison is exact.
+        # Products instead of quotients: of whole weights they are exact.
         while (
             pieces > 1
             and total[pieces - 2] * weight[pieces - 1] >= total[pieces - 1] * weight[pieces - 2]
@@ -85,7 +88,15 @@ def isotonic_map(scores: Any, hits: Any, x: Any, level: Any) -> int:
 
 @compiled
 def fit_columns(
-    scores: Any, labels: Any, start: int, stop: int, room: Any, x: Any, level: Any, used: Any
+    scores: Any,
+    labels: Any,
+    counts: Any,
+    start: int,
+    stop: int,
+    room: Any,
+    x: Any,
+    level: Any,
+    used: Any,
 ) -> None:
     """Fit the maps of columns `start` … `stop` of `scores` [n, C]; map c has its room in
     `x` and `level` from room[c] to room[c + 1], of which used[c] are taken."""
@@ -99,7 +110,7 @@ def fit_columns(
         for i in range(n):
             hits[i] = labels[i] == c
         part = slice(room[c], room[c + 1])
-        used[c] = isotonic_map(columns[c - start], hits, x[part], level[part])
+        used[c] = isotonic_map(columns[c - start], hits, counts, 1, x[part], level[part])
 
 
 @compiled
@@ -162,6 +173,7 @@ class IsotonicCalibration(Calibrator):
     thresholds_: NDArray[np.float64]
     values_: NDArray[np.float64]
     offsets_: NDArray[np.int64]
+    takes_weights = True
 
     def __init__(
         self,
@@ -173,17 +185,18 @@ class IsotonicCalibration(Calibrator):
         self.normalize = normalize
         self.tie_break = tie_break
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if self.mode not in MODES:
             raise InputError(f"mode: {self.mode!r}; choose {' or '.join(MODES)}")
         self._check_options()
         scores, truth = softmax(logits).cpu().numpy(), labels.cpu().numpy()
         n, classes = scores.shape
+        rows = np.ones(n) if weights is None else weights.cpu().numpy()
         if self.mode == "global":
             hits = np.zeros((n, classes), dtype=np.bool_)
             hits[np.arange(n), truth] = True
             x, level = np.empty(2 * (n + 1)), np.empty(2 * (n + 1))
-            used = isotonic_map(scores.reshape(-1), hits.reshape(-1), x, level)
+            used = isotonic_map(scores.reshape(-1), hits.reshape(-1), rows, classes, x, level)
             self.thresholds_, self.values_ = x[:used].copy(), level[:used].copy()
             self.offsets_ = np.array([0, used], dtype=np.int64)
             return
@@ -193,7 +206,7 @@ class IsotonicCalibration(Calibrator):
         taken = np.empty(classes, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
-            fit_columns(scores, truth, start, stop, room, x, level, taken)
+            fit_columns(scores, truth, rows, start, stop, room, x, level, taken)
 
         over_blocks(work, row_blocks(classes, n, COLUMNS * n))
         keep = np.arange(room[-1]) - np.repeat(room[:-1], np.diff(room)) < np.repeat(

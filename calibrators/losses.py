@@ -23,10 +23,12 @@ SUMMED: dict[Loss, Callable[[Tensor, Tensor], float]] = {
 """Of logits [n, C] and labels [n]: the loss summed over rows; the logits become its gradient."""
 
 
-def check_loss(loss: str) -> None:
-    """`InputError` (one line) unless `loss` is one of those above."""
+def check_loss(loss: str, weights: Tensor | None = None) -> None:
+    """`InputError` (one line) unless `loss` is one of those above, the likelihood if weighted."""
     if loss not in SUMMED:
         raise InputError(f"loss: {loss!r}; choose {' or '.join(SUMMED)}")
+    if weights is not None and loss != "likelihood":
+        raise InputError(f"sample_weight: not with loss={loss!r}; weights are for the likelihood")
 
 
 def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:

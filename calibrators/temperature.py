@@ -36,7 +36,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class Moments:
-    """Means over the rows at one β, with d = z - max z and p = softmax(βz)."""
+    """Weighted means over the rows at one β, with d = z - max z and p = softmax(βz)."""
 
     log_total: float  # log Σ exp(βd)
     expected: float  # Σ p d
@@ -82,8 +82,8 @@ OUTCOMES = {
 
 
 @compiled_sums
-def moment_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
-    """Write the sums over rows of the four `Moments` to `out` [4]."""
+def moment_sums(logits: Any, labels: Any, weights: Any, beta: float, out: Any) -> None:
+    """Write the weighted sums over rows of the four `Moments` to `out` [4]."""
     log_total = expected = of_label = variance = 0.0
     for i in range(logits.shape[0]):
         row = logits[i]
@@ -98,39 +98,52 @@ def moment_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
             s1 += weight * d
             s2 += weight * d * d
         mean = s1 / s0
-        log_total += math.log(s0)
-        expected += mean
-        of_label += np.float64(row[labels[i]]) - np.float64(largest)
-        variance += max(s2 / s0 - mean * mean, 0.0)
+        share = weights[i]
+        log_total += share * math.log(s0)
+        expected += share * mean
+        of_label += share * (np.float64(row[labels[i]]) - np.float64(largest))
+        variance += share * max(s2 / s0 - mean * mean, 0.0)
     out[0] = log_total
     out[1] = expected
     out[2] = of_label
     out[3] = variance
 
 
-def moments(logits: Tensor, labels: Tensor, beta: float) -> Moments:
-    """Return the `Moments` of `logits` [n, C] and `labels` [n] at `beta`, in float64."""
+def moments(logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None = None) -> Moments:
+    """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64."""
     n, classes = logits.shape
+    shares = row_weights(weights, logits)
+    size = float(shares.sum())
     if has_kernels(logits):
-        values, codes = logits.contiguous().numpy(), labels.numpy()
+        values, codes, counts = logits.contiguous().numpy(), labels.numpy(), shares.numpy()
 
         def block_sums(start: int, stop: int) -> list[float]:
             out = np.empty(4)
-            moment_sums(values[start:stop], codes[start:stop], beta, out)
+            part = slice(start, stop)
+            moment_sums(values[part], codes[part], counts[part], beta, out)
             return [float(value) for value in out]
 
         parts = over_blocks(block_sums, row_blocks(n, classes))
-        totals = [math.fsum(part[k] for part in parts) / n for k in range(4)]
+        totals = [math.fsum(part[k] for part in parts) / size for k in range(4)]
     else:
         sums = torch.zeros(4, dtype=torch.float64, device=logits.device)
         for start, stop in row_blocks(n, classes, 1 << 24):
-            sums += _moment_sums_torch(logits[start:stop], labels[start:stop], beta)
-        totals = (sums / n).tolist()
+            part = slice(start, stop)
+            sums += _moments_torch(logits[part], labels[part], beta) @ shares[part]
+        totals = (sums / size).tolist()
     log_total, expected, of_label, variance = totals
     return Moments(log_total, expected, of_label, variance, beta)
 
 
-def _moment_sums_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
+def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
+    """`weights` as float64 [n] beside `logits` [n, C]; ones without."""
+    if weights is None:
+        return torch.ones(len(logits), dtype=torch.float64, device=logits.device)
+    return weights.to(logits.device, torch.float64)
+
+
+def _moments_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
+    """The terms of `moment_sums` row by row, [4, n]."""
     d = logits.double()
     d = d - d.amax(dim=1, keepdim=True)
     weight = torch.exp(beta * d)
@@ -139,14 +152,19 @@ def _moment_sums_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
     mean = weight.sum(dim=1) / total
     weight *= d
     variance = (weight.sum(dim=1) / total - mean * mean).clamp_(min=0)
-    of_label = d.gather(1, labels[:, None])
-    return torch.stack([total.log().sum(), mean.sum(), of_label.sum(), variance.sum()])
+    of_label = d.gather(1, labels[:, None])[:, 0]
+    return torch.stack([total.log(), mean, of_label, variance])
 
 
-def fit_temperature(logits: Tensor, labels: Tensor, loss: Loss = "likelihood") -> TemperatureFit:
-    """Return the exact minimiser of `loss` over β = 1/T for `logits` [n, C], `labels` [n]."""
+def fit_temperature(
+    logits: Tensor, labels: Tensor, loss: Loss = "likelihood", weights: Tensor | None = None
+) -> TemperatureFit:
+    """Return the exact minimiser of `loss` over β = 1/T for `logits` [n, C], `labels` [n].
+
+    `weights` [n]: of the points, in the likelihood only.
+    """
     if loss == "likelihood":
-        return _fit_likelihood(logits, labels)
+        return _fit_likelihood(logits, labels, weights)
     zero = moments(logits, labels, 0.0)
     spread = math.sqrt(zero.variance)
     if spread == 0 or zero.of_label == 0:  # constant, or separable
@@ -160,7 +178,9 @@ def fit_temperature(logits: Tensor, labels: Tensor, loss: Loss = "likelihood") -
     )
 
 
-def _fit_likelihood(logits: Tensor, labels: Tensor) -> TemperatureFit:
+def _fit_likelihood(
+    logits: Tensor, labels: Tensor, weights: Tensor | None = None
+) -> TemperatureFit:
     """Return the minimiser of the NLL.
 
     The boundary cases are decided before iterating, from one pass at β = 0. The optimum is zero or
@@ -168,11 +188,11 @@ def _fit_likelihood(logits: Tensor, labels: Tensor) -> TemperatureFit:
     maximum (separable data): then the β is returned at which the mean NLL is log((n+2)/(n+1)), the
     NLL of the confidence (n+1)/(n+2) that n hits in n trials support by the rule of succession.
     """
-    n = logits.shape[0]
+    n = logits.shape[0] if weights is None else float(weights.sum())
     seen: list[Moments] = []
 
     def at(beta: float) -> Moments:
-        seen.append(moments(logits, labels, beta))
+        seen.append(moments(logits, labels, beta, weights))
         return seen[-1]
 
     zero = at(0.0)
@@ -203,7 +223,11 @@ def _fit_likelihood(logits: Tensor, labels: Tensor) -> TemperatureFit:
         return fit(beta, "separable") if reached and beta < 0.999 * high else fit(high, "bound")
     stride = logits.numel() // PILOT_ELEMENTS
     if stride >= 2:
-        pilot = _fit_likelihood(logits[::stride].contiguous(), labels[::stride].contiguous())
+        pilot = _fit_likelihood(
+            logits[::stride].contiguous(),
+            labels[::stride].contiguous(),
+            None if weights is None else weights[::stride],
+        )
         if pilot.outcome == "optimum":
             start = pilot.beta
 
@@ -252,13 +276,14 @@ class TemperatureScaling(Calibrator):
     nll_: float
     outcome_: str
     n_evaluations_: int
+    takes_weights = True
 
     def __init__(self, loss: Loss = "likelihood") -> None:
         self.loss = loss
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        check_loss(self.loss)
-        found = fit_temperature(logits, labels, self.loss)
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+        check_loss(self.loss, weights)
+        found = fit_temperature(logits, labels, self.loss, weights)
         report(found, "TemperatureScaling")
         self.temperature_ = 1 / found.beta
         self.loss_, self.nll_ = found.loss, found.nll

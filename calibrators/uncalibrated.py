@@ -13,7 +13,9 @@ from metrics.kernels.softmax import softmax
 class Uncalibrated(Calibrator):
     """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    takes_weights = True
+
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         pass
 
     def _predict_proba(self, logits: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -24,7 +25,7 @@ from calibrators.base import Calibrator
 from calibrators.losses import Loss, check_loss, logit_curvature
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
-from calibrators.temperature import TemperatureFit, fit_temperature
+from calibrators.temperature import TemperatureFit, fit_temperature, row_weights
 from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels, softmax, squared_errors
 from metrics.kernels.threads import over_blocks, row_blocks
@@ -38,9 +39,15 @@ TOLERANCE = 1e-10
 
 @compiled_sums
 def vector_sums(
-    logits: Any, labels: Any, scale: Any, shift: Any, gradient: Any, curvature: Any
+    logits: Any,
+    labels: Any,
+    weights: Any,
+    scale: Any,
+    shift: Any,
+    gradient: Any,
+    curvature: Any,
 ) -> float:
-    """Return the summed NLL of softmax(scale * logits + shift) and add up its derivatives.
+    """Return the weighted NLL of softmax(scale * logits + shift), add up its derivatives.
 
     `gradient` [2, C] takes the derivatives by scale and shift. `curvature` [3, C] takes the sums of
     v z², v z and v with v = p (1 - p), the entries of the Hessian's class blocks; skipped where its
@@ -52,7 +59,7 @@ def vector_sums(
     loss = 0.0
     for i in range(logits.shape[0]):
         row = logits[i]
-        label = labels[i]
+        label, share = labels[i], weights[i]
         largest = -np.inf
         for j in range(classes):
             values[j] = scale[j] * row[j] + shift[j]
@@ -67,14 +74,15 @@ def vector_sums(
         for j in range(classes):
             p = values[j] * factor
             values[j] = p
+            p *= share
             by_shift[j] += p
             by_scale[j] += p * row[j]
-        by_shift[label] -= 1.0
-        by_scale[label] -= row[label]
-        loss += math.log(total) - of_label
+        by_shift[label] -= share
+        by_scale[label] -= share * row[label]
+        loss += share * (math.log(total) - of_label)
         if curvature.shape[0] == 3:
             for j in range(classes):
-                v = values[j] * (1.0 - values[j])
+                v = share * values[j] * (1.0 - values[j])
                 z = np.float64(row[j])
                 curvature[0, j] += v * z * z
                 curvature[1, j] += v * z
@@ -83,47 +91,55 @@ def vector_sums(
 
 
 def nll_and_derivatives(
-    logits: Tensor, labels: Tensor, parameters: Tensor, with_curvature: bool
+    logits: Tensor,
+    labels: Tensor,
+    parameters: Tensor,
+    with_curvature: bool,
+    weights: Tensor | None = None,
 ) -> tuple[float, Tensor, Tensor]:
     """Return mean NLL, gradient [2, C] and class curvatures [3, C] (empty without) at (w, b)."""
     n, classes = logits.shape
+    shares = row_weights(weights, logits)
+    size = float(shares.sum())
     rows = 3 if with_curvature else 0
     if has_kernels(logits):
-        values, codes = logits.contiguous().numpy(), labels.numpy()
+        values, codes, counts = logits.contiguous().numpy(), labels.numpy(), shares.numpy()
         scale, shift = parameters.numpy()
 
         def block(start: int, stop: int) -> tuple[float, NDArray[Any], NDArray[Any]]:
             gradient, curvature = np.zeros((2, classes)), np.zeros((rows, classes))
-            loss = vector_sums(
-                values[start:stop], codes[start:stop], scale, shift, gradient, curvature
-            )
+            part = slice(start, stop)
+            given = values[part], codes[part], counts[part], scale, shift
+            loss = vector_sums(*given, gradient, curvature)
             return loss, gradient, curvature
 
         parts = over_blocks(block, row_blocks(n, classes))
         loss = math.fsum(part[0] for part in parts)
         gradient = torch.from_numpy(np.sum([part[1] for part in parts], axis=0))
         curvature = torch.from_numpy(np.sum([part[2] for part in parts], axis=0))
-        return loss / n, gradient / n, curvature / n
+        return loss / size, gradient / size, curvature / size
     sums = [
         logits.new_zeros(size, dtype=torch.float64) for size in ((), (2, classes), (3, classes))
     ]
     for start, stop in row_blocks(n, classes, 1 << 24):
-        part = _derivatives_torch(logits[start:stop], labels[start:stop], parameters)
-        for total, value in zip(sums, part, strict=True):
+        part = slice(start, stop)
+        found = _derivatives_torch(logits[part], labels[part], shares[part], parameters)
+        for total, value in zip(sums, found, strict=True):
             total += value
-    return float(sums[0]) / n, sums[1] / n, sums[2][:rows] / n
+    return float(sums[0]) / size, sums[1] / size, sums[2][:rows] / size
 
 
 def _derivatives_torch(
-    logits: Tensor, labels: Tensor, parameters: Tensor
+    logits: Tensor, labels: Tensor, weights: Tensor, parameters: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     z = logits.double()
     log_p = torch.log_softmax(z * parameters[0] + parameters[1], dim=1)
-    loss = -log_p.gather(1, labels[:, None]).sum()
+    loss = -log_p.gather(1, labels[:, None])[:, 0] @ weights
     p = log_p.exp_()
-    v = p * (1 - p)
+    v = p * (1 - p) * weights[:, None]
     curvature = torch.stack([(v * z * z).sum(dim=0), (v * z).sum(dim=0), v.sum(dim=0)])
     p.scatter_add_(1, labels[:, None], -torch.ones_like(p[:, :1]))
+    p *= weights[:, None]
     return loss, torch.stack([(p * z).sum(dim=0), p.sum(dim=0)]), curvature
 
 
@@ -146,10 +162,13 @@ def brier_and_derivatives(
     return score / n, gradient / n, curvature / n
 
 
-DERIVATIVES: dict[Loss, Callable[..., tuple[float, Tensor, Tensor]]] = {
-    "likelihood": nll_and_derivatives,
-    "brier": brier_and_derivatives,
-}
+Derivatives = Callable[..., tuple[float, Tensor, Tensor]]
+
+
+def _derivatives_of(loss: Loss, weights: Tensor | None) -> Derivatives:
+    if loss == "brier":
+        return brier_and_derivatives
+    return partial(nll_and_derivatives, weights=weights)
 
 
 def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
@@ -199,6 +218,7 @@ class VectorScaling(Calibrator):
     loss_: float
     nll_: float
     n_evaluations_: int
+    takes_weights = True
 
     def __init__(
         self, l2: float = 1e-8, max_iterations: int = 500, loss: Loss = "likelihood"
@@ -207,20 +227,21 @@ class VectorScaling(Calibrator):
         self.max_iterations = max_iterations
         self.loss = loss
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
             raise InputError(f"l2: {self.l2}, expected a positive number")
         if not (is_whole(self.max_iterations) and self.max_iterations >= 1):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
-        check_loss(self.loss)
-        begin = fit_temperature(logits, labels, self.loss)
+        check_loss(self.loss, weights)
+        begin = fit_temperature(logits, labels, self.loss, weights)
+        derivatives = _derivatives_of(self.loss, weights)
         # b would have to undo w times an offset of all logits, against the ridge: not far from 0.
         offset = float(logits.mean(dtype=torch.float64))
         if abs(offset) > FAR_FROM_ZERO * begin.spread:
             logits = logits.double() - offset
         else:
             offset = 0.0
-        found = self._minimize(logits, labels, begin)
+        found = self._minimize(logits, labels, begin, derivatives)
         if not found.converged:
             warnings.warn(
                 f"VectorScaling: stopped after {found.iterations} iterations, about "
@@ -228,20 +249,21 @@ class VectorScaling(Calibrator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.nll_ = nll_and_derivatives(logits, labels, found.point, with_curvature=False)[0]
-        self.loss_ = DERIVATIVES[self.loss](logits, labels, found.point, with_curvature=False)[0]
+        nll = _derivatives_of("likelihood", weights)
+        self.nll_ = nll(logits, labels, found.point, with_curvature=False)[0]
+        self.loss_ = derivatives(logits, labels, found.point, with_curvature=False)[0]
         self.scale_, shift = found.point.cpu().numpy()
         shift = shift - offset * self.scale_
         self.shift_ = shift - shift.mean()  # a common shift changes nothing; the ridge asks for 0
         self.n_evaluations_ = found.evaluations + begin.evaluations
 
-    def _minimize(self, logits: Tensor, labels: Tensor, begin: TemperatureFit) -> Minimum:
+    def _minimize(
+        self, logits: Tensor, labels: Tensor, begin: TemperatureFit, derivatives: Derivatives
+    ) -> Minimum:
         start = torch.zeros(2, logits.shape[1], dtype=torch.float64, device=logits.device)
         start[0] = begin.beta
         spread = begin.spread if begin.spread > 0 else 1.0
         ridge = start.new_tensor([[self.l2 * spread**2], [self.l2]])
-
-        derivatives = DERIVATIVES[self.loss]
 
         def penalised(point: Tensor) -> tuple[float, Tensor]:
             loss, gradient, _ = derivatives(logits, labels, point, with_curvature=False)

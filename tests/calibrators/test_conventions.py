@@ -65,7 +65,17 @@ NOT_EXPECTED = {
     "check_fit2d_1feature": OTHER_WORDS,
     "check_fit2d_predict1d": OTHER_WORDS,
     "check_requires_y_none": OTHER_WORDS,
+    "check_sample_weights_pandas_series": OTHER_CLASSES,
+    "check_sample_weights_not_an_array": OTHER_CLASSES,
+    "check_sample_weights_shape": OTHER_CLASSES,
+    "check_sample_weights_not_overwritten": OTHER_CLASSES,
+    "check_sample_weight_equivalence_on_dense_data": OTHER_CLASSES,
+    "check_all_zero_sample_weights_error": OTHER_WORDS,
 }
+NO_WEIGHTED_FORM = dict.fromkeys(
+    ("check_sample_weights_list", "check_classifiers_one_label_sample_weights"),
+    "refuses weights: has no weighted form",
+)
 KEEPS_THE_FIRST = (Uncalibrated, TemperatureScaling, LogitShiftPatching)
 CHECKED = {
     "CalibratedModel": None,  # has features of its own, and its own tests
@@ -81,10 +91,12 @@ CHECKED = {
 
 
 def expected_failures(estimator):
+    expected = NOT_EXPECTED if estimator.takes_weights else NOT_EXPECTED | NO_WEIGHTED_FORM
     if isinstance(estimator, KEEPS_THE_FIRST):
         reason = "asks for the only label there was; this method keeps the logits' most probable"
-        return {**NOT_EXPECTED, "check_classifiers_one_label": reason}
-    return NOT_EXPECTED
+        checks = ("check_classifiers_one_label", "check_classifiers_one_label_sample_weights")
+        return expected | dict.fromkeys(checks, reason)
+    return expected
 
 
 @pytest.mark.filterwarnings("ignore")
