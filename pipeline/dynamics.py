@@ -6,7 +6,6 @@ python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.i
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from pipeline.harness.cached_logits import CachedLogits, load_logits
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.locks import claimed
-from pipeline.harness.machine import device_name, run_notes
+from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import one_by_one, run_stage
@@ -158,7 +157,7 @@ def run_task(task: DynamicsTask, progress: Progress | None = None) -> bool:
     with claimed(task.folder / "running.json", str(task), task.hash):
         if not task.settings["force"] and is_done(task):
             return False
-        began = time.perf_counter()
+        began = now()
         device = device_name(task.settings["device"])
         study, points = _study(task, device, progress)
         tables = dict(zip(FILES, (study.history_table(), study.snapshot_table()), strict=True))
@@ -182,7 +181,7 @@ def run_task(task: DynamicsTask, progress: Progress | None = None) -> bool:
             "files": {name: sha256_of_text(text) for name, text in texts.items()},
         }
         write_record(task.folder / "dynamics.json", record)
-        notes = {"hash": task.hash, **run_notes(time.perf_counter() - began, device), **seconds}
+        notes = {"hash": task.hash, **run_notes(began, device), **seconds}
         write_json(task.folder / "run.json", notes)
         (task.folder / "state.npz").unlink(missing_ok=True)
     return True

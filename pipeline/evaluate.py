@@ -6,7 +6,6 @@ python -m pipeline.evaluate suite=cifar evaluation=paper_batches
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,11 +28,10 @@ from pipeline.harness.artifacts import (
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed
-from pipeline.harness.machine import device_name, run_notes
-from pipeline.harness.paths import DEFAULT_EVALUATION
-from pipeline.harness.receipts import mean_and_spread, write_receipt
+from pipeline.harness.locks import claimed, noting_failure
+from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import run_stage, side_by_side
+from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
 
@@ -77,12 +75,13 @@ def main(config: DictConfig) -> None:
 
 
 def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
-    """Evaluate every unit that is not up to date; write the suite's receipts if all succeed.
+    """Evaluate every unit that is not up to date; share the suite's if all succeed.
 
     Raises:
         UnitsFailed: units without a current fit, or that failed, after all others are done.
     """
     fits = fit_tasks(units)
+    adopt_scores(units)
     _require_fits(fits)
     tasks = [EvaluateTask(fit, evaluation_hash(fit)) for fit in fits]
     device = device_name(units[0].settings["device"])
@@ -91,13 +90,19 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
         restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
     if request is not None:
         for calibrator in request.calibrators:
-            own = [task for task in tasks if task.unit.calibrator == calibrator]
-            evaluation = own[0].unit.settings["evaluation"]["name"]
-            folder = "evaluate" if evaluation == DEFAULT_EVALUATION else f"evaluate-{evaluation}"
-            name = f"{folder}/{calibrator}"
-            units_done = {str(task): _receipt_entry(task) for task in own}
-            write_receipt(request, own[0].unit.settings, name, mean_metrics(own))
-            write_receipt(request, own[0].unit.settings, f"{name}.units", units_done)
+            own = [unit for unit in units if unit.calibrator == calibrator]
+            files = {unit.shared_name: unit.files.ecdf for unit in own}
+            stage = f"{own[0].files.evaluate_stage}/{calibrator}"
+            share(request, own[0].settings, stage, files)
+
+
+def adopt_scores(units: Sequence[Unit]) -> None:
+    """Take the scores that came by `dvc pull` where a unit has none."""
+    for unit in units:
+        files = {unit.shared_name: unit.files.ecdf}
+        stage = f"{unit.files.evaluate_stage}/{unit.calibrator}"
+        for path in adopt(unit.settings, stage, files):
+            restore_copy(path, ECDF_SHA256, unit.files.metrics)
 
 
 def _require_fits(fits: Sequence[FitTask]) -> None:
@@ -139,10 +144,11 @@ def evaluate_unit(task: EvaluateTask) -> bool:
         CorruptFile: the parameters were replaced since this run looked at them.
     """
     unit, files = task.unit, task.unit.files
-    with claimed(files.metrics_running, str(task), task.hash):
+    lock = claimed(files.metrics_running, str(task), task.hash)
+    with noting_failure(files.metrics_failed), lock:
         if not unit.settings["force"] and is_evaluated(task):
             return False
-        began = time.perf_counter()
+        began = now()
         device = device_name(unit.settings["device"])
         test = held_out(task.fit, device)
         card = scored(task.fit, test)
@@ -161,8 +167,7 @@ def evaluate_unit(task: EvaluateTask) -> bool:
         }
         save = partial(save_npz, arrays=card.ecdf | card.draws)
         publish(files.ecdf, save, record, ECDF_SHA256, files.metrics)
-        seconds = time.perf_counter() - began
-        write_json(files.metrics_run, {"hash": task.hash, **run_notes(seconds, device)})
+        write_json(files.metrics_run, {"hash": task.hash, **run_notes(began, device)})
     return True
 
 
@@ -247,25 +252,6 @@ def _similarity(fit: FitTask) -> NDArray[np.float64] | None:
     if fit.logits.similarity is None:
         return None
     return read_npz(fit.logits.similarity)["matrix"]
-
-
-def _receipt_entry(task: EvaluateTask) -> dict[str, str]:
-    """What the means do not show: the options, and the eCDFs."""
-    record = record_inside(task.unit.files.ecdf, ECDF_SHA256) or {}
-    return {name: record[name] for name in ("hash", ECDF_SHA256)}
-
-
-def mean_metrics(tasks: Sequence[EvaluateTask]) -> dict[str, dict[str, dict[str, float | None]]]:
-    """{benchmark: {metric: {"mean", "two_se"}}} over the splits of evaluated units."""
-    values: dict[str, dict[str, list[float]]] = {}
-    for task in tasks:
-        record = record_inside(task.unit.files.ecdf, ECDF_SHA256) or {}
-        for metric, value in record["metrics"].items():
-            values.setdefault(task.unit.benchmark, {}).setdefault(metric, []).append(value)
-    return {
-        benchmark: {metric: mean_and_spread(series) for metric, series in metrics.items()}
-        for benchmark, metrics in values.items()
-    }
 
 
 if __name__ == "__main__":

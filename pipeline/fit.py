@@ -6,7 +6,6 @@ python -m pipeline.fit suite=cifar calibrator=vector
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +20,10 @@ from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logit
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed
-from pipeline.harness.machine import device_name, run_notes
-from pipeline.harness.receipts import write_receipt
+from pipeline.harness.locks import claimed, noting_failure
+from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import run_stage, side_by_side
+from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits
@@ -63,7 +62,7 @@ def main(config: DictConfig) -> None:
 
 
 def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
-    """Fit every unit that is not up to date; write the suite's receipts if all succeed.
+    """Fit every unit that is not up to date; share the suite's if all succeed.
 
     Raises:
         UnitsFailed: the units that failed, after all others are done.
@@ -75,13 +74,14 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
         restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
     if request is not None:
         for calibrator in request.calibrators:
-            own = [task for task in tasks if task.unit.calibrator == calibrator]
-            content = {str(task.unit): _receipt_entry(task) for task in own}
-            write_receipt(request, own[0].unit.settings, f"fit/{calibrator}", content)
+            own = [unit for unit in units if unit.calibrator == calibrator]
+            files = {unit.shared_name: unit.files.parameters for unit in own}
+            share(request, own[0].settings, f"fit/{calibrator}", files)
 
 
 def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
     """Units with their logits; a benchmark without logits gets them first."""
+    adopt_parameters(units)
     logits: dict[str, CachedLogits] = {}
     for unit in units:
         if unit.benchmark not in logits:
@@ -91,6 +91,14 @@ def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
         FitTask(unit, logits[unit.benchmark], fit_hash(unit, logits[unit.benchmark].sha256))
         for unit in units
     ]
+
+
+def adopt_parameters(units: Sequence[Unit]) -> None:
+    """Take the parameters that came by `dvc pull` where a unit has none."""
+    for unit in units:
+        files = {unit.shared_name: unit.files.parameters}
+        for path in adopt(unit.settings, f"fit/{unit.calibrator}", files):
+            restore_copy(path, PARAMETERS_SHA256, unit.files.fit)
 
 
 def logits_of(settings: Settings) -> CachedLogits:
@@ -129,13 +137,13 @@ def fit_unit(task: FitTask) -> bool:
         OtherSettings: another process fits it with other settings.
     """
     files, settings = task.unit.files, task.unit.settings
-    with claimed(files.fit_running, str(task), task.hash):
+    with noting_failure(files.fit_failed), claimed(files.fit_running, str(task), task.hash):
         if not settings["force"] and is_fitted(task):
             return False
         device = device_name(settings["device"])
-        began = time.perf_counter()
+        began = now()
         calibrator = _fitted(task, device)
-        seconds = time.perf_counter() - began
+        notes = run_notes(began, device)
         log = getattr(calibrator, "tuning_log_", [])
         record = {
             "hash": task.hash,
@@ -148,8 +156,8 @@ def fit_unit(task: FitTask) -> bool:
             "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
         }
         publish(files.parameters, calibrator.save, record, PARAMETERS_SHA256, files.fit)
-        notes = {"tuning_seconds": [run["seconds"] for run in log if "seconds" in run]}
-        write_json(files.fit_run, {"hash": task.hash, **run_notes(seconds, device), **notes})
+        notes["tuning_seconds"] = [run["seconds"] for run in log if "seconds" in run]
+        write_json(files.fit_run, {"hash": task.hash, **notes})
     return True
 
 
@@ -167,11 +175,6 @@ def _fitted(task: FitTask, device: str) -> Any:
         torch.from_numpy(logits[points]).to(device), torch.from_numpy(labels[points]).to(device)
     )
     return calibrator
-
-
-def _receipt_entry(task: FitTask) -> dict[str, Any]:
-    record = record_inside(task.unit.files.parameters, PARAMETERS_SHA256) or {}
-    return {name: record[name] for name in ("hash", PARAMETERS_SHA256)}
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import versions
 from pipeline.harness.progress import say
-from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import one_by_one, run_stage
+from pipeline.harness.shared import adopt, share
 from pipeline.harness.units import Request, Settings
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 
@@ -58,12 +58,21 @@ def main(config: DictConfig) -> None:
 
 
 def run_logits(settings: list[Settings], request: Request | None = None) -> None:
-    """Make the logits of each benchmark that is not up to date, and write the suite's receipt."""
+    """Make the logits of each benchmark that is not up to date, and share the suite's."""
     tasks = [LogitsTask(one) for one in settings]
+    for one in settings:
+        adopt(one, "logits", shared_files(one))
     run_stage("logits", tasks, is_made, partial(one_by_one, "logits", make_once))
     if request is not None:
-        content = {str(task): _receipt_entry(task.settings) for task in tasks}
-        write_receipt(request, settings[0], "logits", content)
+        made = {name: path for one in settings for name, path in shared_files(one).items()}
+        existing = {name: path for name, path in made.items() if path.exists()}
+        share(request, settings[0], "logits", existing)
+
+
+def shared_files(settings: Settings) -> dict[str, Path]:
+    """What there is of a benchmark's logits, by name; the similarity not everywhere."""
+    paths = (logits_path(settings), sidecar_path(settings), similarity_path(settings))
+    return {path.name: path for path in paths}
 
 
 def is_made(task: LogitsTask) -> bool:
@@ -242,12 +251,6 @@ def _has_similarity(settings: Settings, record: dict[str, Any]) -> bool:
 
 def _similarity_hash(settings: Settings) -> str:
     return sha256_of_json(settings["benchmark"].get("similarity"))
-
-
-def _receipt_entry(settings: Settings) -> dict[str, Any]:
-    record = read_json_if_whole(sidecar_path(settings)) or {}
-    keys = ("sha256", "similarity_sha256", "n", "classes", "accuracy", "source", "model")
-    return {key: record[key] for key in keys if key in record}
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from omegaconf import DictConfig
 
+from pipeline.evaluate import adopt_scores
 from pipeline.failures import find_failures
 from pipeline.groups import GroupResult, find_groups
 from pipeline.harness.artifacts import atomic_path, read_record, sha256_of, write_json, write_text
@@ -39,7 +39,7 @@ from pipeline.reporting.collect import (
 )
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
-from pipeline.reporting.curves import FAMILIES, Curves, curve_table, pooled_curves
+from pipeline.reporting.curves import FAMILIES, Curves, pooled_curves
 from pipeline.reporting.evidence import Ranks, ranks_of
 from pipeline.reporting.failure_figures import write_failure_figures
 from pipeline.reporting.figures import write_ecdf_figure
@@ -85,9 +85,10 @@ def run_report(request: Request) -> None:
     settings = request.benchmark_settings()
     results = Path(settings[0]["paths"]["results"])
     runs = Runs(results / "runs", settings[0]["evaluation"]["name"])
-    units = [(s["benchmark"]["name"], c) for s in settings for c in request.calibrators]
-    runs.require([(*unit, k) for unit in units for k in request.splits], _command(request))
-    found = find_failures(request.units()), find_groups(request.units())
+    units = request.units()
+    adopt_scores(units)
+    runs.require([(u.benchmark, u.calibrator, u.split) for u in units], _command(request))
+    found = find_failures(units), find_groups(units)
     reports = [report_benchmark(one, runs, request, results, *found) for one in settings]
     written = [path for report in reports for path in report.files]
     written += write_sidecars(settings, results / "logits")
@@ -95,7 +96,7 @@ def run_report(request: Request) -> None:
     written += comparison.files
     written += write_pages(reports, comparison.html, settings, request)
     if page_stem(settings[0], request) == "report":
-        written.append(write_curves(reports, results / "plots" / "ecdf.csv"))
+        written.append(write_metrics(reports, results / "metrics.json"))
         copy_images(written, results / "plots" / "figures")
     content = {path.relative_to(results).as_posix(): sha256_of(path) for path in written}
     write_receipt(request, settings[0], "report", content)
@@ -264,11 +265,14 @@ def curves_of(units: Sequence[UnitResult], methods: Sequence[str]) -> list[Curve
     return [pooled_curves(units, methods, key) for key in FAMILIES]
 
 
-def write_curves(reports: Iterable[BenchmarkReport], path: Path) -> Path:
-    """The curves of all benchmarks as one CSV, thinned, for `dvc plots`."""
-    tables = [curve_table(r.section.key, c) for r in reports for c in r.curves]
-    table = pd.concat(tables) if tables else pd.DataFrame()
-    return write_text(path, table.to_csv(index=False, lineterminator="\n"))
+def write_metrics(reports: Iterable[BenchmarkReport], path: Path) -> Path:
+    """All means as {benchmark: {method: {metric: mean}}}, for `dvc metrics`."""
+    content: dict[str, dict[str, dict[str, float]]] = {}
+    for report in reports:
+        own = content.setdefault(report.section.key, {})
+        for (method, metric), row in report.section.statistics.items():
+            own.setdefault(method, {})[metric] = row["mean"]
+    return write_json(path, content)
 
 
 def copy_images(written: Sequence[Path], folder: Path) -> None:

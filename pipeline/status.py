@@ -1,7 +1,7 @@
-"""Where a suite stands: per benchmark and calibrator the splits done, running, stale and missing.
+"""Where a suite stands: splits done, running, stale, missing, failed, by benchmark and calibrator.
 
 python -m pipeline.status suite=paper
-python -m pipeline.status suite=cifar --plan       (what would run, by what earlier units took)
+python -m pipeline.status suite=paper --plan sweep.gpus=8       (what would run, and what it takes)
 
 Only small records are read; that the arrays beside them are whole is checked by who uses them.
 """
@@ -12,27 +12,28 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from omegaconf import DictConfig
 from rich.table import Table
 
-from pipeline.fit import fit_hash
+from pipeline.evaluate import adopt_scores
+from pipeline.fit import adopt_parameters, fit_hash
 from pipeline.harness.artifacts import read_json_if_whole, read_record
 from pipeline.harness.cached_logits import sidecar_path
 from pipeline.harness.command import command
 from pipeline.harness.locks import holder_of
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Request, Unit
+from pipeline.plan import plan_lines
 
-DONE, RUNNING, STALE, MISSING = "done", "running", "stale", "missing"
-STATES = (DONE, RUNNING, STALE, MISSING)
+DONE, RUNNING, STALE, MISSING, FAILED = "done", "running", "stale", "missing", "failed"
+STATES = (DONE, RUNNING, STALE, MISSING, FAILED)
 
 
 @dataclass(frozen=True)
 class State:
-    """Of one unit: one of STATES, and why it is stale or who runs it."""
+    """Of one unit: one of STATES, and why it is stale, or failed, or who runs it."""
 
     unit: Unit
     name: str
@@ -40,7 +41,16 @@ class State:
 
 
 def state_of(unit: Unit, logits_sha256: str | None) -> State:
-    """What the unit's folder says."""
+    """What the unit's folder says; a failure is told until the unit is done."""
+    state = _state_of(unit, logits_sha256)
+    if state.name in (STALE, MISSING):
+        for path in (unit.files.fit_failed, unit.files.metrics_failed):
+            if (failure := read_json_if_whole(path)) is not None:
+                return State(unit, FAILED, f"{failure.get('error')}")
+    return state
+
+
+def _state_of(unit: Unit, logits_sha256: str | None) -> State:
     files = unit.files
     for lock in (files.fit_running, files.metrics_running):
         if (holder := holder_of(lock)) is not None:
@@ -74,7 +84,9 @@ def _why(unit: Unit, fit: dict[str, Any], logits_sha256: str | None) -> str:
 
 
 def states(units: Sequence[Unit]) -> list[State]:
-    """The state of every unit."""
+    """The state of every unit; what came by `dvc pull` is taken first."""
+    adopt_parameters(units)
+    adopt_scores(units)
     sidecars: dict[str, str | None] = {}
     for unit in units:
         if unit.benchmark not in sidecars:
@@ -91,7 +103,8 @@ def main(config: DictConfig) -> None:
     for line in details(found):
         say(line)
     if PLAN:
-        for line in plan_lines(found):
+        waiting = [state.unit for state in found if state.name not in (DONE, RUNNING)]
+        for line in plan_lines(waiting, waiting[0].settings["sweep"] if waiting else {}):
             say(line)
 
 
@@ -114,37 +127,10 @@ def status_table(found: Sequence[State]) -> Table:
 def details(found: Sequence[State]) -> Iterator[str]:
     """Who runs what, why units are stale or missing, and the sums."""
     yield from (f"running: {state.unit} on {state.why}" for state in found if state.name == RUNNING)
-    for name in (STALE, MISSING):
+    for name in (STALE, MISSING, FAILED):
         reasons = Counter(state.why for state in found if state.name == name)
         yield from (f"{name}: {count} units ({why})" for why, count in reasons.most_common())
     yield f"{sum(state.name == DONE for state in found)} of {len(found)} units are done"
-
-
-def recorded_seconds(unit: Unit) -> float | None:
-    """Seconds of the unit's fit and evaluation, where both noted them."""
-    notes = [read_json_if_whole(path) for path in (unit.files.fit_run, unit.files.metrics_run)]
-    seconds = [float(note["seconds"]) for note in notes if note and "seconds" in note]
-    return sum(seconds) if len(seconds) == len(notes) else None
-
-
-def plan_lines(found: Sequence[State]) -> Iterator[str]:
-    """What would run, and the process hours that it takes by the units of the same pair that ran.
-
-    Pairs without any record are counted, not guessed.
-    """
-    known: dict[tuple[str, str], list[float]] = {}
-    for state in found:
-        seconds = recorded_seconds(state.unit)
-        if seconds is not None:
-            pair = (state.unit.benchmark, state.unit.calibrator)
-            known.setdefault(pair, []).append(seconds)
-    waiting = [state.unit for state in found if state.name in (STALE, MISSING)]
-    timed = [unit for unit in waiting if (unit.benchmark, unit.calibrator) in known]
-    total = sum(fmean(known[unit.benchmark, unit.calibrator]) for unit in timed)
-    hours = f"{total / 3600:.2f} process hours"
-    yield f"plan: {len(waiting)} units to run; {len(timed)} of them {hours}"
-    if len(timed) < len(waiting):
-        yield f"plan: {len(waiting) - len(timed)} units of pairs that were never timed here"
 
 
 PLAN = "--plan" in sys.argv

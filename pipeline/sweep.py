@@ -12,8 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -22,16 +20,16 @@ from omegaconf import DictConfig, OmegaConf
 from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_evaluate
 from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
-from pipeline.harness.cached_logits import sidecar_path
 from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.engines import Ended, Job, run_jobs
+from pipeline.harness.engines import Ended, check_failures, failure_lines, run_and_tell
 from pipeline.harness.machine import device_name
 from pipeline.harness.progress import say
 from pipeline.harness.runner import side_by_side
-from pipeline.harness.units import Request, Settings, Unit
+from pipeline.harness.units import Request, Unit, launcher_and_logs
 from pipeline.logits import LogitsTask, is_made, run_logits
+from pipeline.plan import estimates, is_large
 from pipeline.report import run_report
-from pipeline.status import DONE, RUNNING, recorded_seconds, states
+from pipeline.status import DONE, RUNNING, states
 
 
 @dataclass(frozen=True)
@@ -92,41 +90,27 @@ def main(config: DictConfig) -> None:
     """Sweep over what the command line asks for, then print what became of it."""
     began = time.time()
     request = Request.from_hydra(config)
-    launcher = _plain(HydraConfig.get().launcher)
-    folder = Path(HydraConfig.get().sweep.dir).absolute() / "logs"
-    options = _plain(config.sweep)
+    launcher, folder = launcher_and_logs(HydraConfig.get())
+    options: Any = OmegaConf.to_container(config.sweep, resolve=True)
     settings = dict(zip(request.benchmarks, request.benchmark_settings()))
     gpu = launcher | options["gpu"]
     made = [name for name, own in settings.items() if not is_made(LogitsTask(own))]
-    ended = list(_told([LogitsJob(request, name) for name in made], gpu, folder))
+    ended = list(run_and_tell([LogitsJob(request, name) for name in made], gpu, folder))
     lost = {one.job.benchmark for one in ended if one.error}
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
-    jobs = chunks(request, waiting, 60 * options["minutes_per_job"], options["seconds_of_unknown"])
-    large = {
-        name
-        for name in waiting
-        if options["gpu"] and _classes(settings[name]) >= options["gpu_from_classes"]
-    }
-    ended += _told([job for job in jobs if job.benchmark in large], gpu, folder)
-    ended += _told([job for job in jobs if job.benchmark not in large], launcher, folder)
+    jobs = chunks(request, waiting, 60 * options["minutes_per_job"])
+    large = {name for name in waiting if options["gpu"] and is_large(settings[name])}
+    ended += run_and_tell([job for job in jobs if job.benchmark in large], gpu, folder)
+    ended += run_and_tell([job for job in jobs if job.benchmark not in large], launcher, folder)
     for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
         say(line)
-    if failed := [one for one in ended if one.error]:
-        raise UnitsFailed(
-            f"{len(failed)} of {len(ended)} jobs failed; what is done stays, run it again"
-        )
+    check_failures(ended)
     units = request.units()
     run_logits(list(settings.values()), request)
     run_fit(units, request)
     run_evaluate(units, request)
     if config.split is None:
         run_report(request)
-
-
-def _plain(config: Any) -> dict[str, Any]:
-    values = OmegaConf.to_container(config, resolve=True)
-    assert isinstance(values, dict)
-    return {str(key): value for key, value in values.items()}
 
 
 def _waiting(request: Request) -> dict[str, list[Unit]]:
@@ -143,15 +127,12 @@ def _waiting(request: Request) -> dict[str, list[Unit]]:
 
 
 def chunks(
-    request: Request, waiting: Mapping[str, Sequence[Unit]], seconds: float, unknown: float
+    request: Request, waiting: Mapping[str, Sequence[Unit]], seconds: float
 ) -> list[UnitsJob]:
-    """Jobs of about `seconds`, by what units of the same benchmark and calibrator took before.
-
-    Where none ever ran, a unit is taken to last `unknown` seconds.
-    """
+    """Jobs of about `seconds`, by what their units are expected to take."""
     jobs = []
     for benchmark, units in waiting.items():
-        pace = _seconds_per_unit(units, unknown)
+        pace = {pair[1]: one.seconds for pair, one in estimates(units).items()}
         members: list[tuple[str, int]] = []
         filled = 0.0
         for unit in units:
@@ -164,43 +145,9 @@ def chunks(
     return jobs
 
 
-def _seconds_per_unit(units: Sequence[Unit], unknown: float) -> dict[str, float]:
-    """Per calibrator, from the notes of all splits that lie there, stale ones too."""
-    pace = {}
-    for calibrator, settings in {unit.calibrator: unit.settings for unit in units}.items():
-        splits = range(settings["splits"]["count"])
-        notes = [recorded_seconds(replace(units[0], calibrator=calibrator, split=split))
-                 for split in splits]  # fmt: skip
-        known = [seconds for seconds in notes if seconds is not None]
-        pace[calibrator] = fmean(known) if known else unknown
-    return pace
-
-
-def _classes(settings: Settings) -> int:
-    return int((read_json_if_whole(sidecar_path(settings)) or {}).get("classes", 0))
-
-
-def _told(jobs: Sequence[Job], launcher: dict[str, Any], folder: Path) -> Iterator[Ended]:
-    """Run the jobs; one line as each ends."""
-    if not jobs:
-        return
-    for count, one in enumerate(run_jobs(jobs, launcher, folder), 1):
-        log = f"; log: {one.log}" if one.log else ""
-        what = f"failed: {one.job}: {one.error}{log}" if one.error else f"done: {one.job}"
-        say(f"[{count}/{len(jobs)}] {what}")
-        yield one
-
-
 def closing(ended: Sequence[Ended], units: Sequence[Unit], began: float) -> Iterator[str]:
     """What became of the jobs, equal errors told once, and what units took since `began`."""
-    failed = [one for one in ended if one.error]
-    yield f"sweep: {len(ended) - len(failed)} of {len(ended)} jobs done, {len(failed)} failed"
-    groups: dict[str, list[Ended]] = {}
-    for one in failed:
-        groups.setdefault(str(one.error), []).append(one)
-    for error, group in groups.items():
-        yield f"failed, {len(group)} jobs: {error}"
-        yield from (f"    {one.job}" + (f": {one.log}" if one.log else "") for one in group)
+    yield from failure_lines(ended)
     paths = [path for unit in units for path in (unit.files.fit_run, unit.files.metrics_run)]
     fresh = [path for path in paths if path.is_file() and path.stat().st_mtime >= began]
     notes = [note for note in map(read_json_if_whole, fresh) if note]

@@ -8,16 +8,14 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
-from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -52,14 +50,38 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 
     @functools.wraps(task)
     def main() -> None:
-        failures: list[Exception] = []
-        program = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+        from pipeline.harness.multirun import is_multirun, run_multirun  # which stand on this
+
         with user_errors_in_one_line():
-            program(_keeping_failures(task, failures))()
-            if failures:
-                raise failures[0]
+            if is_multirun(sys.argv[1:]):
+                run_multirun(task, sys.argv[1:])
+            else:
+                run_task(task, sys.argv[1:])
 
     return main
+
+
+def run_task(task: Callable[[DictConfig], None], arguments: Sequence[str]) -> None:
+    """Run `task` on the configuration that these arguments compose; its errors are raised."""
+    failures: list[Exception] = []
+
+    @functools.wraps(task)
+    def keeping_failures(config: DictConfig) -> None:
+        try:
+            task(config)
+        except Exception as error:  # before Hydra prints "Error executing job with overrides"
+            failures.append(error)
+
+    before, sys.argv = sys.argv, [sys.argv[0], *arguments]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # it raises its errors instead of printing several lines
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(
+            keeping_failures
+        )()
+    finally:
+        sys.argv = before
+    if failures:
+        raise failures[0]
 
 
 @contextmanager
@@ -68,8 +90,6 @@ def user_errors_in_one_line() -> Iterator[None]:
     before = os.environ.get("HYDRA_FULL_ERROR")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # see pipeline/__init__
     terminated = signal.signal(signal.SIGTERM, _terminate)
-    # Hydra then raises its errors instead of printing them, several lines each.
-    os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         yield
     except KeyboardInterrupt:
@@ -84,9 +104,7 @@ def user_errors_in_one_line() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGTERM, terminated)
         if before is None:
-            del os.environ["HYDRA_FULL_ERROR"]
-        else:
-            os.environ["HYDRA_FULL_ERROR"] = before
+            os.environ.pop("HYDRA_FULL_ERROR", None)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
@@ -96,27 +114,6 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 def _end(how: str, code: int) -> NoReturn:
     print(f"{how}; finished units are kept, run it again to go on", file=sys.stderr)
     sys.exit(code)
-
-
-def _keeping_failures(
-    task: Callable[[DictConfig], None], failures: list[Exception]
-) -> Callable[[DictConfig], None]:
-    """`task`, except that a single run keeps its error for us; a sweep's launcher needs it raised.
-
-    Hydra would print "Error executing job with overrides" before ours.
-    """
-
-    @functools.wraps(task)
-    def run(config: DictConfig) -> None:
-        if HydraConfig.get().mode != RunMode.RUN:
-            task(config)
-            return
-        try:
-            task(config)
-        except Exception as error:
-            failures.append(error)
-
-    return run
 
 
 def override(key: str, value: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from pipeline.harness.command import Terminated, UsageError, one_line
+from pipeline.harness.command import Terminated, UnitsFailed, UsageError, one_line
 from pipeline.harness.machine import core_count
 from pipeline.harness.progress import say
 
@@ -72,6 +72,35 @@ def run_jobs(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[
     if target not in engines:
         raise UsageError(f"hydra/launcher: {target} is none of slurm, queue, cores, ray_cluster")
     return engines[target](jobs, launcher)
+
+
+def run_and_tell(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[Ended]:
+    """`run_jobs`, with one line as each ends."""
+    for count, one in enumerate(run_jobs(jobs, launcher, folder) if jobs else (), 1):
+        log = f"; log: {one.log}" if one.log else ""
+        what = f"failed: {one.job}: {one.error}{log}" if one.error else f"done: {one.job}"
+        say(f"[{count}/{len(jobs)}] {what}")
+        yield one
+
+
+def failure_lines(ended: Sequence[Ended]) -> Iterator[str]:
+    """How many jobs are done, and what failed, equal errors told once."""
+    failed = [one for one in ended if one.error]
+    yield f"sweep: {len(ended) - len(failed)} of {len(ended)} jobs done, {len(failed)} failed"
+    groups: dict[str, list[Ended]] = {}
+    for one in failed:
+        groups.setdefault(str(one.error), []).append(one)
+    for error, group in groups.items():
+        yield f"failed, {len(group)} jobs: {error}"
+        yield from (f"    {one.job}" + (f": {one.log}" if one.log else "") for one in group)
+
+
+def check_failures(ended: Sequence[Ended]) -> None:
+    """Raise `UnitsFailed` where a job failed."""
+    if failed := [one for one in ended if one.error]:
+        raise UnitsFailed(
+            f"{len(failed)} of {len(ended)} jobs failed; what is done stays, run it again"
+        )
 
 
 def _attempt(job: Job) -> str | None:
@@ -192,10 +221,9 @@ def _on_submitit(
             running |= dict(zip(submitted, starting))
             first = submitted[0]
             say(f"{cluster}: {len(submitted)} jobs, from {first.job_id}; logs: {folder}")
-        if look % LOOKS_BETWEEN_QUESTIONS == LOOKS_BETWEEN_QUESTIONS - 1:
+        if cluster == "slurm" and look % LOOKS_BETWEEN_QUESTIONS == LOOKS_BETWEEN_QUESTIONS - 1:
             next(iter(running)).watcher.update()
-            if cluster == "slurm":
-                _cancel_what_never_starts(running)
+            _cancel_what_never_starts(running)
         look += 1
         for submission in [one for one in running if one.done()]:
             said = _error_of(submission, launcher)

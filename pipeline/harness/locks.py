@@ -18,7 +18,8 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from pipeline.harness.artifacts import json_text, read_json_if_whole
+from pipeline.harness.artifacts import json_text, read_json_if_whole, write_json
+from pipeline.harness.command import one_line
 
 
 class Busy(RuntimeError):
@@ -49,7 +50,7 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
         return
     try:
         # In place, not by renaming: what is locked is this very file.
-        path.write_text(json_text(_holder(aim)), encoding="utf-8")
+        path.write_text(json_text({**_here(), "aim": aim}), encoding="utf-8")
         yield
     finally:
         path.unlink(missing_ok=True)  # while held: whoever waits notices that the file is gone
@@ -57,6 +58,20 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
         if is_new:
             with suppress(OSError):  # a failed unit leaves nothing
                 path.parent.rmdir()
+
+
+@contextmanager
+def noting_failure(path: Path) -> Iterator[None]:
+    """Keep in `path` why the block failed, for `pipeline.status`; remove it where it succeeded."""
+    try:
+        yield
+    except (Busy, OtherSettings):
+        raise
+    except Exception as error:
+        with suppress(OSError):  # a full disk, perhaps: the error itself says so
+            write_json(path, {"error": one_line(error), **_here()})
+        raise
+    path.unlink(missing_ok=True)
 
 
 def holder_of(path: Path) -> dict[str, Any] | None:
@@ -76,9 +91,9 @@ def holder_of(path: Path) -> dict[str, Any] | None:
     return None
 
 
-def _holder(aim: str) -> dict[str, Any]:
+def _here() -> dict[str, Any]:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"host": socket.gethostname(), "process": os.getpid(), "since": since, "aim": aim}
+    return {"host": socket.gethostname(), "process": os.getpid(), "since": since}
 
 
 def _held_by_another(path: Path, what: str, aim: str) -> Exception:

@@ -6,6 +6,7 @@ import os
 import platform
 import resource
 import socket
+import time
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -44,14 +45,20 @@ def versions() -> dict[str, str]:
     return found
 
 
-def run_notes(seconds: float, device: str) -> dict[str, Any]:
-    """What a unit notes of its run, in a file of its own that nobody commits.
+def now() -> tuple[float, float]:
+    """Seconds on the clock, and those that all cores together have worked for this process."""
+    return time.perf_counter(), time.process_time()
+
+
+def run_notes(began: tuple[float, float], device: str) -> dict[str, Any]:
+    """What a unit notes of its run, `began` by `now`, in a file of its own that nobody commits.
 
     `peak_megabytes` is this process's largest resident memory so far, earlier units included.
     """
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "seconds": seconds,
+        "seconds": now()[0] - began[0],
+        "core_seconds": now()[1] - began[1],
         "peak_megabytes": round(peak / 1024),
         "device": device,
         "host": socket.gethostname(),

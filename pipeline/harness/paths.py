@@ -42,6 +42,11 @@ class UnitFiles:
         return self.folder / "running-fit.json"
 
     @property
+    def fit_failed(self) -> Path:
+        """Why the last attempt to fit failed, until one succeeds."""
+        return self.folder / "failed-fit.json"
+
+    @property
     def ecdf(self) -> Path:
         """Errors of the sampled utilities, with the record of the evaluation inside."""
         return self.folder / f"ecdf{self._suffix}.npz"
@@ -60,6 +65,16 @@ class UnitFiles:
     def metrics_running(self) -> Path:
         """The lock of the evaluation."""
         return self.folder / f"running-metrics{self._suffix}.json"
+
+    @property
+    def metrics_failed(self) -> Path:
+        """Why the last evaluation failed, until one succeeds."""
+        return self.folder / f"failed-metrics{self._suffix}.json"
+
+    @property
+    def evaluate_stage(self) -> str:
+        """What the stage that makes `ecdf` is called among `suites/<suite>/`."""
+        return f"evaluate{self._suffix}"
 
     @property
     def worst(self) -> Path:

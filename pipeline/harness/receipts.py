@@ -1,16 +1,13 @@
-"""What DVC tracks: one small file per stage, suite and calibrator, the same for the same results.
+"""What DVC tracks of stages whose files are committed, not cached: their checksums, in one file.
 
-A stage's real output is spread over many unit folders, which DVC would copy and hash one by one. A
-receipt names them with their checksums; it is written when all of a suite's units are done, and
-holds no times, so an unchanged result leaves it unchanged.
+A receipt is written when all of a suite is done, and holds no times, so an unchanged result leaves
+it unchanged.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -29,12 +26,6 @@ def write_receipt(request: Request, settings: Settings, name: str, content: Any)
     """Write a receipt, unless the command line asked for less than the whole suite."""
     if request.whole_suite:
         write_json(receipt_path(settings, request.suite, name), content)
-
-
-def mean_and_spread(values: Sequence[float]) -> dict[str, float | None]:
-    """Mean over splits and two standard errors (null for a single split)."""
-    spread = two_standard_errors(values)
-    return {"mean": fmean(values), "two_se": None if math.isnan(spread) else spread}
 
 
 def two_standard_errors(values: Sequence[float] | NDArray[np.float64]) -> float:

@@ -54,6 +54,11 @@ class Unit:
         """What lies in it, of the evaluation asked for."""
         return UnitFiles(self.folder, self.settings["evaluation"]["name"])
 
+    @property
+    def shared_name(self) -> str:
+        """What its arrays are called beside those of the suite's other units (`shared`)."""
+        return f"{self.benchmark}-split-{self.split}.npz"
+
     def __str__(self) -> str:
         return f"{self.benchmark} {self.calibrator} split {self.split}"
 
@@ -138,6 +143,20 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     """The configuration under conf/ with `overrides`, inside or outside a Hydra program."""
     with _hydra_ready():
         return compose("config", list(overrides))
+
+
+def sweep_settings(overrides: Sequence[str]) -> tuple[Settings, Path]:
+    """What `overrides` make of Hydra's launcher, and of the folder for a sweep's logs."""
+    with _hydra_ready():
+        return launcher_and_logs(compose("config", list(overrides), return_hydra_config=True).hydra)
+
+
+def launcher_and_logs(hydra: Any) -> tuple[Settings, Path]:
+    """The launcher in Hydra's own settings as plain values, and the folder for a sweep's logs."""
+    launcher = OmegaConf.to_container(hydra.launcher, resolve=True)
+    assert isinstance(launcher, dict)
+    logs = Path(hydra.sweep.dir).absolute() / "logs"
+    return {str(key): value for key, value in launcher.items()}, logs
 
 
 def resolved(config: DictConfig) -> Settings:

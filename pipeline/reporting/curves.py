@@ -14,18 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from metrics.ecdf import levels, thin
 from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.names import FLOOR_METHOD
 
 Array = NDArray[np.float64]
 
 FAMILIES = ("linear", "rank")
-CURVE_COLUMNS = ("benchmark", "method", "family", "level", "error")
-FLOOR_CURVE = "noise_floor"
 
 
 @dataclass(frozen=True)
@@ -90,25 +86,3 @@ def _mean_sorted(errors: Sequence[Array], method: str) -> Array:
     if len({len(split) for split in errors}) > 1:
         raise ValueError(f"{method}: splits were evaluated on different numbers of utilities")
     return np.asarray(np.sort(np.stack(errors), axis=1).mean(axis=0))
-
-
-def curve_table(benchmark: str, curves: Curves, points: int = 101) -> pd.DataFrame:
-    """The curves as CURVE_COLUMNS rows, thinned; the floor's mean is the method `noise_floor`."""
-    named = dict(curves.errors)
-    if curves.floor is not None:
-        named[FLOOR_CURVE] = curves.floor.mean
-    index = thin(curves.count, points)
-    height = levels(curves.count)[index]
-    parts = [
-        pd.DataFrame(
-            {
-                "benchmark": benchmark,
-                "method": method,
-                "family": curves.family,
-                "level": height,
-                "error": errors[index],
-            }
-        )
-        for method, errors in named.items()
-    ]
-    return pd.concat(parts, ignore_index=True)[list(CURVE_COLUMNS)]

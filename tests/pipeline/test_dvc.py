@@ -1,5 +1,8 @@
 """dvc.yaml is a valid pipeline with one fit and one evaluation stage per calibrator."""
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -49,3 +52,82 @@ def test_a_benchmark_keeps_to_its_folder(name):
     arguments = ["benchmark=file", override("benchmark.name", name)]
     with pytest.raises(SelectionError, match="becomes part of a file's name"):
         resolved(composed([*arguments, "benchmark.source.path=x.npz"]))
+
+
+SMALL = [
+    ("conf/config.yaml", "count: 10", "count: 2"),
+    ("conf/evaluation/default.yaml", "utilities: 1500", "utilities: 20"),
+    ("conf/evaluation/default.yaml", "floor_repetitions: 400", "floor_repetitions: 4"),
+    ("conf/evaluation/default.yaml", "bootstrap_repetitions: 200", "bootstrap_repetitions: 4"),
+    ("conf/suite/digits.yaml", "  - digits\ndynamics:", "  - digits\ndynamics: []\nunused:"),
+    *(("conf/shared/calibrators.yaml", f"  - {name}\n", "")
+      for name in ("dirichlet", "isotonic", "vector", "patching")),
+    ("conf/shared/calibrators.yaml", "  - logit_shift ", "# "),
+]  # fmt: skip
+
+
+def shell(folder, *command, code=0):
+    # Compiling for another folder would take longer than to do without.
+    fast = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=fast, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def dvc(folder, *arguments, code=0):
+    return shell(folder, sys.executable, "-m", "dvc", *arguments, code=code)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A repository of this code, with two calibrators and two splits, after `dvc repro`."""
+    folder = tmp_path_factory.mktemp("dvc") / "here"
+    listed = shell(
+        CONF.parent, "git", "ls-files", "--cached", "--others", "--exclude-standard",
+        "calibrators", "conf", "metrics", "pipeline",
+    )  # fmt: skip
+    kept = [".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "results/.gitignore"]
+    for name in [*listed.splitlines(), *kept, "dvc.yaml", "params.yaml"]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(CONF.parent / name, folder / name)
+    for name, old, new in SMALL:
+        text = (folder / name).read_text()
+        assert old in text, (name, old)
+        (folder / name).write_text(text.replace(old, new))
+    shell(folder, "git", "init", "-q")
+    for key, value in (("user.name", "Nobody"), ("user.email", "nobody@localhost")):
+        shell(folder, "git", "config", key, value)
+    dvc(folder, "repro")
+    commit(folder)
+    return folder
+
+
+def commit(folder):
+    shell(folder, "git", "add", ".")
+    shell(folder, "git", "commit", "-q", "-m", "run")
+
+
+def test_what_was_pushed_is_up_to_date_in_a_clone_elsewhere(project, tmp_path):
+    dvc(project, "remote", "add", "-d", "folder", str(tmp_path / "remote"))
+    dvc(project, "push")
+    clone = tmp_path / "another path" / "there"
+    shell(tmp_path, "git", "clone", "-q", str(project), str(clone))
+    shutil.copyfile(project / ".dvc/config", clone / ".dvc/config")
+    assert "deleted:" in dvc(clone, "status")
+    dvc(clone, "pull")
+    assert "up to date" in dvc(clone, "status")
+    assert "Running stage" not in dvc(clone, "repro")
+    assert (clone / "results/suites/digits/logits/digits.npz").is_file()
+    assert json.loads((clone / "results/metrics.json").read_text())["digits"]["temperature"]
+    by_hand = shell(clone, sys.executable, "-m", "pipeline.fit", "suite=digits")
+    assert "fit: nothing to do, 4 up to date" in by_hand
+    assert not (clone / "data/work").exists()  # no logits were computed
+
+
+def test_plots_need_no_network(project):
+    dvc(project, "plots", "show")
+    page = (project / "dvc_plots/index.html").read_text()
+    assert "ecdf_digits.png" in page
+    assert "http" not in page

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -41,6 +42,14 @@ def what_was_done(captured):
 
 def times(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
+
+
+def files_below(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_files_and_their_content(request_tiny, tmp_path):
@@ -294,32 +303,47 @@ class TestReadyMadeLogits:
             run_logits(self.request(request_tiny, ("precomputed", str(tmp_path / "none"))))
 
 
-def test_receipts_are_written_for_whole_suites_and_repeat(request_tiny, tmp_path, monkeypatch):
+def test_arrays_are_shared_for_whole_suites_and_repeat(request_tiny, tmp_path, monkeypatch):
     suite = tmp_path / "results/suites/digits"
     run_all(request_tiny("calibrator=temperature"))
     assert not suite.exists()  # one benchmark chosen by name is no suite
     request = request_tiny("calibrator=temperature")
     object.__setattr__(request, "whole_suite", True)
     run_all(request)
-    first = {
-        path.relative_to(suite).as_posix(): path.read_bytes() for path in suite.rglob("*.json")
-    }
+    first = files_below(suite)
+    names = [f"tiny-split-{k}.npz" for k in range(3)]
     assert set(first) == {
-        "logits.json", "fit/temperature.json", "evaluate/temperature.json",
-        "evaluate/temperature.units.json",
+        "logits/tiny.npz", "logits/tiny.json",
+        *(f"{stage}/temperature/{name}" for stage in ("fit", "evaluate") for name in names),
     }  # fmt: skip
-    values = read_json(suite / "evaluate/temperature.json")["tiny"]["accuracy"]
-    each = [
-        read_json(tmp_path / f"results/runs/tiny/temperature/split-{k}/metrics.json")
-        for k in range(3)
-    ]
-    accuracies = [record["metrics"]["accuracy"] for record in each]
-    assert values["mean"] == pytest.approx(np.mean(accuracies))
-    assert values["two_se"] == pytest.approx(2 * np.std(accuracies, ddof=1) / np.sqrt(3))
     object.__setattr__(forced := request_tiny("calibrator=temperature", "force=true"),
                        "whole_suite", True)  # fmt: skip
     run_all(forced)
-    assert all((suite / name).read_bytes() == content for name, content in first.items())
+    assert files_below(suite) == first
+    run_all(request)
+    (suite / "fit/temperature/stray").write_text("of a unit that is no longer asked for")
+    run_all(request)
+    assert files_below(suite) == first
+
+
+def test_what_came_by_dvc_pull_is_taken_where_it_is_absent(request_tiny, tmp_path):
+    request = request_tiny("calibrator=temperature")
+    object.__setattr__(request, "whole_suite", True)
+    run_all(request)
+    runs, logits = tmp_path / "results/runs", tmp_path / "data/logits"
+    before = files_below(runs), files_below(logits)
+    shutil.rmtree(runs)
+    shutil.rmtree(logits)
+    run_all(request_tiny("calibrator=temperature"))
+    after = files_below(runs), files_below(logits)
+    assert after[1] == before[1]
+    assert after[0] == {name: c for name, c in before[0].items() if "/run-" not in name}
+    assert not list(runs.rglob("run-*.json"))  # nothing was computed
+    kept = tmp_path / "results/suites/digits/fit/temperature/tiny-split-0.npz"
+    parameters = runs / "tiny/temperature/split-0/parameters.npz"
+    assert kept.samefile(parameters)
+    run_all(request_tiny("calibrator=temperature", "seed=1"))
+    assert not kept.samefile(parameters)  # a new file took its place; what is shared stays
 
 
 def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_path):

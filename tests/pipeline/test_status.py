@@ -5,8 +5,11 @@ import pytest
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import write_json
+from pipeline.harness.command import UnitsFailed
 from pipeline.harness.locks import claimed
-from pipeline.status import details, plan_lines, states
+from pipeline.plan import committed_seconds, plan_lines
+from pipeline.status import details, states
+from tests.pipeline.conftest import request_of
 
 
 @pytest.fixture
@@ -44,11 +47,59 @@ def test_stale_units_say_why(made, tmp_path, monkeypatch):
     assert names(made("calibrator=temperature"))[0] == ("stale", "logits")
 
 
+def test_a_failed_unit_says_why_until_it_succeeds(made, monkeypatch):
+    request = made("calibrator=vector", "split=0")
+    monkeypatch.setattr("pipeline.fit.instantiate", lambda *_, **__: 1 / 0)
+    with pytest.raises(UnitsFailed):
+        run_fit(request.units())
+    assert names(request) == [("failed", "division by zero")]
+    assert "failed: 1 units (division by zero)" in list(details(states(request.units())))
+    monkeypatch.undo()
+    run_fit(request.units())
+    assert names(request) == [("missing", "not evaluated")]
+    monkeypatch.setattr("pipeline.evaluate.held_out", lambda *_: 1 / 0)
+    with pytest.raises(UnitsFailed):
+        run_evaluate(request.units())
+    assert names(request) == [("failed", "division by zero")]
+    monkeypatch.undo()
+    run_evaluate(request.units())
+    assert names(request) == [("done", "")]
+
+
+def plan(request):
+    units = [state.unit for state in states(request.units()) if state.name != "done"]
+    return list(plan_lines(units, units[0].settings["sweep"]))
+
+
 def test_a_plan_is_the_recorded_time_of_what_is_left(made):
     request = made("suite.calibrators=[temperature,vector]")
     files = request.units()[0].files
-    write_json(files.fit_run, {"seconds": 3000})
-    write_json(files.metrics_run, {"seconds": 600})
-    first, second = plan_lines(states(request.units()))
-    assert first == "plan: 5 units to run; 2 of them 2.00 process hours"
-    assert second == "plan: 3 units of pairs that were never timed here"
+    write_json(files.fit_run, {"seconds": 3000, "core_seconds": 6000, "peak_megabytes": 700})
+    write_json(files.metrics_run, {"seconds": 600, "core_seconds": 1200, "peak_megabytes": 650})
+    megabytes = 2 * (files.parameters.stat().st_size + files.ecdf.stat().st_size) / 1e6
+    assert plan(request) == [
+        "plan: 5 units to run: 2 recorded here, 3 never timed (taken as 60 s each)",
+        f"plan: {(2 * 7200 + 3 * 60) / 3600:.2f} core-hours, 0.00 GPU-hours",
+        f"plan: at most 700 MB in a process, {megabytes:.1f} MB of arrays of 2 of them",
+    ]
+
+
+def test_the_plan_of_the_paper_on_8_gpus_is_the_sum_of_its_units(tmp_path, monkeypatch):
+    times = tmp_path / "suite_times.csv"
+    rows = "fit,cifar10_resnet,vector,10,100\nevaluate,cifar10_resnet,vector,10,260\n"
+    times.write_text(f"stage,benchmark,calibrator,splits,seconds\n{rows}fit,yahoo,vector,10,1\n")
+    monkeypatch.setattr("pipeline.plan.TIMES", times)
+    committed_seconds.cache_clear()
+    folders = (f"paths.data={tmp_path}", f"paths.results={tmp_path}")
+    request = request_of("suite=paper", "sweep.gpus=8", "sweep.seconds_of_unknown=90", *folders)
+    benchmarks, methods, splits = 7, len(request.calibrators), 10
+    on_gpus = 2 * methods * splits  # both ImageNet benchmarks, before there are logits
+    on_cores = (benchmarks - 2) * methods * splits
+    cores = (10 * 36 + (on_cores - 10) * 90) / 3600
+    assert plan(request) == [
+        f"plan: {on_gpus + on_cores} units to run: 10 by suite_times.csv, "
+        f"{on_gpus + on_cores - 10} never timed (taken as 90 s each)",
+        f"plan: {cores:.2f} core-hours, {on_gpus * 90 / 3600:.2f} GPU-hours "
+        f"({on_gpus * 90 / 3600 / 8:.2f} hours on 8 GPUs)",
+    ]
+    committed_seconds.cache_clear()

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from omegaconf import OmegaConf
 
+from pipeline.harness import engines
 from pipeline.harness.artifacts import write_json
 from pipeline.harness.engines import Ended, run_jobs
 from pipeline.harness.units import composed
@@ -25,11 +26,12 @@ JOBLIB = {
 def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
     request = request_tiny("suite.calibrators=[temperature,vector]")
     units = request.units()
+    assert units[0].settings["sweep"]["seconds_of_unknown"] == 60
     for name, path in (("fit", units[0].files.fit_run), ("metrics", units[0].files.metrics_run)):
-        write_json(path, {"seconds": 40 if name == "fit" else 10})
-    jobs = chunks(request, {"file": units}, seconds=110, unknown=200)
+        write_json(path, {"seconds": 15 if name == "fit" else 10})
+    jobs = chunks(request, {"file": units}, seconds=50)
     assert [job.members for job in jobs] == [
-        (("temperature", 0), ("temperature", 1)),  # 50 s each, by the one that ran
+        (("temperature", 0), ("temperature", 1)),  # 25 s each, by the one that ran
         (("temperature", 2),),
         (("vector", 0),),  # never timed: longer than a job is to last, so alone
         (("vector", 1),),
@@ -50,7 +52,8 @@ def test_a_failed_job_is_one_line_and_the_others_are_done(launcher, tmp_path):
     assert [one.error for one in ended] == ["invalid literal for int() with base 10: 'x'", None]
 
 
-def test_a_killed_process_costs_its_job_alone_and_says_where_the_log_is(tmp_path):
+def test_a_killed_process_costs_its_job_alone_and_says_where_the_log_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "LOOKS_BETWEEN_QUESTIONS", 1)  # as if jobs lasted
     ended = {one.job: one for one in run_jobs([KILLED, BAD, GOOD], LOCAL, tmp_path)}
     assert ended[GOOD].error is None
     assert ended[BAD].error == "invalid literal for int() with base 10: 'x'"

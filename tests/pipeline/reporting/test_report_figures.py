@@ -13,7 +13,7 @@ from matplotlib.colors import rgb_to_hsv, to_rgb
 from metrics.ecdf import levels, thin
 from metrics.plots.axes import log_ticks
 from pipeline.reporting.collect import Runs, UnitResult
-from pipeline.reporting.curves import curve_table, pooled_curves
+from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.style import LOOKS, look
@@ -60,16 +60,6 @@ def test_thinning_keeps_both_ends() -> None:
 def panels(write_runs):
     units = Runs(write_runs()).read_all("cifar10_repvgg", METHODS, range(4))
     return [pooled_curves(units, list(METHODS), family) for family in ("linear", "rank")]
-
-
-def test_curve_table_for_dvc_plots(panels) -> None:
-    table = curve_table("cifar10_repvgg", panels[0], points=11)
-    assert list(table.columns) == ["benchmark", "method", "family", "level", "error"]
-    assert set(table["method"]) == {*METHODS, "noise_floor"}
-    assert len(table) == (len(METHODS) + 1) * 11
-    rows = table[table["method"] == "patching"]
-    assert rows["error"].iloc[-1] == panels[0].errors["patching"][-1]
-    assert rows["level"].iloc[-1] == 1.0
 
 
 def test_figure_has_both_panels_labels_and_every_method(panels) -> None:

@@ -59,7 +59,7 @@ def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, ca
         *(f"tables/digits.{kind}" for kind in ("tex", "md", "csv")),
         *(f"figures/ecdf_digits.{kind}" for kind in ("pdf", "svg", "png")),
         "logits/digits.json",
-        "plots/ecdf.csv",
+        "metrics.json",
         "plots/figures/ecdf_digits.png",
         "report.html",
         "report.md",
@@ -161,7 +161,7 @@ def test_a_report_of_one_benchmark_leaves_the_page_of_the_suite(
     both = "suite.benchmarks=[cifar10_resnet,cifar10_repvgg]"
     run_report(request_for("cifar10_resnet", "cifar10_repvgg", suite="cifar", extra=(both,)))
     results = tmp_path / "results"
-    before = {name: (results / name).read_bytes() for name in ("report.html", "plots/ecdf.csv")}
+    before = {name: (results / name).read_bytes() for name in ("report.html", "metrics.json")}
     assert b"Overview" in before["report.html"]
     one = request_for("cifar10_resnet", suite="cifar", extra=(both,))
     run_report(replace(one, whole_suite=False))
