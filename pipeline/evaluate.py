@@ -28,7 +28,7 @@ from pipeline.harness.artifacts import (
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed, noting_failure
+from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
@@ -88,6 +88,7 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
     run = partial(side_by_side, "evaluate", evaluate_unit, device=device)
     for task in run_stage("evaluate", tasks, is_evaluated, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
+        holder_of(task.unit.files.metrics_running)  # see `run_fit`
     if request is not None:
         for calibrator in request.calibrators:
             own = [unit for unit in units if unit.calibrator == calibrator]

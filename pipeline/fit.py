@@ -20,7 +20,7 @@ from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logit
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed, noting_failure
+from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
@@ -72,6 +72,7 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
     run = partial(side_by_side, "fit", fit_unit, device=device)
     for task in run_stage("fit", tasks, is_fitted, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
+        holder_of(task.unit.files.fit_running)  # removes the lock of who was killed at the very end
     if request is not None:
         for calibrator in request.calibrators:
             own = [unit for unit in units if unit.calibrator == calibrator]

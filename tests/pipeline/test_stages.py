@@ -326,6 +326,16 @@ def test_arrays_are_shared_for_whole_suites_and_repeat(request_tiny, tmp_path, m
     assert files_below(suite) == first
 
 
+def test_locks_of_who_was_killed_after_publishing_are_removed(request_tiny):
+    request = request_tiny("calibrator=uncalibrated", "split=0")
+    run_all(request)
+    files = request.units()[0].files
+    for path in (files.fit_running, files.metrics_running):
+        path.write_text("{}")
+    run_all(request)
+    assert not files.fit_running.exists() and not files.metrics_running.exists()
+
+
 def test_what_came_by_dvc_pull_is_taken_where_it_is_absent(request_tiny, tmp_path):
     request = request_tiny("calibrator=temperature")
     object.__setattr__(request, "whole_suite", True)
