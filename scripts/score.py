@@ -68,55 +68,80 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; every method once."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    options.own = {}  # known once the classes are
+    if options.quick:
+        _make_quick(options)
+    options.methods = list(dict.fromkeys(map(_completed, options.methods)))
+    checks = (_what_is_out_of_range, _unknown_method, _what_to_calibrate_for, _what_to_save)
+    for check in checks:
+        if mistake := check(options):
+            parser.error(mistake)
+    return options
+
+
+def _parser() -> _Parser:
     summary, _, details = (__doc__ or "").partition("\n")
-    parser = _Parser(
-        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities"
-    )
-    parser.add_argument("--output", type=Path, default=Path("out"), help="folder (default: out)")
-    parser.add_argument("--title", help="heading of table and figure (default: the file's name)")
-    parser.add_argument(
+    form = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(description=summary, epilog=details, formatter_class=form)
+    _add_input(parser)
+    _add_work(parser)
+    _add_own_utilities(parser)
+    return parser
+
+
+def _add_input(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities")
+    add(
         "--values",
         choices=("auto", "logits", "probabilities"),
         default="auto",
         help="what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
     )
-    parser.add_argument(
+    add(
+        "--groups", metavar="COLUMN", help="column of a CSV with the points' groups (npz: `groups`)"
+    )
+    add("--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV")
+
+
+def _add_work(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("--output", type=Path, default=Path("out"), help="folder (default: out)")
+    add("--title", help="heading of table and figure (default: the file's name)")
+    add(
         "--methods",
         nargs="+",
         default=list(METHODS),
         metavar="METHOD",
         help=f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
     )
-    parser.add_argument(
+    add(
         "--save",
         type=Path,
         metavar="FILE.npz",
         help="refit --method on all points and save it for scripts/apply.py",
     )
-    parser.add_argument("--method", help="the method to save (default: the only one of --methods)")
-    parser.add_argument(
-        "--splits", type=int, default=DEFAULT_SPLITS, help="random splits (default: 10)"
-    )
-    parser.add_argument(
+    add("--method", help="the method to save (default: the only one of --methods)")
+    add("--splits", type=int, default=DEFAULT_SPLITS, help="random splits (default: 10)")
+    add(
         "--quick",
         action="store_true",
         help=f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
     )
-    parser.add_argument(
+    add(
         "--tuning",
         choices=("quick", "paper"),
         default="quick",
         help="effort for dirichlet and patching: conf/tuning (default: quick)",
     )
-    parser.add_argument(
-        "--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV"
-    )
-    parser.add_argument(
-        "--groups", metavar="COLUMN", help="column of a CSV with the points' groups (npz: `groups`)"
-    )
+    add("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
+    add("--jobs", default="auto", help="processes (default: auto)")
+    add("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+
+
+def _add_own_utilities(parser: _Parser) -> None:
     for kind, text in OWN.items():
         metavar = "MODULE:FUNCTION" if kind == "utility" else "FILE.csv"
         parser.add_argument(f"--{kind}", metavar=metavar, help=text)
@@ -127,28 +152,18 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         choices=[kind for kind in OWN if kind != "utility"],
         help="own utilities that both patchings calibrate to, instead of the standard ones",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
-    parser.add_argument("--jobs", default="auto", help="processes (default: auto)")
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
-    options = parser.parse_args(arguments)
-    options.own = {}  # known once the classes are
+
+
+def _what_is_out_of_range(options: argparse.Namespace) -> str | None:
+    """What is wrong with a number or the folder, if anything."""
     if not 1 <= options.splits <= MOST_SPLITS:
-        parser.error(f"--splits: 1 to {MOST_SPLITS}")
+        return f"--splits: 1 to {MOST_SPLITS}"
     if options.jobs != "auto" and not (options.jobs.isdecimal() and int(options.jobs) > 0):
-        parser.error("--jobs: auto or a positive number")
+        return "--jobs: auto or a positive number"
     existing = next(path for path in (options.output, *options.output.parents) if path.exists())
     if not existing.is_dir():
-        parser.error(f"--output {options.output}: {existing} is a file; name a folder")
-    if options.quick:
-        _make_quick(options)
-    options.methods = list(dict.fromkeys(map(_completed, options.methods)))
-    if mistake := _unknown_method(options.methods):
-        parser.error(mistake)
-    if mistake := _what_to_calibrate_for(options):
-        parser.error(mistake)
-    if mistake := _what_to_save(options):
-        parser.error(mistake)
-    return options
+        return f"--output {options.output}: {existing} is a file; name a folder"
+    return None
 
 
 def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
@@ -172,7 +187,7 @@ def _what_to_save(options: argparse.Namespace) -> str | None:
         options.method = options.methods[0]
     if options.save.suffix != ".npz":
         return f"--save {options.save}: end its name with .npz"
-    return _unknown_method([options.method])
+    return None
 
 
 def _make_quick(options: argparse.Namespace) -> None:
@@ -189,10 +204,10 @@ def _completed(method: str) -> str:
     return fitting[0] if len(fitting) == 1 else method
 
 
-def _unknown_method(methods: Sequence[str]) -> str | None:
+def _unknown_method(options: argparse.Namespace) -> str | None:
     """What is wrong with the first method that has no file in conf/calibrator."""
     known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))
-    for method in methods:
+    for method in [*options.methods, *([options.method] if options.method else [])]:
         if method not in known:
             close = difflib.get_close_matches(method, known, n=1)
             hint = f" (did you mean {close[0]}?)" if close else ""
