@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from metrics.kernels.label_ranks import label_ranks
-from metrics.kernels.near_ties import order_near_ties, places_of
+from metrics.kernels.near_ties import near_tie_order, places_of
 from metrics.kernels.row_sort import descending_order
 
 
@@ -60,8 +60,9 @@ class Forecast:
     @cached_property
     def order(self) -> Tensor:
         """[n, C]: the class at each rank."""
-        order = descending_order(self.probabilities)
-        return order_near_ties(self.probabilities, order, self.tied) if self.tied else order
+        if self.tied:
+            return near_tie_order(self.probabilities, self.tied)
+        return descending_order(self.probabilities)
 
     @cached_property
     def ranked(self) -> Tensor:

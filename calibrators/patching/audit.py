@@ -24,7 +24,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Kind, Member, Payoff, Utility, drops
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import calibration_error_bounds, indicator_bounds
-from metrics.kernels.gap_range import gap_range
+from metrics.kernels.gap_range import gap_range, gap_range_of_columns
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
@@ -107,8 +107,10 @@ class Indicators(Family):
         return indicator_bounds(self.sums, hits, len(self.codes))
 
     def errors(self, chosen: Tensor) -> Tensor:
-        """Columns are taken out row by row."""
-        return _errors(self.predicted[:, chosen].T, self.payoffs[chosen], self.codes)
+        """Columns are read in place."""
+        payoffs = self.payoffs[chosen]
+        ranges = gap_range_of_columns(self.predicted, chosen, payoffs, self.codes, TIED)
+        return ranges / len(self.codes)
 
     def utility(self, index: int) -> Utility:
         """The indicator of a class, or of the K most probable."""

@@ -18,6 +18,7 @@ from calibrators.patching.algorithm import Patch
 from calibrators.patching.audit import Auditor, StandardFamilies
 from calibrators.patching.module import PatchedModule
 from calibrators.patching.own import WithOwn, classes_of, described, member
+from calibrators.patching.replay import Patches, replay
 from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update
@@ -109,10 +110,23 @@ class Patching(Calibrator):
         return found
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        state, update = PatchedForecast(predicted(self.start, vars(self), logits)), self._update()
+        start, update = predicted(self.start, vars(self), logits), self._update()
+        if start.device.type == "cpu" and KINDS.index("own") not in self.kinds_:
+            return replay(start, self._arrays(), isinstance(update, ProjectedDescent))
+        state = PatchedForecast(start)
         for patch in self.patches():
             patch.apply(state, update)
         return state.probabilities
+
+    def _arrays(self) -> Patches:
+        """Return the patches of payoffs by class or by rank."""
+        kinds = np.array(KINDS)[self.kinds_]
+        index, numbers = self.indices_[:, None], np.arange(int(self.n_features_in_))
+        events = np.where((kinds == "class")[:, None], numbers == index, numbers <= index)
+        payoffs = events.astype(np.float64)
+        payoffs[np.isin(kinds, SAMPLED)] = self.vectors_
+        by_rank = np.isin(kinds, ["top_k", "rank"])
+        return Patches(payoffs, by_rank, self.lows_, self.highs_, self.steps_)
 
     def _to_module(self, dtype: torch.dtype) -> PatchedModule:
         start = restored(self.start, vars(self))._to_module(dtype)

@@ -37,22 +37,23 @@ class PatchedForecast:
     """
 
     def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:
-        forecast = Forecast(probabilities.to(torch.float64).contiguous().clone(), TIED_RANKS)
-        self.probabilities = forecast.probabilities
-        self.order = forecast.order
-        self.top_sums = forecast.top_sums.contiguous()
-        n, device = len(probabilities), probabilities.device
-        self.labels = torch.full((n,), -1, device=device) if labels is None else labels
-        self.ranks = places_of(self.labels, self.order)
-        self.on_cpu = device.type == "cpu"
-        self._sums: Tensor | None = None
+        given = probabilities.to(torch.float64).contiguous()
+        self.on_cpu = given.device.type == "cpu"
+        self.probabilities = torch.empty_like(given)
+        kind = torch.int32 if self.on_cpu else torch.int64
+        self.order = torch.empty_like(given, dtype=kind)
+        self.top_sums = torch.empty_like(given)
+        everyone = torch.arange(len(given), device=given.device)
+        self.labels = torch.full_like(everyone, -1) if labels is None else labels
+        self.ranks = torch.empty_like(everyone)
+        self.move(everyone, lambda part: given[part])
 
     def move(self, rows: Tensor, moved: Callable[[slice], Tensor]) -> None:
         """Give `rows[part]` the probabilities `moved(part)` [few, C], and rank them.
 
         A few at a time: what is computed for them then stays in the cache.
         """
-        self._sums = None
+        self._sums: Tensor | None = None
 
         def work(start: int, stop: int) -> None:
             part = rows[start:stop]

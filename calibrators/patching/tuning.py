@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from calibrators.patching.algorithm import Algorithm1, Patch
+from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import Auditor, find_worst
 from calibrators.patching.state import PatchedForecast
 from metrics.forecast import Forecast
@@ -20,8 +20,8 @@ STEP_SIZES = (1.0, 0.1, 0.03)
 """First step sizes tried by the line search; few enough that tuning runs share trajectories."""
 SCORED_EVERY = 5
 """Step limits that tuning tries are multiples of this (or `max_steps`, if that is smaller)."""
-ALIVE_BYTES = 2 << 30
-"""Tuning keeps the forecasts of as many runs as fit in this, and of one at least."""
+ALIVE_BYTES = 1 << 30
+"""Tuning keeps the rankings of as many runs as fit in this, and of one at least."""
 
 
 def score_of(state: PatchedForecast, objective: Objective, auditor: Auditor) -> float:
@@ -40,52 +40,52 @@ class Trajectory:
     """One run of the algorithm, extended on demand: all step limits share it while tuning.
 
     Args:
-        begin: makes the fitted and the held-out forecast, before any patch.
+        begin: makes the fitted and the held-out forecast of their probabilities; of None those
+            before any patch.
         run: Algorithm 1 on a fitted forecast, from the given number of patches on.
         score: of the held-out forecast.
     """
 
     def __init__(
         self,
-        begin: Callable[[], tuple[PatchedForecast, PatchedForecast]],
+        begin: Callable[[Sequence[Tensor] | None], tuple[PatchedForecast, PatchedForecast]],
         run: Callable[[PatchedForecast, int], Algorithm1],
         score: Callable[[PatchedForecast], float],
     ) -> None:
         self.begin, self.run, self.score = begin, run, score
-        self.patches: list[Patch] = []
+        self.done = 0
         self.scores: dict[int, float] = {}
         self.ended = False
         self.alive: tuple[Algorithm1, PatchedForecast] | None = None
+        self.suspended: Sequence[Tensor] | None = None
 
     def suspend(self) -> None:
-        """Free the forecasts; the patches are kept and replayed when it goes on."""
-        self.alive = None
+        """Keep the probabilities alone; they are ranked again when it goes on."""
+        if self.alive is not None:
+            algorithm, held_out = self.alive
+            self.suspended = algorithm.state.probabilities, held_out.probabilities
+            self.alive = None
 
     def _resumed(self) -> tuple[Algorithm1, PatchedForecast]:
         if self.alive is None:
-            fitted, held_out = self.begin()
-            algorithm = self.run(fitted, len(self.patches))
-            for patch in self.patches:
-                patch.apply(fitted, algorithm.update)
-                patch.apply(held_out, algorithm.update)
-            self.alive = algorithm, held_out
-            self.scores.setdefault(len(self.patches), self.score(held_out))
+            fitted, held_out = self.begin(self.suspended)
+            self.alive, self.suspended = (self.run(fitted, self.done), held_out), None
+            self.scores.setdefault(self.done, self.score(held_out))
         return self.alive
 
     def score_at(self, steps: int) -> float:
         """Return the hold-out score after `steps` patches (fewer if the run has ended)."""
-        while (len(self.patches) < steps and not self.ended) or not self.scores:
+        while (self.done < steps and not self.ended) or not self.scores:
             algorithm, held_out = self._resumed()
-            patch = algorithm.round() if len(self.patches) < steps else None
+            patch = algorithm.round() if self.done < steps else None
             if patch is None:
-                self.ended = len(self.patches) < steps
+                self.ended = self.done < steps
             else:
                 patch.apply(held_out, algorithm.update)
-                self.patches.append(patch)
-            done = len(self.patches)
-            if self.ended or done % SCORED_EVERY == 0 or done == steps:
-                self.scores[done] = self.score(held_out)
-        return self.scores[min(steps, len(self.patches))]
+                self.done += 1
+            if self.ended or self.done % SCORED_EVERY == 0 or self.done == steps:
+                self.scores[self.done] = self.score(held_out)
+        return self.scores[min(steps, self.done)]
 
 
 class Trajectories:
@@ -130,8 +130,10 @@ class Trajectories:
             idle.suspend()
         return trajectory.score_at(int(chosen["steps"]))
 
-    def _begin(self) -> tuple[PatchedForecast, PatchedForecast]:
-        kept, held = (PatchedForecast(self.probabilities[k], self.labels[k]) for k in self.parts)
+    def _begin(self, given: Sequence[Tensor] | None) -> tuple[PatchedForecast, PatchedForecast]:
+        start = given or [self.probabilities[k] for k in self.parts]
+        pairs = zip(start, self.parts, strict=True)
+        kept, held = (PatchedForecast(p, self.labels[k]) for p, k in pairs)
         return kept, held
 
 

@@ -6,7 +6,9 @@ the sums of the positive and of the negative residuals. The running sum is then 
 bucket's border, and inside a bucket it can leave the range of its borders only where both signs
 occur, by the positive or the negative part at most. Only buckets that can still hold an extreme or
 that hold a wanted position are sorted, usually less than a percent of the points. Equal predictions
-share a bucket, so borders cut no tie. The result is exact up to the rounding of sums.
+share a bucket, so borders cut no tie. The result is exact up to the rounding of sums. With a
+tolerance, sums count in gaps of the predictions that are wider: a border counts where there is one
+between its neighbours, and buckets that are narrower hold none.
 
 Buckets are as wide as each other where predictions spread, and spaced by the logarithm of the
 distance to the smallest or the largest prediction where they crowd: probabilities of a class crowd
@@ -87,25 +89,42 @@ def _fill_by_logarithm(
 
 
 @compiled
-def _cumulate(parts: Any, starts: Any) -> Any:
+def _mark_gaps(v: Any, bucket: Any, tolerance: float, counts: Any, is_wide: Any) -> None:
+    """Mark the buckets that end in a gap wider than the tolerance, and those that may hold one."""
+    smallest, largest = np.full(BUCKETS, np.inf), np.full(BUCKETS, -np.inf)
+    for i in range(v.size):
+        smallest[bucket[i]] = min(smallest[bucket[i]], v[i])
+        largest[bucket[i]] = max(largest[bucket[i]], v[i])
+    following = np.inf
+    for b in range(BUCKETS - 1, -1, -1):
+        is_empty = largest[b] < smallest[b]
+        counts[b] = not is_empty and following - largest[b] > tolerance
+        is_wide[b] = largest[b] - smallest[b] > tolerance
+        following = min(following, smallest[b])
+
+
+@compiled
+def _cumulate(parts: Any, counts: Any, starts: Any) -> Any:
     """Write the sum of all points before each bucket, and after the last; return the extremes."""
     total = low = high = 0.0
     starts[0] = 0.0
     for b in range(BUCKETS):
         total += parts[b, 0] - parts[b, 1]
-        low = min(low, total)
-        high = max(high, total)
+        if counts[b]:
+            low = min(low, total)
+            high = max(high, total)
         starts[b + 1] = total
     return low, high
 
 
 @compiled
-def _mark_extremes(parts: Any, starts: Any, low: float, high: float, is_open: Any) -> None:
+def _mark_extremes(
+    parts: Any, starts: Any, low: float, high: float, is_wide: Any, is_open: Any
+) -> None:
     """Mark the buckets inside which the running sum may leave [low, high]."""
     for b in range(BUCKETS):
-        mixed = parts[b, 0] > 0 and parts[b, 1] > 0
         beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
-        is_open[b] = mixed and beyond
+        is_open[b] = beyond and is_wide[b]
 
 
 @compiled
@@ -145,6 +164,8 @@ def _walk_open(
     places: Any,
     m: int,
     at_edges: Any,
+    tolerance: float,
+    counts: Any,
 ) -> Any:
     """Sort the m points `places[1]` of the open buckets and walk through them."""
     keys_spare, chosen, keys = scratch[0].view(np.uint64), scratch[1], scratch[2]
@@ -166,7 +187,12 @@ def _walk_open(
             place = before[current]
         total += payoffs[codes[i]] - v[i]
         place += 1
-        if k == m - 1 or unsigned[k] != unsigned[k + 1]:
+        following = index[order[min(k + 1, m - 1)]]
+        if k == m - 1 or bucket[following] != current:
+            ends = counts[current]
+        else:
+            ends = v[following] - v[i] > tolerance
+        if ends:
             low = min(low, total)
             high = max(high, total)
         while edge < edges.size and edges[edge] <= place:
@@ -185,9 +211,11 @@ def range_by_buckets(
     scratch: Any,
     places: Any,
     at_edges: Any,
+    tolerance: float = 0.0,
 ) -> Any:
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
+    They are taken at the end of all points, and where the next v is further than the tolerance.
     Writes to `at_edges` the sum after `edges` (increasing, 0 … n) points, ties in the given order.
     `scratch` float64 [3, n] and `places` int32 [4, n] are working memory.
     """
@@ -198,10 +226,13 @@ def range_by_buckets(
     for i in range(n):
         residual = payoffs[codes[i]] - v[i]
         parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
+    counts, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
+    if tolerance > 0:
+        _mark_gaps(v, bucket, tolerance, counts, is_wide)
     starts = np.empty(BUCKETS + 1)
-    low, high = _cumulate(parts, starts)
+    low, high = _cumulate(parts, counts, starts)
     is_open = np.empty(BUCKETS + 1, np.bool_)  # the last one stands for the position n
-    _mark_extremes(parts, starts, low, high, is_open)
+    _mark_extremes(parts, starts, low, high, is_wide, is_open)
     before = np.zeros(BUCKETS + 1, np.int64)
     _mark_edges(bucket, starts, edges, before, at_edges, is_open)
     m = 0
@@ -210,5 +241,6 @@ def range_by_buckets(
         m += is_open[bucket[i]]
     if m == 0:
         return low, high
-    inside = _walk_open(v, payoffs, codes, edges, starts, before, scratch, places, m, at_edges)
+    given = v, payoffs, codes, edges, starts, before, scratch, places, m, at_edges
+    inside = _walk_open(*given, tolerance, counts)
     return min(low, inside[0]), max(high, inside[1])

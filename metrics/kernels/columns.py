@@ -32,6 +32,7 @@ def ranges_of_columns(
     low: Any,
     high: Any,
     at_edges: Any,
+    tolerance: float = 0.0,
 ) -> None:
     """`range_by_buckets` of k columns of `matrix` [n, m]: low, high [k] and at_edges [k, edges]."""
     n = matrix.shape[0]
@@ -48,7 +49,7 @@ def ranges_of_columns(
                     v[k, i] = matrix[i, column]
         for k in range(first, first + width):
             low[k], high[k] = range_by_buckets(
-                v[k - first], payoffs[k], codes, edges, scratch, places, at_edges[k]
+                v[k - first], payoffs[k], codes, edges, scratch, places, at_edges[k], tolerance
             )
 
 

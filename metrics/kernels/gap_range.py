@@ -12,14 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metrics.kernels.columns import short_codes
+from metrics.kernels.buckets import range_by_buckets
+from metrics.kernels.columns import TILE, ranges_of_columns, short_codes
 from metrics.kernels.compiled import compiled
-from metrics.kernels.row_sort import descending_order
 from metrics.kernels.threads import over_row_blocks
 
-GRID = 2.0**32
-"""Predictions are put in order as multiples of 1 / GRID, far below any tolerance of use: atoms that
-rounding has torn apart are then equal, which is what the sort is fast at."""
+NO_EDGES = np.empty(0, np.int64)
 
 
 def gap_range(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float) -> Tensor:
@@ -29,21 +27,41 @@ def gap_range(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: floa
         predicted: float64 [b, n], the predicted utilities v of b utilities at n points.
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [n] in [0, L), the outcome of each point.
-        tolerance: the sum counts where the next v is further away than this, and at the end.
+        tolerance: > 0; the sum counts where the next v is further away than this, and at the end.
     """
     if predicted.device.type != "cpu":
         return gap_range_torch(predicted, payoffs, codes, tolerance)
-    predicted = predicted.contiguous()
-    order = descending_order((predicted * GRID).round()).numpy()
-    v, table = predicted.numpy(), payoffs.contiguous().numpy()
+    v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcome, ranges = short_codes(codes, table.shape[1]), np.empty(len(v))
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _ranges(v[part], order[part], table[part], outcome, tolerance, ranges[part])
+        _ranges(v[part], table[part], outcome, NO_EDGES, tolerance, ranges[part])
 
     over_row_blocks(work, len(v), v.size)
     return torch.from_numpy(ranges)
+
+
+def gap_range_of_columns(
+    matrix: Tensor, columns: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float
+) -> Tensor:
+    """`gap_range` of the utilities whose predictions are `columns`, int64 [b], of `matrix` [n, m].
+
+    They are read in place, a few at a time.
+    """
+    if matrix.device.type != "cpu":
+        return gap_range_torch(matrix[:, columns].T, payoffs, codes, tolerance)
+    v, table, chosen = matrix.numpy(), payoffs.contiguous().numpy(), columns.numpy()
+    outcome, count = short_codes(codes, table.shape[1]), len(chosen)
+    low, high, at_edges = np.empty(count), np.empty(count), np.empty((count, 0))
+
+    def work(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        found = low[part], high[part], at_edges[part]
+        ranges_of_columns(v, chosen[part], table[part], outcome, NO_EDGES, *found, tolerance)
+
+    over_row_blocks(work, count, len(v) * count, TILE)
+    return torch.from_numpy(high - low)
 
 
 def gap_range_torch(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float) -> Tensor:
@@ -56,17 +74,12 @@ def gap_range_torch(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance
 
 
 @compiled
-def _ranges(v: Any, order: Any, payoffs: Any, codes: Any, tolerance: float, ranges: Any) -> None:
-    """From the largest v downwards, which has the range of the sum upwards."""
-    n = v.shape[1]
-    for row in range(v.shape[0]):
-        total = low = high = 0.0
-        following = v[row, order[row, 0]]
-        for j in range(n):
-            i, value = order[row, j], following
-            following = v[row, order[row, j + 1]] if j + 1 < n else -np.inf
-            total += payoffs[row, codes[i]] - value
-            if value - following > tolerance:
-                low = min(low, total)
-                high = max(high, total)
+def _ranges(v: Any, payoffs: Any, codes: Any, edges: Any, tolerance: float, ranges: Any) -> None:
+    rows, n = v.shape
+    scratch, places = np.empty((3, n)), np.empty((4, n), np.int32)
+    at_edges = np.empty(0)
+    for row in range(rows):
+        low, high = range_by_buckets(
+            v[row], payoffs[row], codes, edges, scratch, places, at_edges, tolerance
+        )
         ranges[row] = high - low

@@ -7,22 +7,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import reference
-from metrics.kernels.gap_range import gap_range, gap_range_torch
+from metrics.kernels.gap_range import gap_range, gap_range_of_columns, gap_range_torch
 from metrics.kernels.prefix_range import prefix_range
 
-IMPLEMENTATIONS = {"compiled": gap_range, "torch": gap_range_torch}
+
+def by_columns(predicted, payoffs, codes, tolerance):
+    """The utilities among others, in a matrix."""
+    matrix = torch.stack([predicted, -predicted], dim=1).reshape(-1, predicted.shape[1]).T
+    columns = torch.arange(0, 2 * len(predicted), 2)
+    return gap_range_of_columns(matrix.contiguous(), columns, payoffs, codes, tolerance)
+
+
+IMPLEMENTATIONS = {"compiled": gap_range, "columns": by_columns, "torch": gap_range_torch}
 TOLERANCE = 1e-6
 
 
 def problem(seed, n=300, scale=1.0):
-    """Predictions with atoms, atoms torn by rounding, and neighbours within the tolerance."""
+    """Predictions with atoms, atoms torn by rounding, and neighbours within the tolerance.
+
+    One of three is an event's: it crowds near 0, as probabilities of a class do.
+    """
     random = np.random.default_rng(seed)
     v = random.uniform(-1, 1, size=(3, n))
     v[:, ::3] = random.choice([0.0, -0.0, 0.3, 1.0], size=v[:, ::3].shape)
     v[:, ::4] = np.nextafter(v[:, ::4], random.choice([-2.0, 2.0], size=v[:, ::4].shape))
     v[:, ::5] += random.choice([-1, 0, 1], size=v[:, ::5].shape) * 0.5 * TOLERANCE
     payoffs = scale * random.uniform(-1, 1, size=(3, 4))
-    return tuple(torch.from_numpy(x) for x in (scale * v, payoffs, random.integers(4, size=n)))
+    codes = random.integers(4, size=n)
+    v[0], payoffs[0] = 10.0 ** random.uniform(-12, 0, size=n), [0, 0, 0, scale]
+    return tuple(torch.from_numpy(x) for x in (scale * v, payoffs, codes))
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
