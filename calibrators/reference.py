@@ -1,18 +1,28 @@
-"""Algorithm 1 of the paper (app. A) in plain NumPy, float64: the page to read beside it.
+"""Algorithm 1 of the paper (app. A) and the fitted maps in plain NumPy and SciPy, float64.
 
-The oracle of the tests of `calibrators.patching`, which finds the same patches fast. Throughout:
+The page to read beside the paper, and the oracle of the tests of `calibrators`, which finds the
+same patches and the same optima fast. In Algorithm 1:
 p = f(X) [n, C], y labels [n], v the predicted and u the realized utility [n] of one utility, u⃗ its
 vectors [n, C]. Utilities are U_CWE ∪ U_topK (sec. 3.2), 0 … C-1 the classes and then K = 1 … C.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax
 
-from metrics.reference import Floats, Labels, predicted_and_realized, projection, worst_interval
+from metrics.reference import (
+    Floats,
+    Labels,
+    predicted_and_realized,
+    projection,
+    utility_calibration,
+    worst_interval,
+)
 
 TIED, TIED_RANKS, EQUAL = 1e-6, 2.5e-7, 1e-10
 """v this close are tied, and p within a row; errors this close are equal. What rounding must not
@@ -98,3 +108,130 @@ def algorithm_1(
         p[inside] = moved
         patches.append(Patch(number, low, high, xi, eta, error))
     return p, patches
+
+
+def full_audit(
+    p: Floats, top_sums: Floats, labels: Labels, ranks: Labels, linear: Floats, rank: Floats
+) -> float:
+    """The largest UC over all classes, all K and the sampled utilities, each one sorted.
+
+    Takes what a step keeps anyway: the ranking, as sums of the K largest [n, C] and ranks [n]. The
+    sampled utilities' predictions are one matrix product per family.
+    """
+    classes = range(p.shape[1])
+    drops = rank - np.pad(rank[:, 1:], ((0, 0), (0, 1)))  # sum_k θ_k p_(k), summed by parts
+    errors = [utility_calibration(p[:, c], 1.0 * (labels == c)) for c in classes]
+    errors += [utility_calibration(top_sums[:, k], 1.0 * (ranks <= k)) for k in classes]
+    for predicted, payoffs, codes in (
+        (linear @ p.T, linear, labels),
+        (drops @ top_sums.T, rank, ranks),
+    ):
+        errors += [utility_calibration(v, a[codes]) for v, a in zip(predicted, payoffs)]
+    return max(errors)
+
+
+def log_loss(logits: NDArray[Any], labels: Labels) -> float:
+    """Mean of -log softmax(z)_y in float64, nats."""
+    total = 0.0
+    for start in range(0, len(labels), 4096):
+        part = slice(start, start + 4096)
+        log_p = log_softmax(logits[part].astype(np.float64), axis=1)
+        total -= log_p[np.arange(len(log_p)), labels[part]].sum()
+    return total / len(labels)
+
+
+def temperature(logits: NDArray[np.float32], labels: Labels) -> float:
+    """The inverse temperature that minimises the NLL, by Brent's method on its logarithm."""
+    z = logits.astype(np.float64)
+    found = minimize_scalar(
+        lambda t: log_loss(np.exp(t) * z, labels), bounds=(-5, 5), options={"xatol": 1e-8}
+    )
+    return float(np.exp(found.x))
+
+
+def _fitted(
+    x: Floats, labels: Labels, start: Floats, mapped: Any, slopes: Any, weights: Any = 0.0
+) -> Floats:
+    """Minimise NLL of softmax(mapped(point)) + sum of weights * point² by SciPy's L-BFGS-B."""
+    one_hot = np.eye(x.shape[1])[labels]
+
+    def objective(parameters: Floats) -> tuple[float, Floats]:
+        point = parameters.reshape(start.shape)
+        log_p = log_softmax(mapped(point), axis=1)
+        loss = -float((log_p * one_hot).sum()) / len(labels) + float((weights * point**2).sum())
+        residual = (np.exp(log_p) - one_hot) / len(labels)
+        return loss, (slopes(residual) + 2 * weights * point).ravel()
+
+    options = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-12, "gtol": 1e-7}
+    found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(found.x).reshape(start.shape)
+
+
+def vector_scaling(logits: NDArray[np.float32], labels: Labels) -> Floats:
+    """w and b of softmax(w z + b) by L-BFGS-B from w = 1, b = 0: [2, C]."""
+    z = logits.astype(np.float64)
+    return _fitted(
+        z,
+        labels,
+        start=np.stack([np.ones(z.shape[1]), np.zeros(z.shape[1])]),
+        mapped=lambda point: z * point[0] + point[1],
+        slopes=lambda residual: np.stack([(residual * z).sum(axis=0), residual.sum(axis=0)]),
+    )
+
+
+def dirichlet(logits: NDArray[np.float32], labels: Labels, odir: float, l2: float) -> Floats:
+    """W and b of softmax(W x + b), x the centred log-probabilities, with the ODIR penalty.
+
+    L-BFGS-B from W = I: [C, C + 1], b last.
+    """
+    x = _centred(logits)
+    classes = x.shape[1]
+    weights = np.full((classes, classes + 1), odir / (classes * (classes - 1)))
+    np.fill_diagonal(weights, 0.0)
+    weights[:, classes] = l2 / classes
+    return _fitted(
+        x,
+        labels,
+        start=np.eye(classes, classes + 1),
+        mapped=lambda point: x @ point[:, :classes].T + point[:, classes],
+        slopes=lambda residual: np.column_stack([residual.T @ x, residual.sum(axis=0)]),
+        weights=weights,
+    )
+
+
+def tuned_dirichlet(
+    logits: NDArray[np.float32],
+    labels: Labels,
+    runs: int = 80,
+    seed: int = 0,
+    holdout: float = 0.3,
+    odir_range: tuple[float, float] = (1e-4, 1e2),
+    l2_range: tuple[float, float] = (1e-5, 1e2),
+) -> tuple[Floats, float]:
+    """W and b with λ, μ tuned by scikit-optimize's `gp_minimize`, and the hold-out NLL it reached.
+
+    Every run is a whole fit on the seeded part that is not held out; the best λ, μ are fitted again
+    on all points.
+    """
+    from skopt import gp_minimize
+    from skopt.space import Real
+
+    n, classes = logits.shape
+    order = np.random.default_rng(seed).permutation(n)
+    held, fitted = order[: round(holdout * n)], order[round(holdout * n) :]
+    x = _centred(logits[held])
+
+    def score(strengths: list[float]) -> float:
+        point = dirichlet(logits[fitted], labels[fitted], *strengths)
+        return log_loss(x @ point[:, :classes].T + point[:, classes], labels[held])
+
+    ranges = zip((odir_range, l2_range), (classes * (classes - 1), classes), strict=True)
+    space = [Real(low * unit, high * unit, prior="log-uniform") for (low, high), unit in ranges]
+    found = gp_minimize(score, space, n_calls=runs, random_state=seed)
+    return dirichlet(logits, labels, *found.x), float(found.fun)
+
+
+def _centred(logits: NDArray[Any]) -> Floats:
+    """The log-probabilities without their row mean, which are the logits without theirs."""
+    x = logits.astype(np.float64)
+    return np.asarray(x - x.mean(axis=1, keepdims=True))

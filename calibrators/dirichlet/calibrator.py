@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import deque
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -20,21 +18,17 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
+from calibrators.dirichlet.tuning import TuningRuns, tune_penalties
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
-from calibrators.solvers.tuning import tune
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError
 
 INPUTS = ("log_probabilities", "logits")
-TOLERANCE, TUNING_TOLERANCE = 1e-9, 1e-7
+TOLERANCE = 1e-9
 """On the Newton decrement, about twice the gap to the minimal objective, in nats."""
-CHECK_EVERY = 10
-OVERFIT = 1.1
-"""A tuning run is given up when its hold-out loss is this many times temperature scaling's."""
-WARM_STARTS = 8
 
 
 class DirichletCalibration(Calibrator):
@@ -54,9 +48,9 @@ class DirichletCalibration(Calibrator):
     above temperature scaling's; should rounding make it so, W = βI is returned and `fell_back_`
     says it. The Brier score is not convex: the fit ends in a minimum below that start.
 
-    λ and μ that are None are tuned by `tune` on the loss of a seeded hold-out, then the map is
-    refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and `l2_range`
-    times C, because the penalty per entry is what has the same meaning for any C.
+    λ and μ that are None are tuned by `tune_penalties` on the loss of a seeded hold-out, then the
+    map is refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and
+    `l2_range` times C, because the penalty per entry is what has the same meaning for any C.
 
     Parameters
     ----------
@@ -165,12 +159,11 @@ class DirichletCalibration(Calibrator):
         self.matrix_ = point[:, :classes].cpu().numpy().copy()
         self.intercept_ = point[:, classes].cpu().numpy().copy()
 
-    def _tune(self, inputs: Tensor, labels: Tensor) -> tuple[dict[str, float], Tensor | None]:
-        """Return the tuned λ, μ and the map that the best run found on its part of the data."""
+    def _tune(self, inputs: Tensor, labels: Tensor) -> tuple[dict[str, float], Tensor]:
+        """Return the tuned λ, μ and the best map that was met on the way."""
         from skopt.space import Real
 
         classes = inputs.shape[1]
-        train, held = self._hold_out(inputs, labels)
         scales = {"odir": classes * (classes - 1), "l2": classes}
         space = {
             name: Real(low * scales[name], high * scales[name], prior="log-uniform")
@@ -178,13 +171,9 @@ class DirichletCalibration(Calibrator):
             if getattr(self, name) is None
         }
         fixed = {name: getattr(self, name) for name in scales if name not in space}
-        runs = _TuningRuns(train, held)
-        best, self.tuning_log_ = tune(
-            lambda parameters: runs.score(**{**fixed, **parameters}),
-            space,
-            self.tuning_runs,
-            self.seed,
-            self.batch,
+        runs = TuningRuns(*self._hold_out(inputs, labels))
+        best, self.tuning_log_ = tune_penalties(
+            runs, space, fixed, self.tuning_runs, self.seed, self.batch
         )
         return best, runs.best_point
 
@@ -249,57 +238,3 @@ class DirichletCalibration(Calibrator):
     def _to_module(self, dtype: torch.dtype) -> LinearSoftmax:
         matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
         return LinearSoftmax(matrix, intercept, centred=self.on == "log_probabilities")
-
-
-class _TuningRuns:
-    """Fits for varying λ, μ on one part of the data, scored on the other.
-
-    A run starts from the earlier solution whose (log λ, log μ) is nearest. It is given up when its
-    hold-out loss rises beyond `OVERFIT` times temperature scaling's: penalties that weak overfit,
-    their fits take the most iterations, and the score reached so far says enough.
-    """
-
-    def __init__(self, train: LinearMapProblem, held: tuple[Tensor, Tensor]) -> None:
-        self.train, self.held = train, held
-        self.limit = OVERFIT * self._held_loss(train.start)
-        self.earlier: deque[tuple[float, float, Tensor]] = deque(maxlen=WARM_STARTS)
-        self.best_score, self.best_point = math.inf, None  # type: float, Tensor | None
-
-    def score(self, odir: float, l2: float) -> float:
-        """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
-        classes = self.train.inputs.shape[1]
-        place = (math.log(odir + 1e-300), math.log(l2 + 1e-300))
-        begin = min(
-            self.earlier,
-            key=lambda e: math.dist(e[:2], place),
-            default=(0.0, 0.0, self.train.start),
-        )[2]
-        found = self.train.solve(
-            penalty_weights(classes, odir, l2, begin.device),
-            begin,
-            tolerance=TUNING_TOLERANCE,
-            max_iterations=300,
-            give_up=self._watch(),
-        )
-        score = self._held_loss(found.point)
-        if found.converged:
-            self.earlier.append((*place, found.point))
-        if score < self.best_score:
-            self.best_score, self.best_point = score, found.point
-        return score
-
-    def _held_loss(self, point: Tensor) -> float:
-        return map_loss(*self.held, point, loss=self.train.loss)
-
-    def _watch(self) -> Callable[[int, Tensor], bool]:
-        last = -math.inf
-
-        def overfits(iteration: int, point: Tensor) -> bool:
-            nonlocal last
-            if iteration == 0 or iteration % CHECK_EVERY:
-                return False
-            loss = self._held_loss(point)
-            rising, last = loss > last, loss
-            return rising and loss > self.limit
-
-        return overfits

@@ -51,11 +51,7 @@ def tune(
 
     def evaluate(point: list[Any]) -> float:
         parameters = {name: _plain(value) for name, value in zip(names, point, strict=True)}
-        begin = time.perf_counter()
-        score = float(f"{objective(parameters):.{DIGITS}g}")
-        seconds = time.perf_counter() - begin
-        log.append({"parameters": parameters, "score": score, "seconds": seconds})
-        return score
+        return run_and_log(objective, parameters, log)
 
     spread = min(runs, max(4, runs // 4))
     points = Halton().generate(dimensions, spread, random_state=seed)
@@ -67,10 +63,29 @@ def tune(
             points = _ask(optimizer, min(batch, runs - len(log)))
             scores += [evaluate(point) for point in points]
             _tell(optimizer, points, _finite(scores)[-len(points) :])
-    best = min(log, key=lambda run: run["score"] if math.isfinite(run["score"]) else math.inf)
-    if not math.isfinite(best["score"]):
+    best = best_runs(log, 1)
+    if not best:
         raise ValueError(f"tuning: none of {runs} runs gave a finite score")
-    return dict(best["parameters"]), log
+    return dict(best[0]["parameters"]), log
+
+
+def run_and_log(
+    objective: Callable[[dict[str, Any]], float],
+    parameters: dict[str, Any],
+    log: list[dict[str, Any]],
+) -> float:
+    """Append one run to `log` as `tune` does; return its score, to 8 digits."""
+    begin = time.perf_counter()
+    score = float(f"{objective(parameters):.{DIGITS}g}")
+    seconds = time.perf_counter() - begin
+    log.append({"parameters": parameters, "score": score, "seconds": seconds})
+    return score
+
+
+def best_runs(log: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """The `count` runs of the lowest finite scores, best first; of equal ones the earlier."""
+    finite = [run for run in log if math.isfinite(run["score"])]
+    return sorted(finite, key=lambda run: float(run["score"]))[:count]
 
 
 def _optimizer(dimensions: list[Any], told: int, seed: int) -> Any:

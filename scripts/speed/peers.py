@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from calibrators.reference import log_loss
 from pipeline.sources.heavy_imports import require
 from scripts.speed.case import Answer, Contender
 from scripts.speed.inputs import Arrays
-from scripts.speed.references import log_loss
 
 Floats = NDArray[np.float64]
 BINS = 15

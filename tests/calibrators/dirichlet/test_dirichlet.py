@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-import calibrators.dirichlet.calibrator as dirichlet_module
 import calibrators.dirichlet.curvature as curvature_module
 import calibrators.dirichlet.linear_map as map_module
 import metrics.kernels.softmax as softmax_module
 from calibrators import DirichletCalibration, TemperatureScaling
-from calibrators.dirichlet.calibrator import _TuningRuns
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.dirichlet.linear_map import map_loss, penalty_weights
 from calibrators.temperature import fit_temperature
@@ -122,40 +120,6 @@ def test_inputs_with_a_large_common_offset_do_not_collapse(made_up):
     raw = DirichletCalibration(on="logits", odir=1.0, l2=1.0)
     raw.fit(logits.astype(float) + 50, labels)
     assert raw.nll_ <= plain.nll_ + 0.01
-
-
-def test_tuning_is_logged_seeded_and_beats_its_corners(made_up):
-    logits, labels = made_up(n=600)
-    one = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
-    two = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
-    assert len(one.tuning_log_) == 14
-    assert all({"parameters", "score", "seconds"} == set(run) for run in one.tuning_log_)
-    assert [run["score"] for run in one.tuning_log_] == [run["score"] for run in two.tuning_log_]
-    np.testing.assert_array_equal(one.matrix_, two.matrix_)
-    best = min(one.tuning_log_, key=lambda run: run["score"])["parameters"]
-    assert (one.odir_, one.l2_) == (best["odir"], best["l2"])
-    assert 1e-4 * 20 <= one.odir_ <= 1e2 * 20
-    other = DirichletCalibration(tuning_runs=14, seed=6).fit(logits, labels)
-    assert other.tuning_log_[0]["score"] != one.tuning_log_[0]["score"]
-
-
-def test_given_penalties_are_not_tuned(made_up):
-    logits, labels = made_up()
-    fixed = DirichletCalibration(odir=0.5, l2=0.25).fit(logits, labels)
-    assert (fixed.odir_, fixed.l2_, fixed.tuning_log_) == (0.5, 0.25, [])
-    half = DirichletCalibration(odir=0.5, tuning_runs=5).fit(logits, labels)
-    assert half.odir_ == 0.5
-    assert all(set(run["parameters"]) == {"l2"} for run in half.tuning_log_)
-
-
-def test_a_run_that_overfits_is_given_up_and_starts_no_other(made_up, monkeypatch):
-    monkeypatch.setattr(dirichlet_module, "CHECK_EVERY", 1)
-    logits, labels = (torch.from_numpy(part) for part in made_up(n=300, classes=8))
-    runs = _TuningRuns(*DirichletCalibration()._hold_out(logits.double(), labels))
-    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
-    assert len(runs.earlier) == 0
-    assert runs.score(odir=50.0, l2=50.0) < runs.limit
-    assert len(runs.earlier) == 1
 
 
 def test_real_logits_beat_temperature_scaling_on_unseen_points(real_split):
@@ -302,12 +266,3 @@ def test_its_brier_score_never_ends_above_temperature_scalings(n, classes, unit,
     labels = generator.integers(0, classes, n)
     fitted = DirichletCalibration(odir=odir, l2=0.0, loss="brier").fit(logits, labels)
     assert fitted.loss_ <= TemperatureScaling(loss="brier").fit(logits, labels).loss_
-
-
-def test_a_tuned_fit_scores_its_runs_by_its_own_loss(made_up):
-    logits, labels = made_up(n=300)
-    fitted = DirichletCalibration(tuning_runs=10, loss="brier").fit(logits, labels)
-    scores = [run["score"] for run in fitted.tuning_log_]
-    assert max(scores) < 1  # Brier scores; the likelihood's lie above
-    plain = DirichletCalibration(tuning_runs=10).fit(logits, labels)
-    assert min(run["score"] for run in plain.tuning_log_) > max(scores)
