@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import calibrators.temperature as module
-from calibrators import TemperatureScaling
+from calibrators import TemperatureScaling, reference
 from calibrators.temperature import fit_temperature, moments, solve_increasing
 
 
@@ -36,33 +36,31 @@ def test_it_finds_the_minimum_of_the_likelihood(n, classes, power, seed):
     labels = generator.integers(0, classes, n)
     found = fit_temperature(torch.from_numpy(logits), torch.from_numpy(labels))
     scale = 10.0**-power
-    reference = scipy.optimize.minimize_scalar(
+    searched = scipy.optimize.minimize_scalar(
         lambda beta: nll(logits, labels, beta * scale),
         bounds=(0, 20),
         method="bounded",
         options={"xatol": 1e-10},
     )
     if found.outcome == "optimum":
-        assert found.nll <= reference.fun + 1e-12
+        assert found.nll <= searched.fun + 1e-12
         at = moments(torch.from_numpy(logits), torch.from_numpy(labels), found.beta)
         assert abs(at.slope) <= 8 * at.rounding
     else:
         assert found.outcome in ("uninformative", "separable")
         if found.outcome == "uninformative":
-            assert reference.x < 1e-4 or reference.fun >= found.nll - 1e-9
+            assert searched.x < 1e-4 or searched.fun >= found.nll - 1e-9
 
 
 @pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
 def test_real_logits(real_split, name):
     (logits, labels), _ = real_split(name)
     fitted = TemperatureScaling().fit(logits, labels)
-    reference = scipy.optimize.minimize_scalar(
-        lambda beta: nll(logits, labels, beta), bounds=(0.1, 3), method="bounded"
-    )
+    beta = reference.temperature(logits, labels)
     assert fitted.outcome_ == "optimum"
     assert fitted.n_evaluations_ <= 12
-    assert fitted.nll_ <= reference.fun
-    assert 1 / fitted.temperature_ == pytest.approx(reference.x, rel=1e-4)
+    assert fitted.nll_ <= reference.log_loss(beta * logits.astype(float), labels)
+    assert 1 / fitted.temperature_ == pytest.approx(beta, rel=1e-4)
     assert fitted.nll_ == pytest.approx(nll(logits, labels, 1 / fitted.temperature_), rel=1e-12)
 
 
