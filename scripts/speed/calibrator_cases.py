@@ -24,9 +24,9 @@ LIKELIHOOD = 1e-7
 ROUNDING = 1e-9
 ODIR, L2 = 10.0, 1.0
 """Penalties of the Dirichlet cases per entry: of the size that tuning finds, the same for all C."""
-TUNED = 80
-TUNING_LOSS = 1e-4
-"""How much worse than with plain tuning the hold-out NLL may be."""
+TUNING_LOSS, LUCK = 1e-4, 1e-2
+"""How much worse than with plain tuning the hold-out NLL may be; and where runs are few and two
+searches differ by luck."""
 STEP_SIZE = 1.0
 AUDIT_SEED = 0
 
@@ -182,24 +182,24 @@ def dirichlet(
     )
 
 
-def dirichlet_tuning(size: Size) -> Case:
-    """The search for λ and μ with the paper's 80 runs, and the fit with the best."""
+def dirichlet_tuning(size: Size, runs: int, tolerance: float) -> Case:
+    """The search for λ and μ, and the fit with the best."""
 
-    def answer(data: Arrays, fitted: Any) -> Answer:
-        return {"holdout_nll": np.array(min(run["score"] for run in fitted.tuning_log_[TUNED:]))}
+    def answer(fitted: Any, data: Arrays) -> Answer:
+        return {"holdout_nll": np.array(min(run["score"] for run in fitted.tuning_log_[runs:]))}
 
     plain = Contender(
         PLAIN,
         lambda inputs, device: inputs,
-        lambda data: reference.tuned_dirichlet(data.logits, data.labels, TUNED),
+        lambda data: reference.tuned_dirichlet(data.logits, data.labels, runs),
         lambda data, found: {"holdout_nll": np.array(found[1])},
     )
     return Case(
         "dirichlet_tuning",
-        f"Dirichlet calibration, {TUNED} tuning runs",
+        f"Dirichlet calibration, {runs} tuning runs",
         size,
-        (plain, *_fits(lambda: calibrators.DirichletCalibration(tuning_runs=TUNED), answer)),
-        TUNING_LOSS,
+        (plain, *_fits(lambda: calibrators.DirichletCalibration(tuning_runs=runs), answer)),
+        tolerance,
         compare="no_worse",
         note="the answer is the hold-out NLL of the chosen λ, μ; plain: scikit-optimize's "
         "gp_minimize, every run fitted by SciPy's L-BFGS-B",
@@ -337,12 +337,12 @@ def calibrator_cases(quick: bool) -> list[Case]:
     if quick:
         small, sampled = Size(1500, 20), Size(1500, 20, utilities=10)
         fits = [temperature(small, netcal=True), vector(small), isotonic(small, netcal=True)]
-        fits += [dirichlet(Size(1500, 5)), dirichlet_tuning(Size(300, 3))]
+        fits += [dirichlet(Size(1500, 5)), dirichlet_tuning(Size(300, 3), 12, LUCK)]
         return [*fits, audit(sampled), patching_steps(sampled, 3)]
     cifar10, cifar100, imagenet = (7000, 10), (7000, 100), (35_000, 1000)
     return [
         dirichlet(Size(*cifar10)),
-        dirichlet_tuning(Size(2000, 10)),
+        dirichlet_tuning(Size(2000, 10), 80, TUNING_LOSS),
         patching_steps(Size(*cifar10, utilities=264), 10),
         temperature(Size(*cifar100), netcal=True),
         vector(Size(*cifar100), Target(1, "probmetrics")),
