@@ -21,6 +21,9 @@ from metrics.kernels.projection import project_row
 from metrics.kernels.row_sort import sort_keys
 from metrics.kernels.threads import over_row_blocks
 
+INSERTIONS = 4
+"""A ranking that takes more insertions than this times its length is sorted anew."""
+
 
 class Patches(NamedTuple):
     """T patches as arrays.
@@ -99,6 +102,22 @@ def _move_row(p: Any, push: Any, order: Any, by_rank: bool, projected: bool) -> 
 
 
 @compiled
+def _insert(keys: Any) -> bool:
+    """Sort nearly sorted keys; False, with all of them still there, if they are not."""
+    left = INSERTIONS * keys.size
+    for k in range(1, keys.size):
+        key, place = keys[k], k
+        while place > 0 and keys[place - 1] > key:
+            keys[place] = keys[place - 1]
+            place -= 1
+        keys[place] = key
+        left -= k - place
+        if left < 0:
+            return False
+    return True
+
+
+@compiled
 def _replay_rows(
     p: Any,
     weights: Any,
@@ -113,16 +132,20 @@ def _replay_rows(
     tied: float,
 ) -> None:
     n, classes = p.shape
-    keys, keys_spare = np.empty((1, classes), np.uint64), np.empty(classes, np.uint64)
+    packed, keys = np.empty((1, classes), np.uint64), np.empty((1, classes), np.uint64)
     order, spare = np.empty((1, classes), np.int32), np.empty((2, classes), np.int32)
+    order[0] = np.arange(classes)
     sums = np.empty(classes)
     for i in range(n):
         row = p[i : i + 1]
         is_ranked = False
         for t in range(lows.size):
             if by_rank[t] and not is_ranked:
-                pack_cells(row, cell_bits, class_bits, keys)
-                sort_keys(keys[0], spare[0], keys_spare, spare[1])
+                pack_cells(row, cell_bits, class_bits, packed)
+                for k in range(classes):  # a patch leaves most classes in their order
+                    keys[0, k] = packed[0, order[0, k]]
+                if not _insert(keys[0]):
+                    sort_keys(keys[0], spare[0], packed[0], spare[1])
                 unpack_order(keys, row, tied, class_bits, order)
                 total = 0.0
                 for k in range(classes):
