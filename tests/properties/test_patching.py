@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from calibrators import UtilityPatching
-from metrics import brier_score
+from calibrators import LogitShiftPatching, UtilityPatching
+from metrics import brier_score, negative_log_likelihood
 from metrics.kernels.projection import project_rows, project_rows_torch
 from tests.properties.examples import PROPERTY, seeds
 
@@ -53,3 +53,31 @@ def test_no_patch_raises_the_brier_score_and_a_replay_is_the_fit(n, classes, sam
     np.testing.assert_allclose(brier_score(replayed, labels), patching.losses_[-1], atol=1e-10)
     order = np.random.default_rng(seed).permutation(n)
     np.testing.assert_allclose(patching.predict_proba(logits[order]), replayed[order], atol=1e-9)
+
+
+@PROPERTY
+@given(
+    n=st.integers(2, 25),
+    classes=st.integers(2, 5),
+    sampled=st.sampled_from([0, 3]),
+    shrinkage=st.sampled_from([0.3, 1.0]),
+    seed=seeds,
+)
+def test_every_logit_shift_lowers_the_likelihood_loss_as_proved(
+    n, classes, sampled, shrinkage, seed
+):
+    """By 2 ν err² / s², s the range of the utility: 1 for events, at most 2 for sampled ones."""
+    random = np.random.default_rng(seed)
+    logits = random.normal(scale=2, size=(n, classes)).round(random.integers(1, 4))
+    labels = random.integers(classes, size=n)
+    patching = LogitShiftPatching(
+        start="softmax", steps=4, shrinkage=shrinkage, sampled_count=sampled, seed=seed % 1000
+    )
+    patching.fit(logits, labels)
+    ranges = np.where(patching.kinds_ < 2, 1, 2)
+    least = 2 * shrinkage * (patching.errors_ / ranges) ** 2
+    assert (np.diff(patching.losses_) <= 1e-12 - least).all()
+    replayed = patching.predict_proba(logits)
+    np.testing.assert_allclose(
+        negative_log_likelihood(replayed, labels), patching.losses_[-1], atol=1e-9
+    )
