@@ -15,6 +15,7 @@ from typing import Any
 LIBRARIES = (
     *("numpy", "scipy", "numba", "scikit-learn", "scikit-optimize", "torch"),
     *("torchvision", "timm", "transformers", "datasets"),
+    *("probmetrics", "betacal", "venn-abers"),
 )
 
 

@@ -14,6 +14,16 @@ METHODS: dict[str, str] = {
     "logit_shift": "Logit-shift patching",  # beyond the paper
 }
 
+PEERS: dict[str, str] = {
+    "structured_matrix": "SMS (probmetrics)",
+    "structured_vector": "SVS (probmetrics)",
+    "ensemble_temperature": "Ensemble temp. scaling",
+    "beta": "Beta",
+    "venn_abers": "Venn–Abers",
+    "histogram": "Histogram binning",
+}
+"""Calibrators of other packages (pipeline.peers): rows of the suite `extended` only."""
+
 VARIANT_WORDS: dict[str, str] = {
     "raw": "unnormalised",
     "global": "global",
@@ -28,26 +38,32 @@ NOISE_FLOOR = "Noise floor"
 FLOOR_METHOD = "temperature"
 
 
+_NAMES = METHODS | PEERS
+
+
 def family(method: str) -> str:
     """The printed method that a variant belongs to: `isotonic_raw` -> `isotonic`."""
-    roots = [key for key in METHODS if method == key or method.startswith(f"{key}_")]
+    roots = [key for key in _NAMES if method == key or method.startswith(f"{key}_")]
     return roots[0] if roots else method
 
 
 def method_name(method: str) -> str:
     """The name shown to people: `isotonic` -> `IR`, `isotonic_raw` -> `IR (unnormalised)`."""
     root = family(method)
-    if root not in METHODS:
+    if root not in _NAMES:
         return method.replace("_", " ").capitalize()
     variant = method[len(root) + 1 :]
     if not variant:
-        return METHODS[root]
-    return f"{METHODS[root]} ({VARIANT_WORDS.get(variant, variant.replace('_', ' '))})"
+        return _NAMES[root]
+    return f"{_NAMES[root]} ({VARIANT_WORDS.get(variant, variant.replace('_', ' '))})"
 
 
 def ordered(methods: Iterable[str]) -> list[str]:
-    """Methods in the paper's row order; variants follow their family, unknown names come last."""
-    families = list(METHODS)
+    """Methods in the paper's row order, then other packages'; variants follow their family.
+
+    Unknown names come last.
+    """
+    families = list(_NAMES)
 
     def place(method: str) -> tuple[int, str]:
         root = family(method)

@@ -1,8 +1,9 @@
 """The one look of every figure: fonts, sizes, and a fixed colour and line style per method.
 
-Colours are the Okabe-Ito set, told apart by readers with a colour vision deficiency; the line
-styles tell the methods apart in print without colour. A method keeps both in every figure; its
-variants share its hue and line, and have a shade and a marker of their own.
+Colours are the Okabe-Ito set, for other packages' methods (thin lines) Tol's muted set, both told
+apart by readers with a colour vision deficiency; the line styles tell the methods apart in print
+without colour. A method keeps both in every figure; its variants share its hue and line, and have a
+shade and a marker of their own.
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ LOOKS: dict[str, LineLook] = {
     "vector": LineLook("#CC79A7", (0, (3, 1.2, 1, 1.2, 1, 1.2))),
     "patching": LineLook("#D55E00", "solid", width=2.2),
     "logit_shift": LineLook("#56B4E9", (0, (11, 1.5, 1, 1.5)), width=2.2),
+    "structured_matrix": LineLook("#332288", (0, (2, 1)), width=1.2),
+    "structured_vector": LineLook("#44AA99", (0, (2, 1, 1, 1)), width=1.2),
+    "ensemble_temperature": LineLook("#117733", (0, (5, 1, 1, 1)), width=1.2),
+    "beta": LineLook("#882255", (0, (5, 1, 2, 1)), width=1.2),
+    "venn_abers": LineLook("#CC6677", (0, (8, 1, 2, 1)), width=1.2),
+    "histogram": LineLook("#999933", (0, (8, 1)), width=1.2),
 }
 OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"

@@ -18,7 +18,7 @@ import torch
 
 from pipeline.sources.result import MissingResource
 
-NEEDS_TORCHVISION = ("torchvision", "timm", "transformers")
+NEEDS_TORCHVISION = ("torchvision", "timm", "transformers", "probmetrics")
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
 SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",

@@ -1,0 +1,160 @@
+"""Calibrators of other packages behind our interface: what a user would pick instead of ours.
+
+All come from probmetrics, which has beta calibration from betacal and Venn-Abers from venn-abers.
+Nothing of a method is written again here: probabilities go in and come out, with the packages'
+defaults. They install with the extra `peers`; docs/extended.md has the results.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from calibrators.base import Calibrator
+from metrics.kernels.softmax import softmax
+from metrics.validation import InputError
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.result import MissingResource
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A class of `probmetrics.calibrators`, and the packages that it needs."""
+
+    name: str
+    one_vs_rest: bool = False
+    """Made for two classes: one is fitted per class against all others, then rows are divided by
+    their sums (`MulticlassOneVsRestCalibrator`)."""
+    needs: tuple[str, ...] = ("probmetrics",)
+
+
+PEERS: dict[str, Peer] = {
+    "structured_matrix": Peer("SMSCalibrator"),
+    "structured_vector": Peer("SVSCalibrator"),
+    "ensemble_temperature": Peer("ETSCalibrator"),
+    "beta": Peer("BetacalCalibrator", True, ("probmetrics", "betacal")),
+    "venn_abers": Peer("BinaryVennAbersCalibrator", True, ("probmetrics", "venn_abers")),
+    "histogram": Peer("BinaryHistogramBinningCalibrator", True),
+}
+
+
+class PeerCalibration(Calibrator):
+    """A calibrator of another package, fitted on softmax(z) and applied to it.
+
+    A foreign object could be stored by pickle alone, so `save` keeps the calibration points, and a
+    loaded calibrator fits again when it first predicts: the methods draw no random numbers. It
+    refuses to where the packages' versions are not those of the fit.
+
+    `MissingResource` (one line) where a package is not installed, `InputError` where `method` is
+    none of `PEERS`, `options` are none of the class's, or the package cannot fit these points: beta
+    calibration needs each class.
+
+    Parameters
+    ----------
+    method : a key of `PEERS`
+        structured_matrix, structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et
+        al. 2020), beta (Kull et al. 2017), venn_abers (Vovk et al. 2015), histogram (Zadrozny and
+        Elkan 2001)
+    options : arguments of the package's class, or None: its defaults
+
+    Attributes
+    ----------
+    logits_, labels_ : the calibration points, [n, C] and [n]
+    versions_ : [packages], as `name version`
+    """
+
+    logits_: NDArray[np.floating[Any]]
+    labels_: NDArray[np.int64]
+    versions_: NDArray[np.str_]
+    _foreign: Any = None
+    """The package's fitted object; None after `load`."""
+
+    def __init__(self, method: str, options: Mapping[str, Any] | None = None) -> None:
+        self.method = method
+        self.options = options
+
+    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+        self.logits_, self.labels_ = logits.cpu().numpy().copy(), labels.cpu().numpy().copy()
+        self._foreign = self._fit_foreign()
+        self.versions_ = self._versions()
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        if self._foreign is None:
+            self._foreign = self._fit_again()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            p = self._foreign.predict_proba(_probabilities(logits))
+        p = np.asarray(p, dtype=np.float64)  # some answer in float32, whose rows miss 1 by rounding
+        return torch.from_numpy(p / p.sum(axis=1, keepdims=True)).to(logits.device)
+
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        raise InputError(f"{self.method}: a calibrator of another package cannot be exported")
+
+    def _fit_foreign(self) -> Any:
+        foreign = self._unfitted()
+        x = _probabilities(torch.from_numpy(self.logits_))
+        try:
+            with warnings.catch_warnings():  # betacal changes the filters for the whole process
+                warnings.simplefilter("ignore")
+                return foreign.fit(x, self.labels_)
+        except ValueError as error:
+            absent = np.setdiff1d(np.arange(x.shape[1]), self.labels_)
+            which = ", ".join(map(str, absent)) or "none"
+            reason = str(error).partition("\n")[0]
+            raise InputError(
+                f"labels: {self.method} cannot be fitted; classes without a sample: {which} "
+                f"({reason})"
+            ) from error
+
+    def _fit_again(self) -> Any:
+        here = self._versions()
+        if not np.array_equal(here, self.versions_):
+            raise InputError(
+                f"{self.method}: fitted with {', '.join(self.versions_)}, installed here is "
+                f"{', '.join(here)}; fit and save it again"
+            )
+        return self._fit_foreign()
+
+    def _unfitted(self) -> Any:
+        peer = self._peer()
+        for package in peer.needs:
+            _required(package, self.method)
+        library = _required("probmetrics.calibrators", self.method)
+        try:
+            one = getattr(library, peer.name)(**(self.options or {}))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"options: {peer.name} does not take them ({error})") from error
+        return library.MulticlassOneVsRestCalibrator(one) if peer.one_vs_rest else one
+
+    def _versions(self) -> NDArray[np.str_]:
+        return np.array([f"{package} {version(package)}" for package in self._peer().needs])
+
+    def _peer(self) -> Peer:
+        if self.method not in PEERS:
+            raise InputError(f"method: {self.method!r} is none of {', '.join(PEERS)}")
+        return PEERS[self.method]
+
+
+def _required(package: str, method: str) -> Any:
+    try:
+        return require(package)
+    except MissingResource as error:
+        raise MissingResource(
+            f"{method}: the package {package.partition('.')[0]} is not installed: "
+            "pip install --constraint requirements.lock --requirement requirements-peers.txt, "
+            "or the extra `peers`"
+        ) from error
+
+
+def _probabilities(logits: Tensor) -> NDArray[np.float64]:
+    """softmax(z), float64, which the packages take; their rows have to sum to one."""
+    p: NDArray[np.float64] = softmax(logits.cpu()).numpy()
+    return p
