@@ -18,7 +18,7 @@ from metrics import InputError
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed, resolved
-from pipeline.reporting.names import family
+from pipeline.reporting.names import PEERS, family
 
 ROOT = CONF.parent
 SHARED = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
@@ -73,8 +73,23 @@ def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_ord
         content = resolved(composed([f"suite={suite}"]))["suite"]
         assert set(content["benchmarks"]) <= set(options("benchmark"))
         # A variant stands for its method: isotonic_raw for isotonic; the last is not the paper's.
-        assert [family(name) for name in content["calibrators"]] in (SHARED, SHARED[:-1])
+        # Other packages' come last.
+        families = [family(name) for name in content["calibrators"]]
+        assert families in (SHARED, SHARED[:-1], [*SHARED, *PEERS])
         assert set(content["calibrators"]) <= set(options("calibrator"))
+
+
+def test_rows_of_other_packages_are_in_one_suite_with_results_of_its_own():
+    with_peers = [
+        suite
+        for suite in options("suite")
+        if set(PEERS) & set(resolved(composed([f"suite={suite}"]))["suite"]["calibrators"])
+    ]
+    assert with_peers == ["extended"]
+    assert resolved(composed(["suite=extended"]))["paths"]["results"] == "results/extended"
+    assert resolved(composed(["suite=cifar"]))["paths"]["results"] == "results"
+    moved = resolved(composed(["suite=extended", "paths.results=elsewhere"]))
+    assert moved["paths"]["results"] == "elsewhere"
 
 
 def test_paper_suite_has_its_seven_benchmarks():

@@ -15,7 +15,7 @@ from metrics.plots.axes import log_ticks
 from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
-from pipeline.reporting.names import METHODS
+from pipeline.reporting.names import METHODS, PEERS
 from pipeline.reporting.style import LOOKS, look
 
 
@@ -88,7 +88,7 @@ def test_nearly_constant_utilities_do_not_stretch_the_axis() -> None:
 
 
 def test_methods_are_told_apart_by_colour_and_by_line_style() -> None:
-    assert set(METHODS) <= set(LOOKS)
+    assert {*METHODS, *PEERS} == set(LOOKS)
     assert len({style.color for style in LOOKS.values()}) == len(LOOKS)
     assert len({style.dash for style in LOOKS.values()}) == len(LOOKS)
 
@@ -104,7 +104,7 @@ def test_variants_share_their_methods_line_and_have_a_look_of_their_own() -> Non
 
 MANY = [
     *METHODS, "dirichlet_logits", "dirichlet_brier", "isotonic_raw",
-    "isotonic_global", "patching_armijo", "patching_brier", "A method of <my> own at $5",
+    "isotonic_global", "patching_armijo", "patching_brier", *PEERS, "A method of <my> own at $5",
 ]  # fmt: skip
 
 
