@@ -21,7 +21,7 @@ PEERS ?= .venv-peers
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
-	@echo "make test    set up, then lint, type checks and tests"
+	@echo "make test    set up, then lint, type checks, tests and what they cover"
 	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
@@ -63,8 +63,13 @@ lint: setup
 types: setup
 	$(VENV)/bin/mypy
 
+# Branches too; kernels are also run as plain Python for it (tests/metrics/kernels/test_uncompiled.py).
 test: lint types
-	$(RUN) python -m pytest
+	@rm -f .coverage .coverage.*
+	$(RUN) python -m coverage run -m pytest
+	@$(RUN) python -m coverage combine --quiet
+	$(RUN) python -m coverage report --include='metrics/*,calibrators/*' --fail-under=100
+	$(RUN) python -m coverage report --include='pipeline/*' --fail-under=95
 
 # The tests run ten of them.
 test-faults: setup

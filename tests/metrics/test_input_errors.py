@@ -173,10 +173,6 @@ def test_the_worst_interval_is_asked_for_one_utility_at_a_time():
     assert "[n]" in message_of(worst_interval, P, P)
 
 
-def for_other_classes(utilities):
-    return utilities.calibration_errors, (P, Y)
-
-
 SQUARE4 = np.eye(4)
 UTILITY_CLASSES = {
     "linear for 4": (Linear(np.ones((2, 4))).calibration_errors, (P, Y), ["payoffs", "4", "3"]),
