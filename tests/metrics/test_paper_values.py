@@ -1,8 +1,4 @@
-"""Uncalibrated classifiers on their real test logits: the level of every metric is known.
-
-The numbers are an independent float64 reference over ten seeded splits; their spread over other
-splits is 0.3 - 0.9 points of accuracy and 2 - 5 thousandths of the top-class errors per split.
-"""
+"""Uncalibrated classifiers on their real test logits: the level of every metric is known."""
 
 import numpy as np
 import pytest
@@ -10,16 +6,8 @@ import torch
 
 from metrics import scorecard
 from pipeline.harness.splits import split_indices
+from tests.known_levels import KNOWN, SCALES
 
-KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
-SCALES = (1e2, 1e2, 1e4, 1e3, 1e4, 1e3, 1e3)
-REFERENCE = {
-    "cifar10_repvgg_a0": (94.6, 9.16, 34.7, 36.4, 97, 36.9, 24.5),
-    "cifar10_resnet56": (94.3, 9.41, 32.6, 37.9, 96, 37.9, 25.3),
-    "cifar10_resnet44": (93.9, 10.47, 39.8, 39.5, 117, 40.4, 26.9),
-    "cifar100_repvgg_a2": (77.6, 32.20, 15.3, 55.8, 45, 49.7, 31.7),
-    "cifar100_resnet56": (72.9, 41.50, 14.5, 141, 55, 141, 115),
-}
 TOLERANCE = {  # relative, for the mean over ten other splits
     "accuracy": 0.01,
     "brier": 0.05,
@@ -31,7 +19,7 @@ TOLERANCE = {  # relative, for the mean over ten other splits
 }
 
 
-@pytest.mark.parametrize("name", REFERENCE)
+@pytest.mark.parametrize("name", KNOWN)
 def test_uncalibrated_metrics_are_at_their_known_level(name, shared_dir):
     with np.load(shared_dir / "logits" / f"{name}.npz") as archive:
         logits, labels = archive["logits"], archive["labels"]
@@ -40,7 +28,7 @@ def test_uncalibrated_metrics_are_at_their_known_level(name, shared_dir):
     for split in range(10):
         _, test = split_indices(len(labels), split)
         cards.append(scorecard(p[test], labels[test], utilities=0, floor_repetitions=0).metrics)
-    for key, scale, expected in zip(KEYS, SCALES, REFERENCE[name]):
+    for (key, scale), expected in zip(SCALES.items(), KNOWN[name], strict=True):
         mean = scale * np.mean([card[key] for card in cards])
         assert mean == pytest.approx(expected, rel=TOLERANCE[key]), key
     assert all(card["u_comb"] == max(card["u_cwe"], card["u_topk"]) for card in cards)

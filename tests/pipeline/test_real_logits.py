@@ -7,20 +7,12 @@ from pipeline.fit import run_fit
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.receipts import two_standard_errors
 from pipeline.logits import run_logits
+from tests.known_levels import KNOWN, SCALES
 from tests.pipeline.conftest import request_of
 
-REFERENCE = {  # means over 10 seeded splits, computed elsewhere in float64; the seeds differ
-    "cifar10_repvgg": (94.6, 9.16, 34.7, 36.4, 97, 36.9, 24.5),
-    "cifar10_resnet": (94.3, 9.41, 32.6, 37.9, 96, 37.9, 25.3),
-    "cifar10_resnet44": (93.9, 10.47, 39.8, 39.5, 117, 40.4, 26.9),
-    "cifar100_repvgg": (77.6, 32.20, 15.3, 55.8, 45, 49.7, 31.7),
-    "cifar100_resnet": (72.9, 41.50, 14.5, 141, 55, 141, 115),
-}
-SCALES = {
-    "accuracy": 1e2, "brier": 1e2, "cwe_bin": 1e4, "tce_bin": 1e3, "u_cwe": 1e4, "u_topk": 1e3,
-    "u_dcg": 1e3,
-}  # fmt: skip
-PUBLISHED = {"cifar10_resnet": 94.37, "cifar10_resnet44": 94.01, "cifar100_resnet": 72.63}
+EXACT = ("cifar10_resnet", "cifar10_resnet44", "cifar100_resnet")
+"""Accuracies that are the published ones in all digits."""
+BENCHMARKS = (*EXACT, "cifar10_repvgg", "cifar100_repvgg")
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +28,28 @@ def receipts(shared_dir, tmp_path_factory):
     run_logits(request.benchmark_settings())
     run_fit(request.units())
     run_evaluate(request.units())
-    sidecars = {name: read_json(folder / f"data/logits/{name}.json") for name in REFERENCE}
-    metrics = {name: [] for name in REFERENCE}
+    sidecars = {name: read_json(folder / f"data/logits/{name}.json") for name in BENCHMARKS}
+    metrics = {name: [] for name in BENCHMARKS}
     for unit in request.units():
         metrics[unit.benchmark].append(read_json(unit.files.metrics)["metrics"])
     return sidecars, metrics
 
 
-@pytest.mark.parametrize("benchmark", REFERENCE)
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_accuracy_is_the_published_one(receipts, benchmark):
     sidecar = receipts[0][benchmark]
     assert sidecar["n"] == 10_000
-    assert sidecar["accuracy"] == pytest.approx(sidecar["published_accuracy"], abs=0.35)
-    if benchmark in PUBLISHED:
-        assert sidecar["accuracy"] == pytest.approx(PUBLISHED[benchmark], abs=0.005)
+    away = 0.005 if benchmark in EXACT else 0.35
+    assert sidecar["accuracy"] == pytest.approx(sidecar["published_accuracy"], abs=away)
     assert "chenyaofo" in sidecar["origin"]["readme_says"]
 
 
-@pytest.mark.parametrize("benchmark", REFERENCE)
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_uncalibrated_rows_agree_with_the_reference(receipts, benchmark):
     measured = receipts[1][benchmark]
-    for (metric, scale), expected in zip(SCALES.items(), REFERENCE[benchmark], strict=True):
+    (settings,) = request_of(f"benchmark={benchmark}").benchmark_settings()
+    known = KNOWN[settings["benchmark"]["precomputed"]]
+    for (metric, scale), expected in zip(SCALES.items(), known, strict=True):
         values = [split[metric] for split in measured]
         # Other seeds and fewer splits, and references rounded to one digit.
         tolerance = 2.5 * two_standard_errors(values) * scale + 0.06
