@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import softmax
 
 from metrics import (
@@ -17,6 +18,7 @@ from metrics import (
     scorecard,
     utility_calibration,
 )
+from metrics.certificate import Evidence, joined
 from pipeline.sources.synthetic import SyntheticClassifier
 
 TRIALS = 80
@@ -91,6 +93,30 @@ def test_the_bounds_of_one_utility_are_the_formulas(forecast_of):
     deviation = moment * math.sqrt(2 * first / 400) + spread * first / 1200
     assert one.upper_finite == pytest.approx(error + deviation)
     assert one.lower < error
+
+
+def test_the_lower_bound_is_the_error_less_a_quantile_of_the_multiplied_ranges(forecast_of):
+    p, y = forecast_of("smooth", 400, 3, 0)
+    payoffs = np.array([0.0, 2.0, 5.0])
+    v, u = p @ payoffs, payoffs[y]
+    order = np.argsort(v)
+    generator = torch.Generator().manual_seed(7)
+    normals = torch.randn((200, 400), generator=generator, dtype=torch.float64).numpy()
+    sums = np.pad((normals * (u - v))[:, order].cumsum(axis=1), ((0, 0), (1, 0)))
+    ranges = (sums.max(axis=1) - sums.min(axis=1)) / 400
+    expected = utility_calibration(v, u) - np.quantile(ranges, 0.6)
+    one = calibration_interval(Linear(payoffs), p, y, confidence=0.6, seed=7)
+    assert one.lower == pytest.approx(max(0.0, expected))
+    assert expected > 0
+
+
+def test_what_is_said_of_several_classes_is_the_largest_of_each():
+    first = Evidence(0.3, 0.5, 0.9, torch.tensor([1.0, 4.0]), torch.tensor([0.1, 0.2]))
+    second = Evidence(0.4, 0.6, 0.8, torch.tensor([2.0, 3.0]), torch.tensor([0.2, 0.1]))
+    for both in (joined([first, second]), joined([second, first])):
+        assert (both.largest, both.upper, both.upper_finite) == (0.4, 0.6, 0.9)
+        assert both.multiplied.tolist() == [2.0, 4.0]
+        assert both.redrawn.tolist() == pytest.approx([0.2, 0.2])
 
 
 def test_bounds_are_in_the_units_of_the_utility(forecast_of):

@@ -34,6 +34,7 @@ def test_what_is_no_sample_of_errors_is_refused(errors):
 def test_the_band_has_massarts_width():
     assert dkw_band(1500) == pytest.approx(reference.dkw_band(1500))
     assert dkw_band(1500) == pytest.approx(0.0351, abs=1e-4)
+    assert dkw_band(1, 0.5) == pytest.approx(math.sqrt(math.log(4) / 2))
     assert dkw_band(100, 0.5) == pytest.approx(math.sqrt(math.log(4) / 200))
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from metrics import METRICS, TopK, scorecard
+from metrics import METRICS, TopK, noise_floor, scorecard
+from metrics.floor import NoiseFloor
 
 N, CLASSES, FORECASTS = 250, 4, 60
 OPTIONS = {"floor_repetitions": 60, "utilities": 30}
@@ -102,3 +103,16 @@ def test_the_floor_is_that_of_labels_drawn_by_hand():
     floor = scorecard(p, y, floor_repetitions=200, utilities=0).noise_floor["u_topk"]
     assert floor["mean"] == pytest.approx(by_hand.mean(), abs=4 * by_hand.std() / np.sqrt(100))
     assert floor["q95"] == pytest.approx(np.quantile(by_hand, 0.95), rel=0.12)
+
+
+def test_the_p_value_counts_the_observed_error_among_the_draws():
+    floor = NoiseFloor.of([4.0, 1.0, 3.0, 2.0], observed=3.0)
+    assert floor.mean == 2.5
+    assert floor.q95 == pytest.approx(3.85)
+    assert floor.p_value == pytest.approx((1 + 2) / (1 + 4))
+
+
+def test_one_draw_is_a_floor():
+    p, y = forecast(0)
+    floor = noise_floor(TopK(), p, y, repetitions=1)
+    assert floor.mean == floor.q95 > 0

@@ -117,3 +117,10 @@ def test_samples_lie_where_the_paper_draws_them():
         reference.specialist(np.array([True, False, True])),
         [[1, 0, 0.2], [0.2, 1, 0.2], [0.2, 0, 1]],
     )
+
+
+def test_the_scorecards_top_class_is_the_first_of_the_top_k(forecast_of):
+    p, y = forecast_of("smooth", 60, 4, 0)
+    card = reference.scorecard(p, y, np.eye(4), np.eye(4), (1.0,))
+    assert card["u_tce"] == pytest.approx(reference.top_k_errors(p, y)[0])
+    assert card["u_tce"] > 0
