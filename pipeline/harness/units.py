@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.harness.command import CONF, UsageError
@@ -24,6 +25,10 @@ Settings = dict[str, Any]
 
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn takes; the tuning hands it the seed."""
+
+
+EACH = "each"
+"""Where several options of a group are composed side by side."""
 
 
 MOST_SPLITS = 1000
@@ -115,12 +120,8 @@ class Request:
 
     def units(self) -> list[Unit]:
         """All units asked for: benchmarks, in them calibrators, in them splits."""
-        # Composing takes a tenth of a second: once per calibrator and benchmark, not per pair.
-        first = f"benchmark={self.benchmarks[0]}"
-        calibrators = {
-            name: composed([*self.overrides, first, f"calibrator={name}"]).calibrator
-            for name in self.calibrators
-        }
+        # Composing takes a tenth of a second: not once per pair.
+        calibrators = self._calibrators([*self.overrides, f"benchmark={self.benchmarks[0]}"])
         units = []
         for benchmark in self.benchmarks:
             config = composed([*self._without_calibrator(), f"benchmark={benchmark}"])
@@ -128,6 +129,18 @@ class Request:
                 config.calibrator = chosen
                 units += units_of(resolved(config), name, self.splits)
         return units
+
+    def _calibrators(self, overrides: list[str]) -> dict[str, DictConfig]:
+        """The calibrators' configurations, all at once unless an override changes them."""
+        if len(self._without_calibrator()) == len(self.overrides):
+            side_by_side = [f"+calibrator@{EACH}.{name}={name}" for name in self.calibrators]
+            with suppress(MissingConfigException):  # told below, by the name that was asked for
+                found = composed([*overrides, *side_by_side])[EACH]
+                return {name: found[name] for name in self.calibrators}
+        return {
+            name: composed([*overrides, f"calibrator={name}"]).calibrator
+            for name in self.calibrators
+        }
 
     def _without_calibrator(self) -> list[str]:
         return [text for text in self.overrides if not _key(text).startswith("calibrator.")]
@@ -206,7 +219,7 @@ def _check_names(config: DictConfig) -> None:
 def _check_splits(config: DictConfig) -> None:
     """`SelectionError` where the number of splits, their fraction or a seed makes no split."""
     splits = config.splits
-    if not _is_whole(splits.count) or splits.count < 1:
+    if type(splits.count) is not int or splits.count < 1:
         raise SelectionError(
             f"splits.count={splits.count}: expected a whole number of at least 1, such as 10"
         )
@@ -219,14 +232,10 @@ def _check_splits(config: DictConfig) -> None:
             "such as 0.7"
         )
     for name, seed in (("seed", config.seed), ("splits.seed", splits.seed)):
-        if not _is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
+        if type(seed) is not int or not 0 <= seed <= LARGEST_SEED:
             raise SelectionError(
                 f"{name}={seed}: expected a whole number from 0 to {LARGEST_SEED}, such as 0"
             )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _splits(config: DictConfig) -> tuple[int, ...]:
@@ -234,7 +243,7 @@ def _splits(config: DictConfig) -> tuple[int, ...]:
     count = config.splits.count
     if config.split is None:
         return tuple(range(count))
-    if not _is_whole(config.split) or not 0 <= config.split < count:
+    if type(config.split) is not int or not 0 <= config.split < count:
         raise SelectionError(
             f"split={config.split}: expected a number from 0 to {count - 1} "
             f"(splits.count={count}), or leave it out for all"

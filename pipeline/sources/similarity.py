@@ -24,8 +24,6 @@ from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, SimilarityResult
 
-GOOGLE_NEWS = "word2vec-google-news-300"
-
 
 @dataclass(frozen=True)
 class Vocabulary:
