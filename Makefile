@@ -52,7 +52,7 @@ repro: setup
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@cp params.yaml .params.before
 	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S 'precomputed=$(abspath $(PRECOMPUTED))') \
-	  || { mv .params.before params.yaml; exit 1; }
+	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }
 	@rm .params.before
 endif
 

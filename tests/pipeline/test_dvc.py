@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -89,7 +90,7 @@ def project(tmp_path_factory):
         "calibrators", "conf", "metrics", "pipeline",
     )  # fmt: skip
     kept = [".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "results/.gitignore"]
-    for name in [*listed.splitlines(), *kept, "dvc.yaml", "params.yaml"]:
+    for name in [*listed.splitlines(), *kept, "dvc.yaml", "params.yaml", "Makefile"]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(CONF.parent / name, folder / name)
     for name, old, new in SMALL:
@@ -131,3 +132,16 @@ def test_plots_need_no_network(project):
     page = (project / "dvc_plots/index.html").read_text()
     assert "ecdf_digits.png" in page
     assert "http" not in page
+
+
+def test_a_failed_run_tells_why_and_leaves_the_parameters_as_they_were(project):
+    told = dvc(project, "exp", "run", "-S", "suite=digitz", code=255)
+    assert "error: suite=digitz: no such name (did you mean digits?)" in told
+    shell(project, "git", "checkout", "HEAD", "params.yaml")
+    environment = f"VENV={Path(sys.executable).parents[1]}"
+    make = ("make", "--old-file=setup", environment, "repro")
+    told = shell(project, *make, "PRECOMPUTED=/no/such/folder", code=2)
+    assert "error: logits: 1 of 1 failed" in told or "no such folder" in told
+    assert shell(project, "git", "status", "--short", "params.yaml") == ""
+    told = shell(project, *make, "SUITE=digitz", code=2)
+    assert "SUITE=digitz: no such suite; known: " in told
