@@ -72,9 +72,13 @@ class DynamicsTask:
 def main(config: DictConfig) -> None:
     """Run the study on the benchmark asked for, or on those that the suite names for it."""
     request = Request.from_hydra(config)
-    if not HydraConfig.get().runtime.choices.get("benchmark"):
-        request = replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))
-    run_dynamics(request)
+    chosen = HydraConfig.get().runtime.choices.get("benchmark")
+    run_dynamics(request if chosen else of_suite(request, config))
+
+
+def of_suite(request: Request, config: DictConfig) -> Request:
+    """`request` for the benchmarks that the suite names for the study."""
+    return replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))
 
 
 def run_dynamics(request: Request) -> None:

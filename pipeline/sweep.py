@@ -3,8 +3,9 @@
 python -m pipeline.sweep suite=paper hydra/launcher=slurm
 python -m pipeline.sweep suite=cifar hydra/launcher=cores jobs=1 sweep.minutes_per_job=5
 
-Logits come first, then fits with their evaluation, the report last; the suite's receipts are
-written, so `dvc repro` finds it done. A job takes units of one benchmark: it reads logits once.
+Logits come first, then fits with their evaluation and the appendix study, the report last; what
+`dvc repro` tracks is written, so that it finds all done. A job takes units of one benchmark: it
+reads logits once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics
 from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_evaluate
 from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
@@ -79,6 +81,25 @@ class UnitsJob:
         )
 
 
+@dataclass(frozen=True)
+class DynamicsJob:
+    """The appendix study on one benchmark."""
+
+    request: Request
+    benchmark: str
+
+    def __call__(self) -> None:
+        run_dynamics(replace(self.request, benchmarks=(self.benchmark,), whole_suite=False))
+
+    def is_done(self) -> bool:
+        """Whether nothing of it is to do."""
+        settings = self.request.settings(self.benchmark)
+        return all(is_done(task) for task in dynamics_tasks(settings, self.request.splits[0]))
+
+    def __str__(self) -> str:
+        return f"dynamics {self.benchmark}"
+
+
 def fit_and_evaluate(task: FitTask) -> None:
     """One unit from its logits to its scores; what of it is up to date is kept."""
     fit_unit(task)
@@ -99,9 +120,12 @@ def main(config: DictConfig) -> None:
     lost = {one.job.benchmark for one in ended if one.error}
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
     jobs = chunks(request, waiting, 60 * options["minutes_per_job"])
-    large = {name for name in waiting if options["gpu"] and is_large(settings[name])}
-    ended += run_and_tell([job for job in jobs if job.benchmark in large], gpu, folder)
-    ended += run_and_tell([job for job in jobs if job.benchmark not in large], launcher, folder)
+    study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
+    studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
+    every: list[Any] = [*jobs, *(job for job in studies if not job.is_done())]
+    large = {name for name in settings if options["gpu"] and is_large(settings[name])}
+    ended += run_and_tell([job for job in every if job.benchmark in large], gpu, folder)
+    ended += run_and_tell([job for job in every if job.benchmark not in large], launcher, folder)
     for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
         say(line)
     check_failures(ended)
@@ -109,6 +133,8 @@ def main(config: DictConfig) -> None:
     run_logits(list(settings.values()), request)
     run_fit(units, request)
     run_evaluate(units, request)
+    if study.benchmarks:
+        run_dynamics(study)
     if config.split is None:
         run_report(request)
 

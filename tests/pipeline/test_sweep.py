@@ -11,7 +11,7 @@ from pipeline.harness.artifacts import write_json
 from pipeline.harness.engines import Ended, run_jobs
 from pipeline.harness.units import composed
 from pipeline.status import states
-from pipeline.sweep import UnitsJob, chunks, closing
+from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing
 
 GOOD, BAD, KILLED = partial(int, "7"), partial(int, "x"), partial(os._exit, 9)
 BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
@@ -44,6 +44,17 @@ def test_a_job_fits_and_evaluates_its_units_and_no_others(request_tiny):
     request = request_tiny("calibrator=temperature")
     UnitsJob(request, "file", (("temperature", 0), ("temperature", 2)))()
     assert [state.name for state in states(request.units())] == ["done", "missing", "done"]
+
+
+def test_the_study_is_a_job_per_benchmark(request_tiny, tmp_path):
+    few = ("dynamics.iterations=2", "dynamics.utilities=8", "dynamics.misaligned.subsets=2")
+    more = ("split=0", "dynamics.snapshots=[0,2]", "dynamics.floor_draws=0")
+    job = DynamicsJob(request_tiny(*more, *few), "file")
+    assert not job.is_done()
+    job()
+    assert job.is_done()
+    assert (tmp_path / "results/dynamics/tiny-aligned/dynamics.json").is_file()
+    assert str(job) == "dynamics file"
 
 
 @pytest.mark.parametrize("launcher", [BASIC, JOBLIB], ids=["here", "joblib"])
