@@ -7,8 +7,8 @@ Reads the seconds that every unit noted: runs/<benchmark>/<calibrator>/split-*/r
 run-metrics.json, and dynamics/<benchmark>-<family>/run.json. Writes suite_times.csv (stage ×
 benchmark × calibrator) and suite_times.md (sums of it) into --output. Without --suite, everything
 in the folder counts; evaluations under another name (run-metrics-<name>.json) do not. Seconds are
-those of the process that did a unit, summed; units run side by side, so the wall time of the suite
-is about the sum divided by the number of processes.
+those of processor cores where a unit noted them, so that waiting for other work does not count,
+else of the clock; the wall time of the suite is about the sum divided by the number of cores.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def read_times(results: Path) -> pd.DataFrame:
     for stage, pattern in RECORDS.items():
         for path in sorted(results.glob(pattern)):
             record = read_json(path)
-            seconds = record.get("seconds") if isinstance(record, dict) else None
+            notes = record if isinstance(record, dict) else {}
+            seconds = notes.get("core_seconds", notes.get("seconds"))
             if not isinstance(seconds, int | float):
                 raise CorruptFile(f"{path}: notes no seconds")
             folder = path.parent.name.rpartition("-")
@@ -99,9 +100,8 @@ def markdown(parts: pd.DataFrame, only_before: Sequence[str], compares: bool) ->
     """Sums by stage, by stage and calibrator, and by benchmark, with what to know about them."""
     blocks = [
         "# Where the suite's time goes",
-        "Seconds of the process that did a unit (one calibrator on one split: fitted, tuning "
-        "included, or evaluated), summed; units run side by side, so the wall time is about the "
-        "sum divided by the number of processes.",
+        "Core seconds of the units (one calibrator on one split: fitted, tuning included, or "
+        "evaluated), summed; the wall time is about the sum divided by the number of cores.",
     ]
     for by in (["stage"], ["stage", "calibrator"], ["benchmark"]):
         blocks.append(f"## By {' and '.join(HEADINGS[name].lower() for name in by)}")
