@@ -195,9 +195,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def _check_columns(self, logits: Any) -> None:
         """`InputError` where a data frame's columns are not the fit's, in their order."""
         fitted, given = getattr(self, "feature_names_in_", None), _column_names(logits)
-        if fitted is None or given is None or np.array_equal(fitted, given):
+        if fitted is None or given is None or len(fitted) != len(given):
             return
-        place = next((k for k, pair in enumerate(zip(fitted, given)) if pair[0] != pair[1]), 0)
+        wrong = fitted != given
+        if not wrong.any():
+            return
+        place = int(wrong.argmax())
         raise InputError(
             f"logits: column {place} is {str(given[place])!r}, at the fit it was "
             f"{str(fitted[place])!r}; give the columns of the fit in their order"

@@ -19,7 +19,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
         labels: [n], of the calibration points.
         columns: C. names: those of the columns of a data frame, else None.
 
-    Names are the data frame's columns; without a data frame the labels' own in sorted order, as
+    Names are the data frame's columns; without named columns the labels' own in sorted order, as
     scikit-learn has them, which needs every class among them.
 
     Raises:
@@ -31,7 +31,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
     known = np.unique(text)
     if names is not None and np.isin(known, names).all():
         return names
-    if len(known) != columns:
+    if names is not None or len(known) != columns:
         shown = ", ".join(repr(str(name)) for name in known[:3])
         raise InputError(
             f"labels: {len(known)} names ({shown}, …) for {columns} columns; give the logits as a "

@@ -13,6 +13,7 @@ import numpy as np
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
+import pipeline.peers  # noqa: F401  # other packages' calibrators are known to `Calibrator.load`
 from calibrators.base import Calibrator
 from calibrators.inputs import from_probabilities
 from metrics.archive import array_names, read_arrays

@@ -20,7 +20,8 @@ from pipeline.evaluate import held_out, numbers_of, scored
 from pipeline.failures import FailureTask, can_compute, held_out_together, tasks_of, worst_of
 from pipeline.fit import FitTask, fit_tasks
 from pipeline.harness.archives import publish, record_inside
-from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
+from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.progress import say
 from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.splits import split_indices
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # torch takes a second
 
 TITLE = "groups"
 ARRAYS_SHA256 = "groups_sha256"
+CODE = "pipeline.groups.write_groups"
 LEAST = 20
 """Test points that a group needs in every split to be scored; fewer are told."""
 Floats = NDArray[np.float64]
@@ -114,7 +116,7 @@ def write_groups(task: FailureTask) -> None:
         }
         means = pooled([card.ecdf | card.draws for card in cards[name]])
         arrays.update({f"{place}-{key}": values for key, values in means.items()})
-    content = {"hash": task.hash, "groups": record}
+    content = {"hash": _hash(task), "groups": record}
     save = partial(save_npz, arrays=arrays)
     publish(task.units[0].files.groups, save, content, ARRAYS_SHA256)
 
@@ -130,9 +132,14 @@ def _large_enough(groups: NDArray[np.str_], fits: Sequence[FitTask]) -> list[str
     return [name for name in names if min((groups[t] == name).sum() for t in tested) >= LEAST]
 
 
+def _hash(task: FailureTask) -> str:
+    """Identifies the evaluations that the scores belong to, and the code that made these."""
+    return sha256_of_json({"of": task.hash, "code": source_fingerprint(CODE)})
+
+
 def _is_current(task: FailureTask) -> bool:
     record = record_inside(task.units[0].files.groups, ARRAYS_SHA256)
-    return record is not None and record.get("hash") == task.hash
+    return record is not None and record.get("hash") == _hash(task)
 
 
 def _read(task: FailureTask) -> Iterator[tuple[str, dict[str, Any], dict[str, Floats]]]:

@@ -70,7 +70,10 @@ def _otherwise(unit: Unit) -> Estimate:
 
 @cache
 def committed_seconds() -> dict[Pair, float]:
-    """Seconds per unit of the pairs that were fitted and evaluated when the file was written."""
+    """Core seconds per unit of the pairs that were fitted and evaluated for the file.
+
+    They stand for those of the clock, too: a unit on one core takes as long.
+    """
     stages: dict[Pair, dict[str, float]] = {}
     if TIMES.is_file():
         with TIMES.open(encoding="utf-8", newline="") as file:
@@ -91,7 +94,8 @@ def is_large(settings: Settings) -> bool:
 def plan_lines(waiting: Sequence[Unit], options: Settings) -> Iterator[str]:
     """What the units not done take by `estimates`; those that are large on `sweep.gpus`, if any."""
     expected = estimates(waiting)
-    large = {unit.benchmark: is_large(unit.settings) for unit in waiting} if options["gpus"] else {}
+    on_gpus = waiting if options.get("gpus") else []
+    large = {unit.benchmark: is_large(unit.settings) for unit in on_gpus}
     each = [(expected[u.benchmark, u.calibrator], large.get(u.benchmark, False)) for u in waiting]
     sources = Counter(one.source for one, _ in each)
     told = [f"{sources[name]} {name}" for name in (HERE, COMMITTED, UNKNOWN) if sources[name]]

@@ -90,6 +90,8 @@ class Groups:
 def groups_of(settings: Settings, main: Section, found: Sequence[GroupResult]) -> Groups:
     """What the report says of the groups that pipeline.groups found; empty without any."""
     spec, sections, tables = main.specs[0], {}, []
+    scored = {unit.method for group in found for unit in group.units}
+    spec = replace(spec, methods=[method for method in spec.methods if method in scored])
     for place, group in enumerate(found):
         if group.units:
             summary, bounds = summarise(group.units), certificates(group.units)

@@ -103,8 +103,9 @@ def user_errors_in_one_line() -> Iterator[None]:
         sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
     finally:
         signal.signal(signal.SIGTERM, terminated)
-        if before is None:
-            os.environ.pop("HYDRA_FULL_ERROR", None)
+        os.environ.pop("HYDRA_FULL_ERROR", None)
+        if before is not None:
+            os.environ["HYDRA_FULL_ERROR"] = before
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

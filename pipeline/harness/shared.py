@@ -31,8 +31,8 @@ def share(request: Request, settings: Settings, stage: str, files: Mapping[str, 
         if not (folder / name).exists() or not path.samefile(folder / name):
             _link(path, folder / name)
     for path in folder.iterdir():
-        if path.name not in files:
-            path.unlink()
+        if path.name not in files and not path.name.startswith("."):  # another process's are hidden
+            path.unlink(missing_ok=True)
 
 
 def adopt(settings: Settings, stage: str, files: Mapping[str, Path]) -> list[Path]:
@@ -53,3 +53,5 @@ def _link(source: Path, path: Path) -> None:
             os.link(source, temporary)
         except OSError:  # another file system, or one without links
             shutil.copyfile(source, temporary)
+        if path.exists() and temporary.samefile(path):
+            path.unlink(missing_ok=True)  # renaming one name of a file to another does nothing

@@ -66,6 +66,20 @@ def test_names_are_kept_in_the_file(data, tmp_path):
         loaded.predict(table[["dog", "cat", "eel"]])
 
 
+def test_named_columns_that_are_not_the_classes_are_never_taken_in_another_order(data):
+    logits, labels = data
+    table = pd.DataFrame(logits, columns=["p_dog", "p_cat", "p_eel"])
+    with pytest.raises(InputError, match="give the logits as a data frame whose columns are named"):
+        TemperatureScaling().fit(table, NAMES[labels])
+
+
+def test_a_data_frame_of_another_width_is_told_by_its_width(data):
+    logits, labels = data
+    fitted = TemperatureScaling().fit(pd.DataFrame(logits, columns=["a", "b", "c"]), labels)
+    with pytest.raises(InputError, match="2 columns, but"):
+        fitted.predict_proba(pd.DataFrame(logits[:, :2], columns=["a", "b"]))
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [

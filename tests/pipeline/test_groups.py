@@ -1,5 +1,7 @@
 """Groups of points, from the file's `groups` to tables, worst intervals and gaps of their own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,9 @@ from pipeline.evaluate import held_out
 from pipeline.fit import fit_tasks
 from pipeline.groups import find_groups, group_sizes
 from pipeline.harness.artifacts import read_json, read_npz
+from pipeline.reporting.collect import certificates, summarise
+from pipeline.reporting.tables import TableSpec
+from pipeline.sections import groups_of, section_of
 from scripts import score as script
 
 N = 420
@@ -86,6 +91,18 @@ def test_each_group_has_a_table_and_worst_intervals_on_the_page(scored):
     for name in ("north", "south"):
         assert f"group {name} (" in page
     assert page.count("Where it fails") == 3
+
+
+def test_a_method_that_was_not_scored_by_group_is_left_out(scored):
+    _, options, _ = scored
+    settings = script.settings_of(options)
+    (south,) = [g for g in find_groups(script.units_for(options))["in"] if g.name == "south"]
+    alone = replace(south, units=[unit for unit in south.units if unit.method == "temperature"])
+    spec = TableSpec("in", "in", ["accuracy", "u_cwe"], ["uncalibrated", "temperature"])
+    summary, bounds = summarise(south.units), certificates(south.units)
+    main = section_of(settings, summary, bounds, [spec], [], {})
+    section = groups_of(settings, main, [alone]).sections["south"]
+    assert [row.key for row in section.tables[0].rows] == ["temperature"]
 
 
 def test_scoring_again_computes_no_group_again(scored):

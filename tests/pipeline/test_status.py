@@ -71,6 +71,13 @@ def plan(request):
     return list(plan_lines(units, units[0].settings["sweep"]))
 
 
+def test_the_plan_of_nothing_is_empty():
+    assert list(plan_lines([], {})) == [
+        "plan: 0 units to run",
+        "plan: 0.00 core-hours, 0.00 GPU-hours",
+    ]
+
+
 def test_a_plan_is_the_recorded_time_of_what_is_left(made):
     request = made("suite.calibrators=[temperature,vector]")
     files = request.units()[0].files
