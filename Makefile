@@ -16,12 +16,13 @@ INSTALLED := $(VENV)/.installed
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-faults test-peers test-slurm test-ray fuzz lint types clean
+.PHONY: help setup repro test coverage test-faults test-peers test-slurm test-ray fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
-	@echo "make test    set up, then lint, type checks, tests and what they cover"
+	@echo "make test    set up, then lint, type checks and tests"
+	@echo "make coverage  the tests again, and which branches they reach"
 	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
@@ -63,8 +64,12 @@ lint: setup
 types: setup
 	$(VENV)/bin/mypy
 
-# Branches too; kernels are also run as plain Python for it (tests/metrics/kernels/test_uncompiled.py).
 test: lint types
+	$(RUN) python -m pytest
+
+# Branches, in child processes too: much slower than the tests alone. Kernels are run as plain Python
+# for it (tests/metrics/kernels/test_uncompiled.py).
+coverage: setup
 	@rm -f .coverage .coverage.*
 	$(RUN) python -m coverage run -m pytest
 	@$(RUN) python -m coverage combine --quiet

@@ -62,7 +62,10 @@ def _as_text(labels: Any) -> NDArray[np.str_] | None:
     """Labels [n] that are text; None for numbers and whatever else."""
     if isinstance(labels, Tensor):
         return None
-    values = np.asarray(labels)
+    try:
+        values = np.asarray(labels)
+    except ValueError:  # rows of different lengths: `check_labels` says so
+        return None
     if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.ravel()):
         values = values.astype(np.str_)
     return values if values.dtype.kind == "U" and values.ndim == 1 else None
