@@ -23,10 +23,16 @@ from pipeline.harness.artifacts import (
     write_json,
     write_npz,
 )
-from pipeline.harness.cached_logits import logits_path, running_path, sidecar_path, similarity_path
+from pipeline.harness.cached_logits import (
+    failed_path,
+    logits_path,
+    running_path,
+    sidecar_path,
+    similarity_path,
+)
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed
+from pipeline.harness.locks import claimed, noting_failure
 from pipeline.harness.machine import versions
 from pipeline.harness.progress import say
 from pipeline.harness.runner import one_by_one, run_stage
@@ -92,7 +98,8 @@ def make_once(task: LogitsTask, progress: Progress | None = None) -> bool:
         Busy, OtherSettings: another process makes logits of this name now.
     """
     settings = task.settings
-    with claimed(running_path(settings), f"logits {task}", logits_aim(settings)):
+    lock = claimed(running_path(settings), f"logits {task}", logits_aim(settings))
+    with noting_failure(failed_path(settings)), lock:
         if is_current(settings):
             return False
         make_logits(settings, progress)

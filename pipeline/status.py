@@ -20,15 +20,33 @@ from rich.table import Table
 from pipeline.evaluate import adopt_scores
 from pipeline.fit import adopt_parameters, fit_hash
 from pipeline.harness.artifacts import read_json_if_whole, read_record
-from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.cached_logits import failed_path, running_path, sidecar_path
 from pipeline.harness.command import command
 from pipeline.harness.locks import holder_of
 from pipeline.harness.progress import console, say
-from pipeline.harness.units import Request, Unit
+from pipeline.harness.units import Request, Settings, Unit
 from pipeline.plan import plan_lines
 
 DONE, RUNNING, STALE, MISSING, FAILED = "done", "running", "stale", "missing", "failed"
 STATES = (DONE, RUNNING, STALE, MISSING, FAILED)
+
+
+@dataclass(frozen=True)
+class LogitsState:
+    """Of a benchmark's logits: what they are, who makes them, why that failed."""
+
+    sha256: str | None = None
+    running: str | None = None
+    failure: str | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> LogitsState:
+        """What lies beside them says."""
+        record = read_json_if_whole(sidecar_path(settings)) or {}
+        failure = read_json_if_whole(failed_path(settings)) or {}
+        holder = holder_of(running_path(settings))
+        running = None if holder is None else _told(holder)
+        return cls(record.get("sha256"), running, failure.get("error"))
 
 
 @dataclass(frozen=True)
@@ -40,10 +58,14 @@ class State:
     why: str = ""
 
 
-def state_of(unit: Unit, logits_sha256: str | None) -> State:
-    """What the unit's folder says; a failure is told until the unit is done."""
-    state = _state_of(unit, logits_sha256)
+def state_of(unit: Unit, logits: LogitsState) -> State:
+    """What the unit's folder says; a failure, its logits' first, is told until the unit is done."""
+    state = _state_of(unit, logits.sha256)
     if state.name in (STALE, MISSING):
+        if logits.running is not None:
+            return State(unit, state.name, f"its logits are made on {logits.running}")
+        if logits.failure is not None:
+            return State(unit, FAILED, f"logits {unit.benchmark}: {logits.failure}")
         for path in (unit.files.fit_failed, unit.files.metrics_failed):
             if (failure := read_json_if_whole(path)) is not None:
                 return State(unit, FAILED, f"{failure.get('error')}")
@@ -54,8 +76,7 @@ def _state_of(unit: Unit, logits_sha256: str | None) -> State:
     files = unit.files
     for lock in (files.fit_running, files.metrics_running):
         if (holder := holder_of(lock)) is not None:
-            since = f"{holder.get('host', '?')} since {holder.get('since', '?')}"
-            return State(unit, RUNNING, since)
+            return State(unit, RUNNING, _told(holder))
     fit = read_record(files.fit)
     if fit is None or not files.parameters.is_file():
         return State(unit, MISSING, "not fitted")
@@ -69,6 +90,10 @@ def _state_of(unit: Unit, logits_sha256: str | None) -> State:
     if scores["evaluation"] != unit.settings["evaluation"]:
         return State(unit, STALE, "settings")
     return State(unit, DONE)
+
+
+def _told(holder: dict[str, Any]) -> str:
+    return f"{holder.get('host', '?')} since {holder.get('since', '?')}"
 
 
 def _why(unit: Unit, fit: dict[str, Any], logits_sha256: str | None) -> str:
@@ -87,12 +112,9 @@ def states(units: Sequence[Unit]) -> list[State]:
     """The state of every unit; what came by `dvc pull` is taken first."""
     adopt_parameters(units)
     adopt_scores(units)
-    sidecars: dict[str, str | None] = {}
-    for unit in units:
-        if unit.benchmark not in sidecars:
-            record = read_json_if_whole(sidecar_path(unit.settings)) or {}
-            sidecars[unit.benchmark] = record.get("sha256")
-    return [state_of(unit, sidecars[unit.benchmark]) for unit in units]
+    first = {unit.benchmark: unit for unit in units}
+    logits = {name: LogitsState.of(unit.settings) for name, unit in first.items()}
+    return [state_of(unit, logits[unit.benchmark]) for unit in units]
 
 
 @command

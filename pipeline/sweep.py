@@ -11,7 +11,7 @@ reads logits once.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,13 @@ from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_
 from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
 from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.engines import Ended, check_failures, failure_lines, run_and_tell
+from pipeline.harness.engines import (
+    Ended,
+    check_failures,
+    cores_of_a_job,
+    failure_lines,
+    run_and_tell,
+)
 from pipeline.harness.machine import device_name
 from pipeline.harness.progress import say
 from pipeline.harness.runner import side_by_side
@@ -119,11 +125,18 @@ def main(config: DictConfig) -> None:
     ended = list(run_and_tell([LogitsJob(request, name) for name in made], gpu, folder))
     lost = {one.job.benchmark for one in ended if one.error}
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
-    jobs = chunks(request, waiting, 60 * options["minutes_per_job"])
+    large = {name for name in settings if options["gpu"] and is_large(settings[name])}
+    cores = cores_of_a_job(launcher)
+    jobs = [
+        job
+        for name, units in waiting.items()
+        for job in chunks(
+            request, name, units, 60 * options["minutes_per_job"], None if name in large else cores
+        )
+    ]
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
     every: list[Any] = [*jobs, *(job for job in studies if not job.is_done())]
-    large = {name for name in settings if options["gpu"] and is_large(settings[name])}
     ended += run_and_tell([job for job in every if job.benchmark in large], gpu, folder)
     ended += run_and_tell([job for job in every if job.benchmark not in large], launcher, folder)
     for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
@@ -153,22 +166,30 @@ def _waiting(request: Request) -> dict[str, list[Unit]]:
 
 
 def chunks(
-    request: Request, waiting: Mapping[str, Sequence[Unit]], seconds: float
+    request: Request, benchmark: str, units: Sequence[Unit], seconds: float, cores: int | None
 ) -> list[UnitsJob]:
-    """Jobs of about `seconds`, by what their units are expected to take."""
-    jobs = []
-    for benchmark, units in waiting.items():
-        pace = {pair[1]: one.seconds for pair, one in estimates(units).items()}
-        members: list[tuple[str, int]] = []
-        filled = 0.0
-        for unit in units:
-            if members and filled + pace[unit.calibrator] > seconds:
-                jobs.append(UnitsJob(request, benchmark, tuple(members)))
-                members, filled = [], 0.0
-            members.append((unit.calibrator, unit.split))
-            filled += pace[unit.calibrator]
-        jobs.append(UnitsJob(request, benchmark, tuple(members)))
-    return jobs
+    """Jobs of about `seconds` from units of one benchmark, by what these are expected to take.
+
+    cores: of a job, which works on as many small units at once, or with all of them on a large one;
+        None: units run on a GPU one after another, and the clock counts.
+    """
+    pace = {
+        calibrator: one.seconds if cores is None else one.core_seconds / cores
+        for (_, calibrator), one in estimates(units).items()
+    }
+    jobs: list[list[Unit]] = [[]]
+    filled = 0.0
+    for unit in units:
+        if jobs[-1] and filled + pace[unit.calibrator] > seconds:
+            jobs.append([])
+            filled = 0.0
+        jobs[-1].append(unit)
+        filled += pace[unit.calibrator]
+    return [
+        UnitsJob(request, benchmark, tuple((one.calibrator, one.split) for one in job))
+        for job in jobs
+        if job
+    ]
 
 
 def closing(ended: Sequence[Ended], units: Sequence[Unit], began: float) -> Iterator[str]:

@@ -51,6 +51,11 @@ def running_path(settings: Settings) -> Path:
     return logits_path(settings).with_suffix(".running.json")
 
 
+def failed_path(settings: Settings) -> Path:
+    """Why the last attempt to make them failed; there until one succeeds."""
+    return logits_path(settings).with_suffix(".failed.json")
+
+
 def find_logits(settings: Settings) -> CachedLogits:
     """The benchmark's cached logits, their bytes checked against the sidecar.
 

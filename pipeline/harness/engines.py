@@ -74,6 +74,17 @@ def run_jobs(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[
     return engines[target](jobs, launcher)
 
 
+def cores_of_a_job(launcher: Settings) -> int:
+    """Cores that the engine gives a job: those asked for, else its share of this machine's."""
+    asked = launcher.get("cpus_per_task") or launcher.get("ray", {}).get("remote", {}).get(
+        "num_cpus"
+    )
+    if asked:
+        return max(1, int(asked))
+    at_once = launcher.get("n_jobs") or 1  # joblib's; negative: all cores
+    return max(1, core_count() // at_once) if at_once > 0 else 1
+
+
 def run_and_tell(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[Ended]:
     """`run_jobs`, with one line as each ends."""
     for count, one in enumerate(run_jobs(jobs, launcher, folder) if jobs else (), 1):

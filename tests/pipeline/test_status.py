@@ -1,12 +1,16 @@
 """status: what is done, running, stale and why, missing; and what a plan sums up."""
 
+from pathlib import Path
+
 import pytest
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import write_json
+from pipeline.harness.cached_logits import logits_path, running_path, sidecar_path
 from pipeline.harness.command import UnitsFailed
 from pipeline.harness.locks import claimed
+from pipeline.logits import run_logits
 from pipeline.plan import committed_seconds, plan_lines
 from pipeline.status import details, states
 from tests.pipeline.conftest import request_of
@@ -64,6 +68,30 @@ def test_a_failed_unit_says_why_until_it_succeeds(made, monkeypatch):
     monkeypatch.undo()
     run_evaluate(request.units())
     assert names(request) == [("done", "")]
+
+
+def test_units_whose_logits_could_not_be_made_failed_with_the_reason(request_tiny, tmp_path):
+    request = request_tiny("calibrator=temperature")
+    settings = request.settings("file")
+    source = Path(settings["benchmark"]["source"]["path"])
+    away = source.rename(tmp_path / "away.npz")
+    for path in (logits_path(settings), sidecar_path(settings)):
+        path.unlink(missing_ok=True)
+    with pytest.raises(UnitsFailed):
+        run_logits([settings])
+    (told, *_) = failed = [why for name, why in names(request) if name == "failed"]
+    assert len(failed) == 3
+    assert told.startswith("logits tiny: ") and str(source) in told
+    away.rename(source)
+    run_logits([settings])
+    assert names(request) == [("missing", "not fitted")] * 3
+
+
+def test_units_wait_for_whoever_makes_their_logits(request_tiny):
+    request = request_tiny("calibrator=temperature", "split=0")
+    with claimed(running_path(request.settings("file")), "logits tiny", "aim"):
+        ((name, why),) = names(request)
+    assert name == "missing" and why.startswith("its logits are made on ")
 
 
 def plan(request):

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from pipeline.harness import engines
 from pipeline.harness.artifacts import write_json
 from pipeline.harness.engines import Ended, run_jobs
-from pipeline.harness.units import composed
+from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
 from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing
 
@@ -29,7 +29,7 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
     assert units[0].settings["sweep"]["seconds_of_unknown"] == 60
     for name, path in (("fit", units[0].files.fit_run), ("metrics", units[0].files.metrics_run)):
         write_json(path, {"seconds": 15 if name == "fit" else 10})
-    jobs = chunks(request, {"file": units}, seconds=50)
+    jobs = chunks(request, "file", units, seconds=50, cores=1)
     assert [job.members for job in jobs] == [
         (("temperature", 0), ("temperature", 1)),  # 25 s each, by the one that ran
         (("temperature", 2),),
@@ -38,6 +38,27 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
         (("vector", 2),),
     ]
     assert str(jobs[0]) == "file temperature split 0 … temperature split 1 (2 units)"
+
+
+@pytest.mark.parametrize(("cores", "jobs"), [(1, 3), (2, 2), (3, 1), (None, 1)])
+def test_a_job_on_several_cores_takes_more_units(request_tiny, cores, jobs):
+    request = request_tiny("calibrator=temperature")
+    units = request.units()
+    for path in (units[0].files.fit_run, units[0].files.metrics_run):
+        write_json(path, {"seconds": 5, "core_seconds": 20})
+    assert len(chunks(request, "file", units, seconds=40, cores=cores)) == jobs
+
+
+def test_a_job_has_the_cores_asked_for_or_its_share(monkeypatch):
+    monkeypatch.setattr(engines, "core_count", lambda: 6)
+    launchers = {
+        name: sweep_settings([f"hydra/launcher={name}"])[0] for name in ("basic", "slurm", "cores")
+    }
+    assert {name: engines.cores_of_a_job(one) for name, one in launchers.items()} == {
+        "basic": 6, "slurm": 4, "cores": 1,
+    }  # fmt: skip
+    assert engines.cores_of_a_job(launchers["cores"] | {"n_jobs": 3}) == 2
+    assert engines.cores_of_a_job({"ray": {"remote": {"num_cpus": 8}}}) == 8
 
 
 def test_a_job_fits_and_evaluates_its_units_and_no_others(request_tiny):
