@@ -7,6 +7,7 @@ share those of UC.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +45,7 @@ class Measurement:
     outcomes: Outcomes
     options: Options
     _errors: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _sorted: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def class_wise(self) -> tuple[Tensor, Tensor]:
@@ -74,6 +76,19 @@ class Measurement:
             self.options.utilities, self.forecast.classes, self.options.utility_seed + 1
         )
         return sample.errors(self.forecast, self.outcomes)
+
+    def sorted_errors(self, family: str) -> Tensor:
+        """UC of the users of "linear" or "rank" in ascending order: [R, M], sorted once."""
+        if family not in self._sorted:
+            self._sorted[family] = getattr(self, family).sort(dim=1).values
+        return self._sorted[family]
+
+    def quantile(self, family: str, level: float) -> Tensor:
+        """The quantile over users of "linear" or "rank", interpolated as `torch.quantile`: [R]."""
+        ordered = self.sorted_errors(family)
+        place = level * (ordered.shape[1] - 1)
+        below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
+        return below.lerp(above, place - math.floor(place))
 
     def errors(self, key: str, utilities: UtilityClass) -> Tensor:
         """UC of each utility of the class behind metric `key`: [R, m]."""

@@ -131,9 +131,6 @@ def _score(
 
 
 def _quantile(key: str, family: str, what: str, level: float, of: str) -> Metric:
-    def compute(measurement: Measurement) -> Tensor:
-        return torch.quantile(getattr(measurement, of), level, dim=1)
-
     return Metric(
         key,
         text=f"U_{family} {what}",
@@ -141,7 +138,7 @@ def _quantile(key: str, family: str, what: str, level: float, of: str) -> Metric
         latex=rf"$\mathcal{{U}}_{{\mathrm{{{family}}}}}$ {what}".replace("%", r"\%"),
         power=3,
         meaning=f"{what} over sampled users paid by {'class' if of == 'linear' else 'rank'}",
-        compute=compute,
+        compute=lambda measurement: measurement.quantile(of, level),
         sampled=True,
     )
 

@@ -38,8 +38,7 @@ class Measured(NamedTuple):
 
     def sorted_errors(self, family: str) -> Tensor:
         """The sampled users' errors in ascending order, [R, M], means over the batches."""
-        ordered = [getattr(one, family).sort(dim=1).values for one in self.batches]
-        return torch.stack(ordered).mean(dim=0)
+        return torch.stack([one.sorted_errors(family) for one in self.batches]).mean(dim=0)
 
 
 @dataclass(frozen=True)
