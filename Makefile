@@ -65,7 +65,7 @@ types: setup
 	$(VENV)/bin/mypy
 
 test: lint types
-	$(RUN) python -m pytest
+	$(RUN) python -m pytest --numprocesses auto --dist loadfile
 
 # Branches, in child processes too: much slower than the tests alone. Kernels are run as plain Python
 # for it (tests/metrics/kernels/test_uncompiled.py).
