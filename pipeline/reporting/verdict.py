@@ -233,7 +233,7 @@ def _overall_sentence(uses: Sequence[UseVerdict], overall: str | None) -> str:
         return "No method is among the best for all of these uses: choose by yours."
     if all(use.take == overall and not use.as_good for use in uses):
         return f"One method for all of these: {method_name(overall)}, clearly."
-    return f"One method for all of these: {method_name(overall)}, worse than none in any test."
+    return f"One method for all of these: {method_name(overall)}; no test finds a better one."
 
 
 def _unknown(uses: Sequence[UseVerdict], points: int, splits: int) -> list[str]:

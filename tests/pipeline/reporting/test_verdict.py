@@ -41,7 +41,7 @@ def test_a_clear_winner_that_is_beyond_its_floor_says_both():
         (
             {"u_cwe": ["vector", "isotonic"], "u_topk": ["isotonic"]},
             "isotonic",
-            "IR, worse than none",
+            "IR; no test finds a better one",
         ),
         ({"u_cwe": ["vector"], "u_topk": ["isotonic"]}, None, "choose by yours"),
     ],
