@@ -172,14 +172,15 @@ def _derivatives_of(loss: Loss, weights: Tensor | None) -> Derivatives:
 
 
 def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return the map that solves each class's 2 x 2 block of the Hessian for a gradient [2, C]."""
+    """Return what solves each class's 2 x 2 block of the Hessian for gradients [k, 2, C]."""
     ww, wb, bb = curvature[0] + ridge[0], curvature[1], curvature[2] + ridge[1]
     determinant = (ww * bb - wb * wb).clamp_(min=1e-12 * float((ww * bb).max()))
 
-    def solve(gradient: Tensor) -> Tensor:
-        by_scale = (bb * gradient[0] - wb * gradient[1]) / determinant
-        by_shift = (ww * gradient[1] - wb * gradient[0]) / determinant
-        return torch.stack([by_scale, by_shift])
+    def solve(gradients: Tensor) -> Tensor:
+        scale, shift = gradients.unbind(dim=1)
+        by_scale = (bb * scale - wb * shift) / determinant
+        by_shift = (ww * shift - wb * scale) / determinant
+        return torch.stack([by_scale, by_shift], dim=1)
 
     return solve
 

@@ -62,7 +62,10 @@ class ClassCurvature:
         return cls(rows, rest.clamp_(min=0), total)
 
     def preconditioner(self, penalty: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return the approximate inverse of the Hessian plus the diagonal `penalty` [C, C + 1]."""
+        """Return the approximate inverse of the Hessian plus the diagonal `penalty` [C, C + 1].
+
+        It takes a stack of gradients [k, C, C + 1].
+        """
         classes, count, width = self.rows.shape
         diagonal = self.rest + penalty
         diagonal = diagonal.clamp(min=FLOOR * float((self.total + penalty).max()))
@@ -77,10 +80,11 @@ class ClassCurvature:
         root = torch.linalg.solve_triangular(torch.linalg.cholesky(small), identity, upper=False)
         kernel = (root.mT @ root).to(self.rows.dtype)
 
-        def solve(gradient: Tensor) -> Tensor:
-            scaled = gradient.to(self.rows.dtype) * inverse
-            pushed = torch.bmm(kernel, torch.bmm(self.rows, scaled[:, :, None]))
-            correction = torch.bmm(pushed.mT, self.rows)[:, 0] * inverse
-            return (scaled - correction).to(gradient.dtype)
+        def solve(gradients: Tensor) -> Tensor:
+            # Several at once: reading the rows is what takes the time.
+            scaled = gradients.to(self.rows.dtype) * inverse
+            pushed = torch.bmm(torch.bmm(scaled.transpose(0, 1), self.rows.mT), kernel)
+            correction = torch.bmm(pushed, self.rows).transpose(0, 1) * inverse
+            return (scaled - correction).to(gradients.dtype)
 
         return solve

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -50,6 +51,15 @@ def penalty_weights(classes: int, odir: float, l2: float, device: torch.device) 
 
 
 @dataclass(frozen=True)
+class Evaluated:
+    """A map [C, C + 1], the mean loss there, penalties aside, and its gradient."""
+
+    point: Tensor
+    loss: float
+    gradient: Tensor
+
+
+@dataclass(frozen=True)
 class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
@@ -84,34 +94,60 @@ class LinearMapProblem:
     def solve(
         self,
         weights: Tensor,
-        begin: Tensor | None = None,
+        begin: Tensor | Evaluated | None = None,
         *,
         tolerance: float,
         max_iterations: int,
         give_up: Callable[[int, Tensor], bool] | None = None,
     ) -> Minimum:
-        """Minimise the mean loss + Σ weights V² + ridge from `begin` (default: the start)."""
-        classes = self.inputs.shape[1]
-        ridge = torch.full_like(self.start, RIDGE * self.spread**2)
-        ridge[:, classes] = RIDGE
+        """Minimise the mean loss + Σ weights V² + ridge from `begin` (default: the start).
 
-        def objective(point: Tensor) -> tuple[float, Tensor]:
-            gradient = torch.empty_like(point)
-            value = map_loss(self.inputs, self.labels, point, gradient, self.loss)
-            pull, away = weights * point, ridge * (point - self.start)
-            value += float((pull * point).sum() + 0.5 * (away * (point - self.start)).sum())
-            return value, gradient.add_(pull, alpha=2.0).add_(away)
+        Another λ, μ changes no more than the penalties at `begin`: if it is `Evaluated` on these
+        data, that saves a pass over them.
+        """
 
+        def penalised(there: Evaluated) -> tuple[float, Tensor]:
+            value, gradient = self._penalties(weights, there.point)
+            return there.loss + value, gradient.add_(there.gradient)
+
+        known = penalised(begin) if isinstance(begin, Evaluated) else None
+        first = begin.point if isinstance(begin, Evaluated) else begin
         exact = self.inputs.dtype == torch.float64
         return minimize(
-            objective,
-            self.start if begin is None else begin,
-            self.curvature.preconditioner(2 * weights + ridge),
+            lambda point: penalised(self.at(point)),
+            self.start if first is None else first,
+            self.curvature.preconditioner(2 * weights + self._ridge),
             tolerance=tolerance,
             max_iterations=max_iterations,
             rounding=1e-15 if exact else FLOAT32_NOISE,
             give_up=give_up,
+            known=known,
         )
+
+    def at(self, point: Tensor) -> Evaluated:
+        """Evaluate the loss, by one pass over the data."""
+        gradient = torch.empty_like(point)
+        return Evaluated(
+            point, map_loss(self.inputs, self.labels, point, gradient, self.loss), gradient
+        )
+
+    def evaluated(self, found: Minimum, weights: Tensor) -> Evaluated:
+        """What `solve` with these `weights` knows of the loss where it ended."""
+        value, gradient = self._penalties(weights, found.point)
+        return Evaluated(found.point, found.value - value, found.gradient - gradient)
+
+    def _penalties(self, weights: Tensor, point: Tensor) -> tuple[float, Tensor]:
+        """Return Σ weights V² + ridge and its gradient."""
+        pull, away = weights * point, self._ridge * (point - self.start)
+        value = float((pull * point).sum() + 0.5 * (away * (point - self.start)).sum())
+        return value, away.add_(pull, alpha=2.0)
+
+    @cached_property
+    def _ridge(self) -> Tensor:
+        """Return the weights [C, C + 1] of the ridge."""
+        ridge = torch.full_like(self.start, RIDGE * self.spread**2)
+        ridge[:, -1] = RIDGE
+        return ridge
 
 
 def map_loss(

@@ -20,13 +20,17 @@ from typing import Any
 
 from torch import Tensor
 
-from calibrators.dirichlet.linear_map import LinearMapProblem, map_loss, penalty_weights
+from calibrators.dirichlet.linear_map import (
+    Evaluated,
+    LinearMapProblem,
+    map_loss,
+    penalty_weights,
+)
 from calibrators.solvers.tuning import best_runs, run_and_log, tune
 
-QUICK_TOLERANCE, TOLERANCE = 1e-5, 1e-7
+QUICK_TOLERANCE, TOLERANCE = 1e-5, 1e-6
 """On the Newton decrement, about twice the gap to the minimal objective, in nats."""
 REFITTED = 4
-CHECK_EVERY = 2
 WARM_STARTS = 8
 MAX_ITERATIONS = 300
 
@@ -34,17 +38,20 @@ MAX_ITERATIONS = 300
 class TuningRuns:
     """Fits of one problem for varying λ, μ, scored on `held`, inputs [m, C] and labels [m].
 
-    A fit starts from the earlier solution whose (log λ, log μ) is nearest. A quick one is looked at
-    every `CHECK_EVERY` iterations, and given up where its hold-out loss is above `limit`,
-    temperature scaling's or, if larger, that of the best run which ended: penalties that weak
-    overfit, their fits take the most iterations, and the score reached so far says enough.
+    A fit starts from the earlier solution whose (log λ, log μ) is nearest, and from the loss and
+    gradient that are known there. A quick one is looked at after every iteration, and given up
+    where its hold-out loss is above `limit`, temperature scaling's or, if larger, that of the best
+    run which ended: penalties that weak overfit, their fits take the most iterations, and the score
+    reached so far says enough.
     """
 
     def __init__(self, problem: LinearMapProblem, held: tuple[Tensor, Tensor]) -> None:
         self.problem, self.held = problem, held
+        self.scored: tuple[Tensor, float] | None = None
         self.temperature_loss = self._held_loss(problem.start)
+        self.start = problem.at(problem.start)
         self.limit = math.inf
-        self.earlier: deque[tuple[float, float, Tensor]] = deque(maxlen=WARM_STARTS)
+        self.earlier: deque[tuple[float, float, Evaluated]] = deque(maxlen=WARM_STARTS)
         self.best_score, self.best_point = math.inf, problem.start
 
     def quick(self, odir: float, l2: float) -> float:
@@ -57,10 +64,11 @@ class TuningRuns:
 
     def _score(self, odir: float, l2: float, *, quick: bool) -> float:
         place = (math.log(odir + 1e-300), math.log(l2 + 1e-300))
-        start = (*place, self.problem.start)
+        start = (*place, self.start)
         begin = min(self.earlier, key=lambda run: math.dist(run[:2], place), default=start)[2]
+        weights = penalty_weights(self.held[0].shape[1], odir, l2, begin.point.device)
         found = self.problem.solve(
-            penalty_weights(self.held[0].shape[1], odir, l2, begin.device),
+            weights,
             begin,
             tolerance=QUICK_TOLERANCE if quick else TOLERANCE,
             max_iterations=MAX_ITERATIONS,
@@ -68,18 +76,19 @@ class TuningRuns:
         )
         score = self._held_loss(found.point)
         if found.converged:
-            self.earlier.append((*place, found.point))
+            self.earlier.append((*place, self.problem.evaluated(found, weights)))
             self.limit = max(self.temperature_loss, min(self.limit, score))
         if score < self.best_score:
             self.best_score, self.best_point = score, found.point
         return score
 
     def _held_loss(self, point: Tensor) -> float:
-        return map_loss(*self.held, point, loss=self.problem.loss)
+        if self.scored is None or self.scored[0] is not point:
+            self.scored = point, map_loss(*self.held, point, loss=self.problem.loss)
+        return self.scored[1]
 
     def _overfits(self, iteration: int, point: Tensor) -> bool:
-        looked_at = iteration > 0 and iteration % CHECK_EVERY == 0
-        return looked_at and self._held_loss(point) > self.limit
+        return iteration > 0 and self._held_loss(point) > self.limit
 
 
 def tune_penalties(
@@ -92,8 +101,11 @@ def tune_penalties(
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return the best of `odir` and `l2` in `space`, the others `fixed`, and the log.
 
-    The log holds the `count` quick runs in order, then the refits of the best.
+    The log holds the `count` quick runs in order, then the refits of the best. Before all of them
+    the strongest penalties are fitted, where no others can overfit less: a few iterations, which
+    tell what overfits, and begin near every other solution.
     """
+    runs.quick(**{**fixed, **{name: dimension.high for name, dimension in space.items()}})
     _, log = tune(lambda tried: runs.quick(**{**fixed, **tried}), space, count, seed, batch)
     refits: list[dict[str, Any]] = []
     for run in best_runs(log, REFITTED):

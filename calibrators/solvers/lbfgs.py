@@ -26,6 +26,7 @@ class Minimum:
 
     point: Tensor
     value: float
+    gradient: Tensor
     decrement: float  # gᵀ H⁻¹ g with the current approximation: about twice the gap to the optimum
     iterations: int
     evaluations: int
@@ -55,10 +56,11 @@ def _direction(
         weight = _dot(pair.step, direction) / pair.curvature
         weights.append(weight)
         direction.sub_(pair.change, alpha=weight)
-    direction = precondition(direction)
-    if pairs:
-        last = pairs[-1]
-        direction *= last.curvature / _dot(last.change, precondition(last.change))
+    if not pairs:
+        return precondition(direction[None])[0]
+    last = pairs[-1]
+    solved, change = precondition(torch.stack([direction, last.change]))
+    direction = solved * (last.curvature / _dot(last.change, change))
     for pair, weight in zip(pairs, reversed(weights), strict=True):
         direction.add_(pair.step, alpha=weight - _dot(pair.change, direction) / pair.curvature)
     return direction
@@ -105,20 +107,27 @@ def minimize(
     rounding: float = 1e-15,
     history: int = 10,
     give_up: Callable[[int, Tensor], bool] | None = None,
+    known: tuple[float, Tensor] | None = None,
 ) -> Minimum:
     """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
 
-    `precondition` applies an approximate inverse Hessian (symmetric, positive definite) and must
-    return a new tensor. Converged: the Newton decrement gᵀH⁻¹g is at most `tolerance`, or below
-    what `rounding` (relative, of the value) lets one see. `give_up(iteration, point)` may stop the
-    iteration early; the result then counts as not converged. The value never rises above the
-    start's by more than rounding.
+    `precondition` applies an approximate inverse Hessian (symmetric, positive definite) to each of
+    a stack of such tensors and must return a new one. `known`: the objective at `start`, where it
+    is not to be computed again. Converged: the Newton decrement gᵀH⁻¹g is at most `tolerance`, or
+    below what `rounding` (relative, of the value) lets one see. `give_up(iteration, point)` may
+    stop the iteration early; the result then counts as not converged. The value never rises above
+    the start's by more than rounding.
     """
     point = start.clone()
-    value, gradient = objective(point)
-    search = _LineSearch(objective, rounding)
+    value, gradient = known or objective(point)
+    search = _LineSearch(objective, rounding, evaluations=0 if known else 1)
     pairs: deque[_Pair] = deque(maxlen=history)
     decrement = float("inf")
+
+    def ended(iterations: int, *, converged: bool) -> Minimum:
+        ran = iterations, search.evaluations, converged
+        return Minimum(point, value, gradient, decrement, *ran)
+
     for iteration in range(max_iterations):
         direction = _direction(gradient, pairs, precondition)
         slope = _dot(gradient, direction)
@@ -129,9 +138,9 @@ def minimize(
             pairs.clear()
             continue
         if decrement <= max(tolerance, rounding * abs(value)):
-            return Minimum(point, value, decrement, iteration, search.evaluations + 1, True)
+            return ended(iteration, converged=True)
         if give_up is not None and give_up(iteration, point):
-            return Minimum(point, value, decrement, iteration, search.evaluations + 1, False)
+            return ended(iteration, converged=False)
         found = search(point, value, slope, direction)
         if found is None:
             if not pairs:  # even the preconditioned gradient gives no step
@@ -144,4 +153,4 @@ def minimize(
         curvature = length * _dot(direction, change)
         if curvature > 0:
             pairs.append(_Pair(direction.mul_(length), change, curvature))
-    return Minimum(point, value, decrement, max_iterations, search.evaluations + 1, False)
+    return ended(max_iterations, converged=False)

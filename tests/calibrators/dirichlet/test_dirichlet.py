@@ -191,12 +191,13 @@ def test_the_preconditioner_inverts_the_class_blocks_when_all_rows_are_kept(made
     solve = ClassCurvature.at(logits, beta=0.7).preconditioner(penalty)
     p = torch.softmax(0.7 * logits, dim=1)
     extended = torch.cat([logits, torch.ones(40, 1, dtype=torch.float64)], dim=1)
-    gradient = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    gradients = torch.randn(2, 5, 6, dtype=torch.float64, generator=generator)
     for j in range(5):
         v = p[:, j] * (1 - p[:, j])
         block = (extended * v[:, None]).T @ extended / 40 + 0.1 * torch.eye(6, dtype=torch.float64)
-        expected = torch.linalg.solve(block, gradient[j])
-        torch.testing.assert_close(solve(gradient)[j], expected, rtol=1e-3, atol=1e-4)
+        expected = torch.linalg.solve(block, gradients[:, j].T).T
+        torch.testing.assert_close(solve(gradients)[:, j], expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from calibrators import DirichletCalibration, reference
+from calibrators.dirichlet.linear_map import penalty_weights
 from calibrators.dirichlet.tuning import REFITTED, TuningRuns
 from calibrators.solvers.tuning import best_runs
 
@@ -71,6 +72,31 @@ def test_it_ends_where_plain_tuning_does(made_up):
     _, plain = reference.tuned_dirichlet(logits, labels, runs=20)
     fitted = DirichletCalibration(tuning_runs=20).fit(logits, labels)
     assert min(run["score"] for run in fitted.tuning_log_[20:]) <= plain + 1e-4
+
+
+def test_a_run_goes_on_from_the_loss_that_another_one_knows(made_up):
+    problem = tuning_runs(*made_up(n=300, classes=4)).problem
+    first, second = (penalty_weights(4, odir, 0.1, torch.device("cpu")) for odir in (5.0, 0.5))
+    found = problem.solve(first, tolerance=1e-8, max_iterations=100)
+    known, computed = problem.evaluated(found, first), problem.at(found.point)
+    assert known.loss == pytest.approx(computed.loss, rel=1e-12)
+    torch.testing.assert_close(known.gradient, computed.gradient, rtol=0, atol=1e-12)
+    options = {"tolerance": 1e-10, "max_iterations": 100}
+    plain = problem.solve(second, found.point, **options)
+    spared = problem.solve(second, known, **options)
+    assert (spared.iterations, spared.evaluations) == (plain.iterations, plain.evaluations - 1)
+    torch.testing.assert_close(spared.point, plain.point, rtol=0, atol=1e-6)
+
+
+def test_the_strongest_penalties_are_fitted_before_all_others(made_up, monkeypatch):
+    tried = []
+    quick = TuningRuns.quick
+    monkeypatch.setattr(
+        TuningRuns, "quick", lambda runs, **given: tried.append(given) or quick(runs, **given)
+    )
+    log = DirichletCalibration(tuning_runs=5, l2=0.5).fit(*made_up(classes=5)).tuning_log_
+    assert tried[0] == {"odir": pytest.approx(1e2 * 20), "l2": 0.5}
+    assert [run["parameters"]["odir"] for run in log[:5]] == [given["odir"] for given in tried[1:]]
 
 
 def test_a_quick_run_that_overfits_is_given_up_and_starts_no_other(made_up):

@@ -42,7 +42,7 @@ def test_the_exact_inverse_hessian_needs_one_step():
     found = minimize(
         quadratic(matrix, centre),
         torch.zeros(2, dtype=torch.float64),
-        lambda gradient: torch.linalg.solve(matrix, gradient),
+        lambda gradients: torch.linalg.solve(matrix, gradients.T).T,
         tolerance=1e-20,
         max_iterations=5,
     )
