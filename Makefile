@@ -44,7 +44,9 @@ $(INSTALLED): requirements.lock
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
 ifeq ($(SUITE)$(PRECOMPUTED),)
+# All units side by side first; then DVC finds them done, one stage after another, and records them.
 repro: setup
+	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
 	@$(RUN) dvc repro
 else
 repro: setup

@@ -84,8 +84,7 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
     adopt_scores(units)
     _require_fits(fits)
     tasks = [EvaluateTask(fit, evaluation_hash(fit)) for fit in fits]
-    device = device_name(units[0].settings["device"])
-    run = partial(side_by_side, "evaluate", evaluate_unit, device=device)
+    run = partial(side_by_side, "evaluate", evaluate_unit)
     for task in run_stage("evaluate", tasks, is_evaluated, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
         holder_of(task.unit.files.metrics_running)  # see `run_fit`

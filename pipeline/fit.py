@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from hydra.utils import instantiate
@@ -22,7 +21,7 @@ from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import run_stage, side_by_side
+from pipeline.harness.runner import Outcome, run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
@@ -68,8 +67,11 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
         UnitsFailed: the units that failed, after all others are done.
     """
     tasks = fit_tasks(units)
-    device = device_name(units[0].settings["device"])
-    run = partial(side_by_side, "fit", fit_unit, device=device)
+
+    def run(waiting: Sequence[FitTask]) -> list[Outcome]:
+        check_columns(units)
+        return side_by_side("fit", fit_unit, waiting)
+
     for task in run_stage("fit", tasks, is_fitted, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
         holder_of(task.unit.files.fit_running)  # removes the lock of who was killed at the very end
@@ -80,13 +82,22 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
             share(request, own[0].settings, f"fit/{calibrator}", files)
 
 
+def check_columns(units: Sequence[Unit]) -> None:
+    """Tell an unknown metric before hours of fitting; imports torch, so where there is work only.
+
+    Raises:
+        InputError: a benchmark's key that is no metric.
+    """
+    for unit in {unit.benchmark: unit for unit in units}.values():
+        columns_of(unit.settings)
+
+
 def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
     """Units with their logits; a benchmark without logits gets them first."""
     adopt_parameters(units)
     logits: dict[str, CachedLogits] = {}
     for unit in units:
         if unit.benchmark not in logits:
-            columns_of(unit.settings)  # an unknown metric is told before hours of fitting
             logits[unit.benchmark] = logits_of(unit.settings)
     return [
         FitTask(unit, logits[unit.benchmark], fit_hash(unit, logits[unit.benchmark].sha256))
@@ -105,6 +116,7 @@ def adopt_parameters(units: Sequence[Unit]) -> None:
 def logits_of(settings: Settings) -> CachedLogits:
     """A benchmark's cached logits, made first where there are none or others than asked for."""
     if are_missing(settings):
+        columns_of(settings)
         run_logits([{**settings, "force": False}])  # `force` asks for the fits
     return find_logits(settings)
 

@@ -1,5 +1,9 @@
 """One stage of dvc.yaml: which one says DVC, for what says params.yaml.
 
+`make repro` first asks for all units at once (DVC_STAGE=sweep): seventeen stages one after another,
+each a process that imports torch, take twice as long on the embedded benchmark as one sweep and
+seventeen stages that find everything done.
+
 Nothing of either passes through a shell, so that a folder or a name may hold any character.
 """
 
@@ -17,17 +21,20 @@ from pipeline.harness.command import override, user_errors_in_one_line
 from pipeline.harness.units import SelectionError
 
 STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
+AHEAD = "sweep"
 
 
 def arguments_of(address: str, parameters: Any) -> tuple[str, list[str]]:
     """The stage and its command line, from DVC's `fit@vector` and the content of params.yaml."""
     name, _, calibrator = address.rpartition(":")[2].partition("@")
-    if name not in STAGES:
+    if name not in (*STAGES, AHEAD):
         raise SelectionError(f"DVC_STAGE={address}: expected one of {', '.join(STAGES)}")
     arguments = [override("suite", parameters["suite"])]
+    if name == AHEAD:
+        arguments.append("sweep.report=false")  # the last stages do
     if calibrator:
         arguments.append(override("calibrator", calibrator))
-    if name == "logits" and parameters["precomputed"]:
+    if name in ("logits", AHEAD) and parameters["precomputed"]:
         arguments.append(override("paths.precomputed", parameters["precomputed"]))
     return name, arguments
 

@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics
 from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_evaluate
-from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
+from pipeline.fit import FitTask, check_columns, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.engines import (
@@ -30,7 +30,6 @@ from pipeline.harness.engines import (
     failure_lines,
     run_and_tell,
 )
-from pipeline.harness.machine import device_name
 from pipeline.harness.progress import say
 from pipeline.harness.runner import side_by_side
 from pipeline.harness.units import Request, Unit, launcher_and_logs
@@ -70,8 +69,7 @@ class UnitsJob:
 
     def __call__(self) -> None:
         tasks = fit_tasks(self.units())
-        device = device_name(tasks[0].settings["device"])
-        outcomes = side_by_side(f"units of {self.benchmark}", fit_and_evaluate, tasks, device)
+        outcomes = side_by_side(f"units of {self.benchmark}", fit_and_evaluate, tasks)
         failed = [one for one in outcomes if one.error is not None]
         for one in failed:
             say(f"{one.details}failed: {one.task}: {one.error}")
@@ -125,6 +123,7 @@ def main(config: DictConfig) -> None:
     ended = list(run_and_tell([LogitsJob(request, name) for name in made], gpu, folder))
     lost = {one.job.benchmark for one in ended if one.error}
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
+    check_columns([unit for units in waiting.values() for unit in units])
     large = {name for name in settings if options["gpu"] and is_large(settings[name])}
     cores = cores_of_a_job(launcher)
     jobs = [
@@ -146,6 +145,8 @@ def main(config: DictConfig) -> None:
     run_logits(list(settings.values()), request)
     run_fit(units, request)
     run_evaluate(units, request)
+    if not options["report"]:
+        return
     if study.benchmarks:
         run_dynamics(study)
     if config.split is None:

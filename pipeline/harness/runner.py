@@ -18,7 +18,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
 from pipeline.harness.locks import Busy
-from pipeline.harness.machine import core_count
+from pipeline.harness.machine import core_count, device_name
 from pipeline.harness.progress import Bar, print_summary, say
 from pipeline.harness.units import Settings
 
@@ -115,11 +115,12 @@ def run_stage(
 
 
 def side_by_side(
-    title: str, function: Callable[[S], object], tasks: Sequence[S], device: str
+    title: str, function: Callable[[S], object], tasks: Sequence[S], device: str | None = None
 ) -> list[Outcome]:
-    """Run many tasks of a known size, in as many processes as pay."""
+    """Run many tasks of a known size, in as many processes as pay; `device`: not the settings'."""
     sizes = [task.size for task in tasks]
-    jobs = job_count(tasks[0].settings["jobs"], sizes, device)
+    settings = tasks[0].settings
+    jobs = job_count(settings["jobs"], sizes, device or device_name(settings["device"]))
     return run_tasks(title, tasks, function, jobs, start_here=max(sizes) < TINY)
 
 

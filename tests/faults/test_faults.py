@@ -62,7 +62,7 @@ def check_what_is_there(work: Path, whole: Whole) -> None:
     Temporary files, locks and notes of what failed are aside; they are gone after the next run.
     """
     for name, content in written(work).items():
-        if not re.search(r"/\.|running|/failed-", name):
+        if not re.search(r"/\.|running|failed", name):
             assert content == whole.files[name], name
 
 

@@ -44,6 +44,8 @@ def test_no_text_of_params_yaml_stands_in_a_command():
 def test_the_stage_and_its_calibrator_come_from_dvc():
     arguments = arguments_of("fit@vector", {"suite": "cifar", "precomputed": "/x"})
     assert arguments == ("fit", ["suite=cifar", "calibrator=vector"])
+    ahead = ("sweep", ["suite=cifar", "sweep.report=false", "paths.precomputed=/x"])
+    assert arguments_of("sweep", {"suite": "cifar", "precomputed": "/x"}) == ahead
     with pytest.raises(SelectionError, match=r"DVC_STAGE=nothing: expected one of logits"):
         arguments_of("nothing", {})
 

@@ -3,6 +3,8 @@
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from pipeline.harness.artifacts import (
     write_npz,
 )
 from pipeline.harness.cached_logits import command_for
-from pipeline.harness.command import UnitsFailed
+from pipeline.harness.command import CONF, UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.reporting.collect import Runs
 from tests.pipeline.conftest import request_of, write_example
@@ -88,6 +90,28 @@ def test_second_run_writes_nothing(request_tiny, tmp_path, capsys):
         "fit: nothing to do, 6 up to date",
         "evaluate: nothing to do, 6 up to date",
     ]
+
+
+NOTHING_TO_DO = """
+import sys
+from tests.pipeline.conftest import request_of
+from pipeline.logits import run_logits
+from pipeline.fit import run_fit
+from pipeline.evaluate import run_evaluate
+request = request_of(*sys.argv[1:])
+run_logits(request.benchmark_settings(), request)
+run_fit(request.units(), request)
+run_evaluate(request.units(), request)
+print(sorted({"torch", "sklearn", "numba"} & sys.modules.keys()))
+"""
+
+
+def test_stages_with_nothing_to_do_import_nothing_heavy(request_tiny):
+    request = request_tiny(FAST)
+    run_all(request)
+    command = [sys.executable, "-c", NOTHING_TO_DO, "benchmark=file", *request.overrides]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CONF.parent)
+    assert told.stdout.splitlines()[-2:] == ["evaluate: nothing to do, 6 up to date", "[]"]
 
 
 def test_force_redoes(request_tiny, tmp_path):
@@ -245,7 +269,11 @@ def test_bad_input_leaves_nothing_half_written(request_tiny, tmp_path):
     write_npz(tmp_path / "tiny.npz", logits=np.full((9, 3), np.nan), labels=np.zeros(9, int))
     with pytest.raises(UnitsFailed, match="NaN or infinite"):
         run_logits(request_tiny().benchmark_settings())
-    assert not list((tmp_path).glob("data/**/*.*"))
+    (note,) = tmp_path.glob("data/**/*.*")
+    assert note.name == "tiny.failed.json"
+    write_example(tmp_path / "tiny.npz")
+    run_logits(request_tiny().benchmark_settings())
+    assert not note.exists()
 
 
 class TestReadyMadeLogits:
