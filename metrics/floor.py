@@ -71,16 +71,13 @@ def noise_floor(
             a point has one label per repetition in all splits. Needed with several.
 
     Raises:
-        InputError: shapes, ranges or row sums are off, or the splits' points are not told.
+        InputError: shapes, ranges or row sums are off, the lists of splits differ in length, or
+            their points are not told.
     """
     if not is_whole(repetitions) or repetitions < 1:
         raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
-    several = isinstance(probabilities, Sequence) and np.ndim(probabilities[0]) == 2
-    if several and points is None:
-        raise InputError("points: give the numbers of each split's points in the whole data set")
-    splits = (probabilities, labels, points) if several else ([probabilities], [labels], [points])
     observed, drawn = [], []
-    for p, y, numbers in zip(*splits, strict=True):
+    for p, y, numbers in _splits(probabilities, labels, points):
         forecast, outcomes = checked(p, y)
         observed.append(float(utilities.errors(forecast, outcomes).max()))
         own = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
@@ -88,6 +85,24 @@ def noise_floor(
         parts = [utilities.errors(forecast, some).max(dim=1).values for some in draws]
         drawn.append(torch.cat(parts).cpu().numpy())
     return NoiseFloor.of(np.mean(drawn, axis=0), float(np.mean(observed)))
+
+
+def _splits(probabilities: Any, labels: Any, points: Any) -> list[tuple[Any, Any, Any]]:
+    """Probabilities, labels and points of each split, given one or lists of several."""
+    if not (
+        isinstance(probabilities, Sequence) and probabilities and np.ndim(probabilities[0]) == 2
+    ):
+        return [(probabilities, labels, points)]
+    if points is None:
+        raise InputError("points: give the numbers of each split's points in the whole data set")
+    lengths = len(probabilities), len(labels), len(points)
+    if len(set(lengths)) > 1:
+        raise InputError(
+            "lists of {} probabilities, {} labels and {} points; give one of each per split".format(
+                *lengths
+            )
+        )
+    return list(zip(probabilities, labels, points))
 
 
 def point_numbers(points: Any, n: int) -> Tensor:

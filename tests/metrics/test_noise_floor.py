@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metrics import METRICS, TopK, noise_floor, scorecard
+from metrics import METRICS, InputError, TopK, noise_floor, scorecard
 from metrics.floor import NoiseFloor
 
 N, CLASSES, FORECASTS = 250, 4, 60
@@ -116,3 +116,22 @@ def test_one_draw_is_a_floor():
     p, y = forecast(0)
     floor = noise_floor(TopK(), p, y, repetitions=1)
     assert floor.mean == floor.q95 > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((2, 2, None), "points: give the numbers of each split's points"),
+        ((2, 1, 2), "lists of 2 probabilities, 1 labels and 2 points; give one of each per split"),
+        ((2, 2, 3), "lists of 2 probabilities, 2 labels and 3 points; give one of each per split"),
+        ((0, 0, 0), "probabilities: expected shape"),
+    ],
+)
+def test_lists_of_splits_that_do_not_belong_together_are_refused(given, message):
+    p, y = forecast(5)
+    parts = [
+        None if count is None else [values] * count
+        for values, count in zip((p, y, np.arange(N)), given, strict=True)
+    ]
+    with pytest.raises(InputError, match=message):
+        noise_floor(TopK(), parts[0], parts[1], points=parts[2], repetitions=2)
