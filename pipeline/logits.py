@@ -16,16 +16,11 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import (
-    read_json_if_whole,
-    sha256_of,
-    sha256_of_json,
-    write_json,
-    write_npz,
-)
+from pipeline.harness.artifacts import sha256_of, sha256_of_json, write_npz, write_record
 from pipeline.harness.cached_logits import (
     failed_path,
     logits_path,
+    read_sidecar,
     running_path,
     sidecar_path,
     similarity_path,
@@ -108,7 +103,7 @@ def make_once(task: LogitsTask, progress: Progress | None = None) -> bool:
 
 def is_current(settings: Settings) -> bool:
     """Whether cached logits and similarity are whole and come from what the settings say."""
-    record = read_json_if_whole(sidecar_path(settings))
+    record = read_sidecar(settings)
     if record is None or settings["force"]:
         return False
     return _has_logits(settings, record) and _has_similarity(settings, record)
@@ -122,7 +117,7 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
     """
     # The similarity first: where its word vectors are missing, no forward pass is spent.
     similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
-    record = read_json_if_whole(sidecar_path(settings))
+    record = read_sidecar(settings)
     if record is None or settings["force"] or not _has_logits(settings, record):
         record = _write_logits(settings, progress)
     for key in ("similarity", "similarity_sha256", "similarity_hash"):
@@ -133,7 +128,7 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
         record["similarity"] = similarity.details
         record["similarity_sha256"] = write_npz(similarity_path(settings), matrix=similarity.matrix)
     record["similarity_hash"] = _similarity_hash(settings)
-    write_json(sidecar_path(settings), record)
+    write_record(sidecar_path(settings), record)
 
 
 def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, Any]:
@@ -234,7 +229,7 @@ def are_missing(settings: Settings) -> bool:
 
     Damaged ones are there: whoever reads them says so.
     """
-    record = read_json_if_whole(sidecar_path(settings))
+    record = read_sidecar(settings)
     return record is None or not _are_wanted(settings, record)
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from statistics import fmean
 
 from pipeline.harness.artifacts import read_json_if_whole
-from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.cached_logits import read_sidecar
 from pipeline.harness.command import CONF
 from pipeline.harness.units import Settings, Unit
 
@@ -87,7 +87,7 @@ def committed_seconds() -> dict[Pair, float]:
 
 def is_large(settings: Settings) -> bool:
     """Whether a benchmark's units go to a GPU where there is one (`sweep.gpu_from_classes`)."""
-    record = read_json_if_whole(sidecar_path(settings)) or settings["benchmark"]
+    record = read_sidecar(settings) or settings["benchmark"]
     return int(record.get("classes") or 0) >= settings["sweep"]["gpu_from_classes"]
 
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from pipeline.evaluate import adopt_scores
 from pipeline.fit import adopt_parameters, fit_hash
 from pipeline.harness.artifacts import read_json_if_whole, read_record
-from pipeline.harness.cached_logits import failed_path, running_path, sidecar_path
+from pipeline.harness.cached_logits import failed_path, read_sidecar, running_path
 from pipeline.harness.command import command
 from pipeline.harness.locks import holder_of
 from pipeline.harness.progress import console, say
@@ -42,7 +42,7 @@ class LogitsState:
     @classmethod
     def of(cls, settings: Settings) -> LogitsState:
         """What lies beside them says."""
-        record = read_json_if_whole(sidecar_path(settings)) or {}
+        record = read_sidecar(settings) or {}
         failure = read_json_if_whole(failed_path(settings)) or {}
         holder = holder_of(running_path(settings))
         running = None if holder is None else _told(holder)

@@ -68,8 +68,12 @@ def write_json(path: Path | str, content: Any) -> Path:
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """`content` as JSON has it, and the checksum by which an edit or a gap is noticed."""
+    """`content` as JSON has it, and the checksum by which an edit or a gap is noticed.
+
+    An earlier checksum in it is replaced.
+    """
     plain = json.loads(json.dumps(content, default=_plain))
+    plain.pop(SEAL, None)
     return {**plain, SEAL: sha256_of_json(plain)}
 
 

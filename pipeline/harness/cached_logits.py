@@ -6,12 +6,13 @@ import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from pipeline.harness.artifacts import CorruptFile, read_json_if_whole, read_npz, sha256_of
+from pipeline.harness.artifacts import CorruptFile, read_npz, read_record, sha256_of
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import Settings
 
@@ -41,6 +42,11 @@ def sidecar_path(settings: Settings) -> Path:
     return logits_path(settings).with_suffix(".json")
 
 
+def read_sidecar(settings: Settings) -> dict[str, Any] | None:
+    """What the sidecar says; None where it is absent, half-written or was edited."""
+    return read_record(sidecar_path(settings))
+
+
 def similarity_path(settings: Settings) -> Path:
     """data/logits/<benchmark>.similarity.npz"""
     return logits_path(settings).with_suffix(".similarity.npz")
@@ -63,9 +69,11 @@ def find_logits(settings: Settings) -> CachedLogits:
     """
     path = logits_path(settings)
     fix = f"run {command_for(settings)}"
-    record = read_json_if_whole(sidecar_path(settings))
+    record = read_sidecar(settings)
     if not path.is_file() or record is None:
-        raise CorruptFile(f"{path}: no logits with a readable sidecar; {fix}")
+        raise CorruptFile(
+            f"{path}: no logits with a readable sidecar (absent, cut or edited); {fix}"
+        )
     if sha256_of(path) != record.get("sha256"):
         raise CorruptFile(
             f"{path}: differs from what its sidecar recorded, truncated or overwritten; {fix}"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.harness.artifacts import read_json_if_whole, read_record, write_json
-from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.artifacts import read_json_if_whole, read_record, write_record
+from pipeline.harness.cached_logits import read_sidecar
 from pipeline.harness.paths import UnitFiles
 from pipeline.harness.units import Request, Settings
 from pipeline.reporting.report_page import Provenance
@@ -16,7 +16,7 @@ from pipeline.reporting.report_page import Provenance
 def logits_record(settings: Settings) -> dict[str, Any]:
     """The logits' sidecar, or its copy kept with the results; empty where there is neither."""
     copy = Path(settings["paths"]["results"]) / "logits" / f"{settings['benchmark']['name']}.json"
-    return read_json_if_whole(sidecar_path(settings)) or read_json_if_whole(copy) or {}
+    return read_sidecar(settings) or read_record(copy) or {}
 
 
 def facts_of(settings: Settings) -> list[str]:
@@ -38,11 +38,11 @@ def write_sidecars(settings: Iterable[Settings], folder: Path) -> list[Path]:
     """Copies of the logits' sidecars, to be kept with the results; files without their folders."""
     written = []
     for one in settings:
-        record = read_json_if_whole(sidecar_path(one))
+        record = read_sidecar(one)
         if record is not None:
             path = folder / f"{one['benchmark']['name']}.json"
             record.pop("versions", None)  # of the machine: not what the logits are
-            write_json(path, _without_folders(record))
+            write_record(path, _without_folders(record))
             written.append(path)
     return written
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
-from pipeline.harness.artifacts import write_json
+from pipeline.harness.artifacts import write_json, write_record
 from pipeline.harness.cached_logits import logits_path, running_path, sidecar_path
 from pipeline.harness.command import UnitsFailed
 from pipeline.harness.locks import claimed
@@ -47,7 +47,7 @@ def test_stale_units_say_why(made, tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.fit.source_fingerprint", lambda *targets: "other code")
     assert names(made("calibrator=temperature"))[0] == ("stale", "code")
     monkeypatch.undo()
-    write_json(tmp_path / "data/logits/tiny.json", {"sha256": "other"})
+    write_record(tmp_path / "data/logits/tiny.json", {"sha256": "other"})
     assert names(made("calibrator=temperature"))[0] == ("stale", "logits")
 
 

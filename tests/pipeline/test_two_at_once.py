@@ -6,6 +6,7 @@ The number of rounds is small here; ROUNDS=200 in the environment makes them as 
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
 import threading
@@ -161,14 +162,20 @@ def test_logits_are_made_by_one_process_and_the_others_wait(request_tiny, tmp_pa
     assert "logits: tiny, made by another process" in printed
 
 
-@pytest.mark.parametrize("damage", ["absent", "{", "{}", "null"])
+@pytest.mark.parametrize("damage", ["absent", "{", "{}", "null", "edited", "without checksum"])
 def test_logits_without_a_readable_sidecar_heal(request_tiny, tmp_path, damage):
     (unit,) = request_tiny("calibrator=temperature", "split=0").units()
     run_logits(request_tiny().benchmark_settings())
     sidecar = tmp_path / "data/logits/tiny.json"
     before = sidecar.read_bytes()
     sidecar.unlink()
-    if damage != "absent":
+    if damage == "edited":
+        sidecar.write_bytes(before.replace(b'"classes": 3', b'"classes": 4'))
+    elif damage == "without checksum":
+        record = json.loads(before)
+        del record["checksum"]
+        sidecar.write_text(json.dumps(record))
+    elif damage != "absent":
         sidecar.write_text(damage)
     assert fit_tasks([unit])[0].logits.n == 200
     assert sidecar.read_bytes() == before

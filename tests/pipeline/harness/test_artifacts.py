@@ -18,10 +18,12 @@ from pipeline.harness.artifacts import (
     read_json,
     read_json_if_whole,
     read_npz,
+    read_record,
     sha256_of,
     sha256_of_json,
     write_json,
     write_npz,
+    write_record,
 )
 
 
@@ -42,6 +44,19 @@ def test_json_takes_numpy_and_paths(tmp_path):
     with pytest.raises(TypeError, match="set"):
         write_json(tmp_path / "x.json", {1, 2})
     assert read_json(path)["a"] == 0.5
+
+
+@pytest.mark.parametrize("edit", [("1.5", "1.6"), ('"a"', '"c"'), ('"checksum"', '"sum"')])
+def test_an_edited_record_counts_as_absent(tmp_path, edit):
+    path = write_record(tmp_path / "x.json", {"a": 1.5, "b": [np.int64(2)], 3: None})
+    record = read_record(path)
+    assert record is not None
+    assert {key: record[key] for key in ("a", "b", "3")} == {"a": 1.5, "b": [2], "3": None}
+    write_record(path, {**record, "b": 7})  # of what was read: with a checksum of its own
+    changed = read_record(path)
+    assert changed is not None and changed["b"] == 7
+    path.write_text(path.read_text().replace(*edit))
+    assert read_record(path) is None
 
 
 def test_canonical_hash_ignores_key_order():

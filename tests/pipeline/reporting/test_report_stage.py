@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from pipeline.harness.artifacts import read_json, write_json, write_record
+from pipeline.harness.artifacts import read_json, read_record, write_record
 from pipeline.harness.units import Request
 from pipeline.report import run_report, table_specs
 from pipeline.reporting.collect import MissingUnits
 from pipeline.reporting.names import METHODS
+from pipeline.reporting.provenance import facts_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,7 +52,7 @@ def files_of(results: Path) -> dict[str, bytes]:
 def test_report_of_the_default_suite(write_runs, request_for, tmp_path: Path, capsys) -> None:
     write_runs("digits", "yahoo", splits=2)
     sidecar = {"n": 1198, "classes": 10, "accuracy": 96.5, "sha256": "ab" * 32, "source": "digits"}
-    write_json(tmp_path / "data" / "logits" / "digits.json", sidecar)
+    write_record(tmp_path / "data" / "logits" / "digits.json", sidecar)
     run_report(request_for("digits"))
     results = tmp_path / "results"
     files = files_of(results)
@@ -200,10 +201,23 @@ def test_exit_codes_of_the_program(tmp_path: Path) -> None:
 def test_the_copy_of_a_sidecar_names_no_folder(write_runs, request_for, tmp_path) -> None:
     write_runs("digits", "yahoo", splits=2)
     origin = {"file": str(tmp_path / "a.npz"), "sha256": "cd" * 32, "list": [str(tmp_path)]}
-    write_json(
+    write_record(
         tmp_path / "data" / "logits" / "digits.json",
         {"n": 9, "classes": 3, "accuracy": 50.0, "sha256": "ab" * 32, "origin": origin},
     )
     run_report(request_for("digits"))
-    copied = read_json(tmp_path / "results" / "logits" / "digits.json")
+    copied = read_record(tmp_path / "results" / "logits" / "digits.json")
+    assert copied is not None
     assert copied["origin"] == {**origin, "file": "a.npz", "list": [tmp_path.name]}
+
+
+def test_what_the_logits_are_is_read_from_the_copy_unless_that_was_edited(
+    request_for, tmp_path
+) -> None:
+    settings = request_for("digits").settings("digits")
+    copy = tmp_path / "results" / "logits" / "digits.json"
+    write_record(copy, {"n": 9, "classes": 3, "accuracy": 50.0, "sha256": "ab" * 32})
+    (said,) = facts_of(settings)
+    assert said == f"9 points, 3 classes, accuracy 50.00 %; logits sha256 {'ab' * 8}."
+    copy.write_text(copy.read_text().replace("50.0", "99.0"))
+    assert facts_of(settings) == []
