@@ -7,8 +7,9 @@ and the point's number in the whole data set. A point that several splits test, 
 predict, thus draws its label from the same uniform, each time by the probabilities of that split
 and method, and the mean over splits of a repetition is a draw of the mean that a table prints.
 
-The draws share every sort, so one costs a gather and a sum per point and utility: 400 draws of 1000
-classes on 15,000 points are 6·10⁹ of each per class of utilities, some seconds of one core.
+The draws share every sort, so one costs a sum per point and utility, and a look into the payoffs
+where its label is not the usual one: 400 draws of 1000 classes on 15,000 points are 6·10⁹ sums per
+class of utilities, some seconds of one core.
 """
 
 from __future__ import annotations

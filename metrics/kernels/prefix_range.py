@@ -28,8 +28,9 @@ from torch import Tensor
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.columns import TILE, ranges_of_columns, short_codes
 from metrics.kernels.compiled import compiled
-from metrics.kernels.row_sort import fill_keys, sort_keys
+from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
 from metrics.kernels.threads import over_row_blocks
+from metrics.kernels.weighted_ranges import short_weights, weighted_ranges_of_rows
 
 
 class PrefixRange(NamedTuple):
@@ -89,52 +90,10 @@ def prefix_range_torch(
 
 
 @compiled
-def _ranges_of_rows(
-    predicted: Any,
-    payoffs: Any,
-    codes: Any,
-    edges: Any,
-    low: Any,
-    high: Any,
-    at_edges: Any,
-) -> None:
-    """For codes [n, R]: the draws of a point side by side, so sums advance in vector lanes."""
-    rows, n = predicted.shape
-    draws = codes.shape[1]
-    keys = np.empty(n, np.float64)
-    keys_spare = np.empty(n, np.uint64)
-    order = np.empty(n, np.int32)
-    order_spare = np.empty(n, np.int32)
-    unsigned = keys.view(np.uint64)
-    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
-    for row in range(rows):
-        fill_keys(predicted[row], False, keys, order)
-        sort_keys(unsigned, order, keys_spare, order_spare)
-        table = payoffs[row]
-        total[:] = 0.0
-        smallest[:] = 0.0
-        largest[:] = 0.0
-        at_edges[:, row, 0] = 0.0
-        for edge in range(edges.size - 1):
-            for j in range(edges[edge], edges[edge + 1]):
-                i = order[j]
-                v = predicted[row, i]
-                for draw in range(draws):
-                    total[draw] += table[codes[i, draw]] - v
-                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
-                    for draw in range(draws):
-                        smallest[draw] = min(smallest[draw], total[draw])
-                        largest[draw] = max(largest[draw], total[draw])
-            at_edges[:, row, edge + 1] = total
-        low[:, row] = smallest
-        high[:, row] = largest
-
-
-@compiled
 def _ranges_once(
     predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
 ) -> None:
-    """As `_ranges_of_rows` for one draw of the labels, which needs hardly any sorting."""
+    """As `ranges_of_draws` for one draw of the labels, which needs hardly any sorting."""
     rows, n = predicted.shape
     scratch = np.empty((3, n))
     places = np.empty((4, n), np.int32)
@@ -154,7 +113,7 @@ def _prefix_range_cpu(
     low = np.empty((draws, rows))
     high = np.empty((draws, rows))
     at_edges = np.empty((draws, rows, positions.size))
-    by_point = np.ascontiguousarray(outcome.T)
+    several = Draws.of(np.ascontiguousarray(outcome.T)) if draws != 1 else None
     by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
     columns = np.arange(rows)
@@ -165,10 +124,10 @@ def _prefix_range_cpu(
         if by_column:
             one = (array[0] for array in found)
             ranges_of_columns(v, columns[part], table[part], outcome[0], positions, *one)
-        elif draws == 1:
+        elif several is None:
             _ranges_once(v[part], table[part], outcome, positions, *found)
         else:
-            _ranges_of_rows(v[part], table[part], by_point, positions, *found)
+            ranges_of_draws(v[part], table[part], *several, positions, *found)
 
     over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
@@ -186,69 +145,16 @@ def _weighted(
     at_edges = np.empty((draws, rows, edges.shape[1]))
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])
-    by_point = np.ascontiguousarray(weights.T.numpy())
+    by_point = short_weights(weights.numpy())
     positions = edges.contiguous().numpy()
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
         found = low[:, part], high[:, part], at_edges[:, part]
-        _weighted_ranges_of_rows(v[part], table[part], outcome, by_point, positions, *found)
+        weighted_ranges_of_rows(v[part], table[part], outcome, by_point, positions, *found)
 
     over_row_blocks(work, rows, v.size * draws)
     return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
-
-
-@compiled
-def _weighted_ranges_of_rows(
-    predicted: Any,
-    payoffs: Any,
-    codes: Any,
-    weights: Any,
-    edges: Any,
-    low: Any,
-    high: Any,
-    at_edges: Any,
-) -> None:
-    """As `_ranges_of_rows` for weights [n, R] of the points under one draw of the labels."""
-    rows, n = predicted.shape
-    draws, count = edges.shape
-    keys = np.empty(n, np.float64)
-    keys_spare = np.empty(n, np.uint64)
-    order = np.empty(n, np.int32)
-    order_spare = np.empty(n, np.int32)
-    unsigned = keys.view(np.uint64)
-    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
-    passed, following = np.empty(draws), np.empty(draws, np.int64)
-    for row in range(rows):
-        fill_keys(predicted[row], False, keys, order)
-        sort_keys(unsigned, order, keys_spare, order_spare)
-        total[:] = 0.0
-        smallest[:] = 0.0
-        largest[:] = 0.0
-        passed[:] = 0.0
-        following[:] = 0
-        for j in range(n):
-            i = order[j]
-            residual = payoffs[row, codes[i]] - predicted[row, i]
-            for draw in range(draws):
-                total[draw] += weights[i, draw] * residual
-            if count:
-                for draw in range(draws):
-                    passed[draw] += weights[i, draw]
-                    edge = following[draw]
-                    while edge < count and passed[draw] >= edges[draw, edge]:
-                        beyond = passed[draw] - edges[draw, edge]
-                        at_edges[draw, row, edge] = total[draw] - beyond * residual
-                        edge += 1
-                    following[draw] = edge
-            if j == n - 1 or unsigned[j] != unsigned[j + 1]:
-                for draw in range(draws):
-                    smallest[draw] = min(smallest[draw], total[draw])
-                    largest[draw] = max(largest[draw], total[draw])
-        low[:, row] = smallest
-        high[:, row] = largest
-        for draw in range(draws):  # an edge at the sum of all weights may be missed by rounding
-            at_edges[draw, row, following[draw] :] = total[draw]
 
 
 def weighted_prefix_range_torch(

@@ -6,7 +6,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
+from metrics.kernels.prefix_range import (
+    prefix_range,
+    prefix_range_torch,
+    weighted_prefix_range_torch,
+)
+from metrics.kernels.weighted_ranges import short_weights
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
@@ -119,3 +124,53 @@ def test_outcome_codes_may_be_many():
         )
         for a, b in zip(ours[:2], plain[:2]):
             torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+@given(
+    n=st.integers(1, 30),
+    draws=st.integers(1, 4),
+    bins=st.integers(0, 6),
+    distinct=st.sampled_from([1, 5, 40]),
+    whole=st.booleans(),
+    seed=st.integers(0, 999),
+)
+def test_weights_of_both_kinds_equal_plain_torch(n, draws, bins, distinct, whole, seed):
+    """Few ties let four points go together; edges then fall among them."""
+    predicted, payoffs, outcome = problem(3, n, 4, 1, seed, distinct)
+    random = np.random.default_rng(seed)
+    weights = random.integers(4, size=(draws, n)) if whole else random.random((draws, n))
+    weights = torch.from_numpy(weights.astype(np.float64))
+    edges = weights.sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
+    given = predicted, payoffs, outcome, edges if bins else None, weights
+    ours = prefix_range(*given)
+    plain = weighted_prefix_range_torch(
+        predicted, payoffs, outcome[0], edges if bins else edges[:, :0], weights
+    )
+    for compiled, expected in zip(ours, plain, strict=True):
+        torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)
+
+
+def test_bytes_give_the_bits_of_the_numbers():
+    """Whole weights are read as bytes, halves are not: twice the halves must give the same."""
+    predicted, payoffs, outcome = problem(3, 500, 4, 1, 0, 400)
+    weights = torch.from_numpy(np.random.default_rng(0).poisson(1, (5, 500)).astype(np.float64))
+    short, long = (
+        prefix_range(predicted, payoffs, outcome, None, w) for w in (weights, weights / 2)
+    )
+    assert short_weights(weights.numpy()).dtype == np.uint8
+    assert short_weights((weights / 2).numpy()).dtype == np.float64
+    assert short_weights((weights * 300).numpy()).dtype == np.float64
+    assert short_weights((-weights).numpy()).dtype == np.float64
+    assert torch.equal(short.high, 2 * long.high)
+    assert torch.equal(short.low, 2 * long.low)
+
+
+def test_draws_that_never_agree_and_draws_that_always_do_equal_plain_torch():
+    predicted, payoffs, _ = problem(3, 200, 7, 1, 3, 150)
+    same = torch.randint(7, (200,), generator=torch.Generator().manual_seed(0))
+    for codes in (same.expand(7, 200), (same + torch.arange(7)[:, None]) % 7):
+        edges = torch.tensor([0, 60, 200])
+        compiled = prefix_range(predicted, payoffs, codes, edges)
+        plain = prefix_range_torch(predicted, payoffs, codes, edges)
+        for ours, theirs in zip(compiled, plain, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)

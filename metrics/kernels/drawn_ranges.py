@@ -1,0 +1,115 @@
+"""Ranges of sorted running sums under many draws of the labels.
+
+Most draws give a point the same label, as a forecast is sure of most points. So the sums of all
+draws share one running sum, that of each point's usual outcome, and a draw keeps what its own
+outcomes add to that: an update for each outcome that is not the usual one, instead of one look into
+the payoffs for each point and draw. What is left for every point and draw is a sum, a minimum and a
+maximum, in vector lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.kernels.compiled import compiled
+from metrics.kernels.row_sort import fill_keys, sort_keys
+
+
+class Draws(NamedTuple):
+    """R draws of the outcome codes of n points.
+
+    usual: [n], a frequent code of each point; those of other codes, point by point: `draw` and
+    `code` [k], point i from `starts[i]` to `starts[i + 1]`.
+    """
+
+    usual: NDArray[Any]
+    starts: NDArray[np.int64]
+    draw: NDArray[np.uint32]
+    code: NDArray[Any]
+
+    @classmethod
+    def of(cls, codes: NDArray[Any]) -> Draws:
+        """Sort out `codes` [n, R]."""
+        n = len(codes)
+        usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
+        _find_usual(codes, usual, starts)
+        np.cumsum(starts, out=starts)
+        unusual = np.empty(starts[-1], np.uint32), np.empty(starts[-1], codes.dtype)
+        _list_unusual(codes, usual, starts, *unusual)
+        return cls(usual, starts, *unusual)
+
+
+@compiled
+def _find_usual(codes: Any, usual: Any, counts: Any) -> None:
+    """Write the code of most draws, if more than half agree, and how many others there are."""
+    n, draws = codes.shape
+    for i in range(n):
+        lead = 0  # of the candidate over all other codes (Boyer and Moore)
+        for draw in range(draws):
+            if lead == 0:
+                usual[i] = codes[i, draw]
+            lead += 1 if codes[i, draw] == usual[i] else -1
+        for draw in range(draws):
+            counts[i + 1] += codes[i, draw] != usual[i]
+
+
+@compiled
+def _list_unusual(codes: Any, usual: Any, starts: Any, draw_of: Any, code_of: Any) -> None:
+    n, draws = codes.shape
+    for i in range(n):
+        k = starts[i]
+        for draw in range(draws):
+            if codes[i, draw] != usual[i]:
+                draw_of[k] = draw
+                code_of[k] = codes[i, draw]
+                k += 1
+
+
+@compiled
+def ranges_of_draws(
+    predicted: Any,
+    payoffs: Any,
+    usual: Any,
+    starts: Any,
+    draw_of: Any,
+    code_of: Any,
+    edges: Any,
+    low: Any,
+    high: Any,
+    at_edges: Any,
+) -> None:
+    """Write low, high [R, b] and at_edges [R, b, edges] of `prefix_range`."""
+    rows, n = predicted.shape
+    draws = len(low)
+    keys = np.empty(n, np.float64)
+    keys_spare = np.empty(n, np.uint64)
+    order = np.empty(n, np.int32)
+    order_spare = np.empty(n, np.int32)
+    unsigned = keys.view(np.uint64)
+    away, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
+    for row in range(rows):
+        fill_keys(predicted[row], False, keys, order)
+        sort_keys(unsigned, order, keys_spare, order_spare)
+        table = payoffs[row]
+        total = 0.0  # of the usual outcomes
+        away[:] = 0.0
+        smallest[:] = 0.0
+        largest[:] = 0.0
+        at_edges[:, row, 0] = 0.0
+        for edge in range(edges.size - 1):
+            for j in range(edges[edge], edges[edge + 1]):
+                i = order[j]
+                payoff = table[usual[i]]
+                total += payoff - predicted[row, i]
+                for k in range(starts[i], starts[i + 1]):
+                    away[draw_of[k]] += table[code_of[k]] - payoff
+                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
+                    for draw in range(draws):
+                        smallest[draw] = min(smallest[draw], total + away[draw])
+                        largest[draw] = max(largest[draw], total + away[draw])
+            at_edges[:, row, edge + 1] = total + away
+        low[:, row] = smallest
+        high[:, row] = largest

@@ -1,0 +1,153 @@
+"""Ranges of sorted running sums under many sets of weights of the points, side by side.
+
+Four points at a time where no two are tied: the sums and their extremes are then read and written
+once for four. Small whole numbers, as resampling gives, are read as bytes; beyond some thousand
+points reading the weights is what takes the time. Neither changes any rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.kernels.compiled import compiled
+from metrics.kernels.row_sort import fill_keys, sort_keys
+
+TOGETHER = 4
+
+
+def short_weights(weights: NDArray[np.float64]) -> NDArray[Any]:
+    """Return weights [R, n] by point, [n, R], as bytes if that loses nothing."""
+    by_point = np.ascontiguousarray(weights.T)
+    if by_point.size and by_point.min() >= 0 and by_point.max() < 256:
+        short = by_point.astype(np.uint8)
+        if np.array_equal(short, by_point):
+            return short
+    return by_point
+
+
+@compiled
+def weighted_ranges_of_rows(
+    predicted: Any,
+    payoffs: Any,
+    codes: Any,
+    weights: Any,
+    edges: Any,
+    low: Any,
+    high: Any,
+    at_edges: Any,
+) -> None:
+    """Write low, high [R, b] and at_edges [R, b, E] of `prefix_range`; codes [n], weights [n, R].
+
+    `edges` [R, E] increase; a point across one is divided.
+    """
+    rows, n = predicted.shape
+    draws, count = edges.shape
+    keys = np.empty(n, np.float64)
+    keys_spare = np.empty(n, np.uint64)
+    order = np.empty(n, np.int32)
+    order_spare = np.empty(n, np.int32)
+    unsigned = keys.view(np.uint64)
+    residuals = np.empty(n)
+    total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
+    passed, following = np.empty(draws), np.empty(draws, np.int64)
+    for row in range(rows):
+        fill_keys(predicted[row], False, keys, order)
+        sort_keys(unsigned, order, keys_spare, order_spare)
+        for j in range(n):
+            residuals[j] = payoffs[row, codes[order[j]]] - predicted[row, order[j]]
+        total[:] = 0.0
+        smallest[:] = 0.0
+        largest[:] = 0.0
+        passed[:] = 0.0
+        following[:] = 0
+        j = 0
+        while j < n:
+            untied = TOGETHER if _untied(unsigned, j) else 1
+            some, part = order[j : j + untied], residuals[j : j + untied]
+            if count:
+                _pass_edges(weights, some, part, edges, total, passed, following, at_edges[:, row])
+            if untied == TOGETHER:
+                _add_untied(weights, some, part, total, smallest, largest)
+            else:
+                ends = j == n - 1 or unsigned[j] != unsigned[j + 1]
+                _add_one(weights[some[0]], part[0], ends, total, smallest, largest)
+            j += untied
+        low[:, row] = smallest
+        high[:, row] = largest
+        for draw in range(draws):  # an edge at the sum of all weights may be missed by rounding
+            at_edges[draw, row, following[draw] :] = total[draw]
+
+
+@compiled
+def _untied(keys: Any, j: int) -> bool:
+    """Whether the points from j on differ from each other, and the last from the one after it."""
+    if j + TOGETHER >= keys.size:
+        return False
+    ties = 0
+    for k in range(j, j + TOGETHER):
+        ties += keys[k] == keys[k + 1]
+    return ties == 0
+
+
+@compiled
+def _add_untied(
+    weights: Any, points: Any, residuals: Any, total: Any, smallest: Any, largest: Any
+) -> None:
+    a, b, c, d = points
+    first, second, third, fourth = weights[a], weights[b], weights[c], weights[d]
+    e, f, g, h = residuals
+    for draw in range(total.size):
+        one = total[draw] + first[draw] * e
+        two = one + second[draw] * f
+        three = two + third[draw] * g
+        four = three + fourth[draw] * h
+        total[draw] = four
+        smallest[draw] = min(smallest[draw], min(min(one, two), min(three, four)))
+        largest[draw] = max(largest[draw], max(max(one, two), max(three, four)))
+
+
+@compiled
+def _add_one(
+    weights: Any, residual: float, ends: bool, total: Any, smallest: Any, largest: Any
+) -> None:
+    """Add a point; the extremes count where no tied point follows."""
+    for draw in range(total.size):
+        total[draw] += weights[draw] * residual
+    if ends:
+        for draw in range(total.size):
+            smallest[draw] = min(smallest[draw], total[draw])
+            largest[draw] = max(largest[draw], total[draw])
+
+
+@compiled
+def _pass_edges(
+    weights: Any,
+    points: Any,
+    residuals: Any,
+    edges: Any,
+    total: Any,
+    passed: Any,
+    following: Any,
+    at_edges: Any,
+) -> None:
+    """Write the sums at the edges among some points, which `total` does not hold yet."""
+    count = edges.shape[1]
+    for draw in range(total.size):
+        reached = passed[draw]
+        for k in range(points.size):
+            reached += weights[points[k], draw]
+        edge = following[draw]
+        if edge < count and reached >= edges[draw, edge]:
+            weight, running = passed[draw], total[draw]
+            for k in range(points.size):
+                weight += weights[points[k], draw]
+                running += weights[points[k], draw] * residuals[k]
+                while edge < count and weight >= edges[draw, edge]:
+                    beyond = weight - edges[draw, edge]
+                    at_edges[draw, edge] = running - beyond * residuals[k]
+                    edge += 1
+            following[draw] = edge
+        passed[draw] = reached
