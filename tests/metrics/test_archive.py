@@ -161,3 +161,20 @@ def test_an_unused_large_member_costs_nothing_and_too_little_memory_is_one_line(
     first, second = run.stdout.splitlines()
     assert first == "['labels']"
     assert second == f"{tmp_path / 'x.npz'}: too large for the memory; save fewer rows"
+
+
+def test_a_single_array_and_an_unknown_version_of_npy(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(3))
+    assert "a single array, not an npz" in refused(tmp_path / "x.npy")
+    later = npy("(1,)", content=bytes(8)).replace(b"NUMPY\x01", b"NUMPY\x03")
+    assert "version (3, 0) of npy" in refused(archive_of(tmp_path / "x.npz", a=later))
+
+
+def test_an_array_that_ends_early_although_the_directory_says_otherwise(tmp_path):
+    """The checksum is that of what there is, so it alone would not tell."""
+    member = npy("(3,)", content=bytes(16))  # of 24 bytes
+    content = bytearray(archive_of(tmp_path / "x.npz", a=member).read_bytes())
+    directory = content.rindex(b"PK\x01\x02")
+    content[directory + 24 : directory + 28] = (len(member) + 8).to_bytes(4, "little")
+    (tmp_path / "x.npz").write_bytes(content)
+    assert "array `a` is truncated" in refused(tmp_path / "x.npz")

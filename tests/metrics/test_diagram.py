@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import ClassWise, InputError, TopK, utility_calibration, worst_interval
+from metrics import ClassWise, InputError, Linear, TopK, utility_calibration, worst_interval
 from metrics.diagram import Predictions, utility_diagram, utility_of, utility_predictions
 
 N, C = 600, 4
@@ -100,3 +100,13 @@ def test_parts_are_pooled_point_by_point():
 def test_too_few_places_are_refused():
     with pytest.raises(InputError, match="points: 1"):
         utility_diagram(predictions(ClassWise(), 0), points=1)
+
+
+def test_points_with_equal_probabilities_have_equal_predictions():
+    """To the last bit, so that no interval ends between them."""
+    p, labels = forecast()
+    p[300:] = p[:300]
+    payoffs = np.random.default_rng(2).normal(size=C)
+    given = utility_predictions(Linear(payoffs), p, labels, 0, np.full((1, N), 0.5))
+    np.testing.assert_array_equal(given.predicted[300:], given.predicted[:300])
+    np.testing.assert_allclose(given.predicted, p @ payoffs, rtol=1e-13)

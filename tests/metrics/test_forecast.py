@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import reference
-from metrics.forecast import Forecast
+from metrics.forecast import Forecast, Outcomes
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
@@ -110,3 +110,15 @@ def test_a_row_of_zeros_draws_every_class_alike():
     labels = Forecast(torch.zeros(1, 4, dtype=torch.float64)).redraw(uniforms).labels
     counts = torch.bincount(labels.flatten(), minlength=4)
     assert counts.tolist() == pytest.approx([250] * 4, abs=1)
+
+
+def test_neighbours_within_the_tolerance_are_ranked_by_class():
+    p = torch.tensor([[0.4 - 1e-8, 0.2, 0.4], [0.1, 0.1 + 1e-8, 0.8]], dtype=torch.float64)
+    labels = torch.tensor([[0, 1], [2, 2]])
+    assert Forecast(p).outcomes(labels).ranks.tolist() == [[1, 1], [0, 0]]
+    assert Forecast(p, tied=1e-6).outcomes(labels).ranks.tolist() == [[0, 2], [1, 0]]
+
+
+def test_outcomes_of_no_forecast_have_no_ranks():
+    with pytest.raises(ValueError, match="outcomes without a forecast have no ranks"):
+        _ = Outcomes(torch.tensor([[0, 1]])).ranks

@@ -24,7 +24,12 @@ from metrics import (
     worst_interval,
 )
 from metrics.utilities.sampling import sample_unit_sphere_infinity
-from metrics.validation import check_labels, check_logits, check_probabilities
+from metrics.validation import (
+    check_labels,
+    check_logits,
+    check_probabilities,
+    look_like_probabilities,
+)
 
 P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
 Y = np.array([0, 1])
@@ -312,3 +317,14 @@ def test_a_utility_function_may_return_any_real_type(dtype):
     np.testing.assert_array_equal(
         utility.calibration_errors(P, Y), expected.calibration_errors(P, Y)
     )
+
+
+def test_probabilities_are_told_from_logits_by_every_row():
+    rows = np.full((20, 4), 0.25)
+    assert look_like_probabilities(torch.from_numpy(rows))
+    for row in (0, 15):  # among the first, and beyond those that logits are told by
+        for value in (0.26, 1.5, -0.25, NAN):
+            changed = rows.copy()
+            changed[row, 1] = value
+            assert not look_like_probabilities(torch.from_numpy(changed))
+    assert look_like_probabilities(torch.from_numpy(rows * 1.0009))  # rounding

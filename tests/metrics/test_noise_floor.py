@@ -135,3 +135,9 @@ def test_lists_of_splits_that_do_not_belong_together_are_refused(given, message)
     ]
     with pytest.raises(InputError, match=message):
         noise_floor(TopK(), parts[0], parts[1], points=parts[2], repetitions=2)
+
+
+@pytest.mark.parametrize("repetitions", [0, -1, 2.0, True])
+def test_repetitions_are_a_whole_number_of_at_least_one(repetitions):
+    with pytest.raises(InputError, match="expected a whole number of at least 1"):
+        noise_floor(TopK(), *forecast(5), repetitions=repetitions)

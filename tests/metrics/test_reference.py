@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import reference
+from metrics import ClassWise, reference
+from metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 POINTS = st.lists(
@@ -124,3 +126,12 @@ def test_the_scorecards_top_class_is_the_first_of_the_top_k(forecast_of):
     card = reference.scorecard(p, y, np.eye(4), np.eye(4), (1.0,))
     assert card["u_tce"] == pytest.approx(reference.top_k_errors(p, y)[0])
     assert card["u_tce"] > 0
+
+
+def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw(forecast_of):
+    p, _ = forecast_of("smooth", 40, 5, 6)
+    uniforms = np.random.default_rng(0).random((8, 40))
+    drawn = Forecast(torch.from_numpy(p)).redraw(torch.from_numpy(uniforms)).labels.numpy()
+    np.testing.assert_array_equal([reference.redraw(p, one) for one in uniforms], drawn)
+    errors = [ClassWise().calibration_errors(p, labels).max() for labels in drawn]
+    np.testing.assert_allclose(reference.noise_floor(p, uniforms), errors, atol=1e-14)

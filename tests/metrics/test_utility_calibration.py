@@ -208,3 +208,14 @@ def test_bins_can_hide_what_an_interval_shows():
 def test_no_point_is_an_error(call):
     with pytest.raises(InputError, match="at least one point"):
         call(np.empty(0), np.empty(0))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_of_intervals_that_only_rounding_tells_apart_the_first_is_the_worst(unit):
+    """Whatever the unit of the utility: what counts as rounding is a share of the errors."""
+    v = np.arange(4.0)
+    residuals = unit * np.array([1.0, -1.0, 1.0 + 1e-12, -0.5])
+    first = worst_interval(v, v + residuals)
+    assert (first.low, first.high, first.sign) == (0.0, 0.0, -1)
+    clearly = worst_interval(v, v + residuals * [1, 1, 1 + 1e-6, 1])
+    assert (clearly.low, clearly.high) == (0.0, 2.0)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from metrics.kernels import compiled as module
+from metrics.kernels.compiled import _last_change
 
 ROOT = Path(module.__file__).parents[2]
 PACKAGES = ("metrics", "calibrators")
@@ -90,3 +91,8 @@ def test_kernels_are_kept_in_the_named_folder():
 
     argsort_rows(np.array([[2.0, 1.0]]), False, np.empty((1, 2), np.int32))
     assert list(Path(module._folder()).rglob("row_sort.argsort_rows*.nbi"))
+
+
+def test_a_folder_that_another_process_removes_meanwhile_counts_as_the_oldest(tmp_path):
+    gone = tmp_path / "kernels-gone"
+    assert _last_change(gone) == 0.0 < _last_change(tmp_path)

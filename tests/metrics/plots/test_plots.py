@@ -8,6 +8,7 @@ import pytest
 
 from metrics import InputError, TopK
 from metrics.plots import plot_ecdf, plot_utility
+from metrics.plots.axes import log_ticks, plain_number
 from tests.metrics.test_diagram import forecast
 
 
@@ -54,3 +55,33 @@ def test_metrics_itself_does_without_matplotlib():
     code = "import sys, metrics, metrics.diagram; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_no_method_is_nothing_to_draw():
+    with pytest.raises(InputError, match="probabilities: nothing to draw"):
+        plot_utility(TopK(), {}, forecast()[1])
+
+
+def test_errors_that_are_all_zero_have_no_log_axis():
+    (axis,) = plot_ecdf(np.zeros(5)).axes
+    assert axis.get_xscale() == "linear"
+    (axis,) = plot_ecdf(np.array([0.0, 0.01, 0.02])).axes
+    assert axis.get_xscale() == "log"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "expected"),
+    [
+        (0.02, 0.25, 4, [0.02, 0.05, 0.1, 0.2]),
+        (0.02, 0.25, 3, [0.03, 0.1]),
+        (0.1, 0.15, 4, [0.1, 0.12, 0.14]),  # less than a factor of two
+        (1e-6, 1.0, 3, [1e-6, 1e-3, 1.0]),  # more decades than labels
+        (0.01, 1.0, 9, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]),
+    ],
+)
+def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):
+    assert log_ticks(low, high, most) == pytest.approx(expected)
+
+
+def test_numbers_stand_without_exponents():
+    assert [plain_number(value) for value in (5e-4, 1.0, 0.1 + 0.2)] == ["0.0005", "1", "0.3"]

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from metrics import GainMatrix, InputError, reference
 from metrics.forecast import Forecast, Outcomes
+from metrics.scores import checked
+from metrics.utilities import gain_matrix
 
 
 def materialised(utilities, classes):
@@ -184,3 +186,40 @@ def test_an_error_of_the_labels_leaves_the_threads_as_many_as_they_were(forecast
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
+
+
+def test_a_user_without_classes_to_specialise_in_predicts_the_most_probable_one(forecast_of):
+    p, y = forecast_of("smooth", 40, 5, 3)
+    nobody = gain_matrix._SpecialistGains(torch.zeros(1, 5, dtype=torch.bool), gain=1.0)
+    forecast, outcomes = checked(p, y)
+    predicted, realized, chosen = nobody.choose(forecast, outcomes)
+    np.testing.assert_array_equal(chosen[:, 0], p.argmax(axis=1))
+    np.testing.assert_array_equal(predicted[:, 0], p.max(axis=1))
+    np.testing.assert_array_equal(realized[0, :, 0], p.argmax(axis=1) == y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 3, 0), "count 0 and classes 3 must be >= 1 and >= 2"),
+        ((1, 1, 0), "count 1 and classes 1 must be"),
+        ((1, 2, 0, 1.5), "a gain of 1.5 for errors, expected a number from 0 to 1"),
+        ((1, 2, 0, -0.1), "a gain of -0.1 for errors"),
+    ],
+)
+def test_a_sample_that_is_none_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        GainMatrix.sample_aligned(*arguments)
+
+
+def test_the_smallest_sample_and_the_largest_gain_are_drawn():
+    (users,) = (materialised(GainMatrix.sample_aligned(1, 2, 0, 1.0), 2),)
+    assert users.shape == (1, 2, 2)
+    assert (users[0].diagonal() == 1).all()
+    none = materialised(GainMatrix.sample_aligned(1, 2, 0, 0.0), 2)
+    np.testing.assert_array_equal(none[0], np.eye(2))
+
+
+def test_a_matrix_is_the_one_that_was_given():
+    gains = random_gains(3, 4, 0, 1, 2)
+    np.testing.assert_array_equal(GainMatrix(gains).matrix(1), gains[1])

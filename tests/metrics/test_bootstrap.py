@@ -1,0 +1,64 @@
+"""The bootstrap: how often each point is drawn, and metrics as if it stood there so many times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import METRICS, scorecard
+from metrics import bootstrap as module
+from metrics.bootstrap import LARGEST, resampled_weights
+
+POPULATION = 60
+OPTIONS = {"utilities": 20, "floor_repetitions": 0, "bootstrap_repetitions": 3}
+
+
+def weights(repetitions=5, seed=3, points=None, size=POPULATION):
+    points = torch.arange(POPULATION) if points is None else points
+    return torch.cat(list(resampled_weights(points, POPULATION, repetitions, seed, size)))
+
+
+def test_every_repetition_draws_as_many_points_as_there_are_with_replacement():
+    drawn = weights(repetitions=2000)
+    assert drawn.shape == (2000, POPULATION) and drawn.dtype == torch.float64
+    assert (drawn.sum(dim=1) == POPULATION).all()
+    # A point's count is binomial with mean 1 and variance 1 - 1/N.
+    off = (drawn.mean(dim=0) - 1).abs().max()
+    assert float(off) < 4 * np.sqrt((1 - 1 / POPULATION) / 2000)
+    assert float(drawn.var(dim=0).mean()) == pytest.approx(1 - 1 / POPULATION, rel=0.03)
+    assert len(torch.unique(drawn, dim=0)) == 2000
+
+
+def test_a_seed_names_the_draws_and_a_point_has_the_same_in_every_sample():
+    assert torch.equal(weights(), weights())
+    assert not torch.equal(weights(), weights(seed=4))
+    some = torch.tensor([7, 3, 59])
+    assert torch.equal(weights(points=some), weights()[:, some])
+
+
+def test_how_many_repetitions_fit_the_memory_changes_no_number(monkeypatch):
+    whole = weights(repetitions=7)
+    monkeypatch.setattr(module, "DRAWN_TOGETHER", 3 * POPULATION + 1)
+    blocks = list(resampled_weights(torch.arange(POPULATION), POPULATION, 7, 3, POPULATION))
+    assert [len(block) for block in blocks] == [3, 3, 1]
+    assert torch.equal(torch.cat(blocks), whole)
+    assert torch.equal(weights(repetitions=7, size=10**9), whole)  # one at a time at least
+
+
+def test_a_resampled_metric_is_that_of_the_drawn_points_repeated(forecast_of):
+    p, y = forecast_of("smooth", POPULATION, 4, 0)
+    draws = scorecard(p, y, noise_seed=3, **OPTIONS).draws
+    for repetition, counts in enumerate(weights(repetitions=3).to(torch.int64)):
+        rows = np.repeat(np.arange(POPULATION), counts.numpy())
+        again = scorecard(p[rows], y[rows], utilities=20, floor_repetitions=0).metrics
+        for key, value in again.items():
+            assert draws[f"bootstrap_{key}"][repetition] == pytest.approx(value, abs=1e-12), key
+    assert {f"bootstrap_{key}" for key in METRICS if key != "u_w2v"} == set(draws)
+
+
+@pytest.mark.parametrize(("more", "known"), [(0, True), (1, False)])
+def test_of_very_many_points_there_is_none(more, known, forecast_of):
+    p, y = forecast_of("smooth", POPULATION, 3, 1)
+    draws = scorecard(p, y, population=LARGEST + more, **OPTIONS).draws
+    assert ("bootstrap_u_cwe" in draws) == known

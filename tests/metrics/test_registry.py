@@ -1,0 +1,60 @@
+"""One registry of metrics, open to one's own: keys, headings, and what is no metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from metrics import METRICS, InputError, Linear, Metric, TopK, register, scorecard, utility_metric
+from metrics.forecast import Forecast
+from metrics.measurement import Measurement, Options
+from metrics.registry import check_keys, metric
+
+FAST = {"utilities": 0, "floor_repetitions": 0}
+PAYOFFS = [1.0, 0.0, -1.0]
+
+
+@pytest.fixture
+def mine() -> Iterator[Metric]:
+    yield register(utility_metric("u_mine", "mine", lambda options: Linear(PAYOFFS)))
+    METRICS.pop("u_mine", None)
+
+
+def test_a_registered_metric_is_computed_with_the_others(mine, forecast_of):
+    p, y = forecast_of("smooth", 50, 3, 0)
+    card = scorecard(p, y, **FAST)
+    assert list(card.metrics)[-1] == "u_mine"
+    assert card.metrics["u_mine"] == Linear(PAYOFFS).calibration_errors(p, y)[0]
+    assert metric("u_mine") is mine
+
+
+def test_a_key_belongs_to_one_metric(mine, forecast_of):
+    assert register(mine) is mine  # once more is no second one
+    with pytest.raises(InputError, match="u_mine: there is a metric of this key; choose another"):
+        register(utility_metric("u_mine", "other", lambda options: TopK()))
+    with pytest.raises(InputError, match="u_cwe: there is a metric of this key; name your utility"):
+        scorecard(*forecast_of("smooth", 9, 3, 0), own={"u_cwe": TopK()}, **FAST)
+
+
+def test_an_own_utility_of_a_configuration_gets_a_plain_heading():
+    own = metric("u_a<b")
+    assert (own.text, own.html, own.latex) == ("u_a<b", "<code>u_a&lt;b</code>", r"\texttt{u\_a<b}")
+    assert (own.scale, METRICS["cwe_bin"].scale) == ("×10³", "×10⁴")
+
+
+def test_an_unknown_key_is_refused_with_what_is_near():
+    check_keys(["u_cwe", "u_euros"], own=["u_euros"])
+    with pytest.raises(InputError, match=r"table: u_cwo is no metric \(did you mean u_cwe\?\)"):
+        check_keys(["u_cwe", "u_cwo"], where="table")
+    with pytest.raises(InputError, match="metrics: zzz is no metric; known: accuracy, brier"):
+        check_keys(["zzz"])
+
+
+def test_a_metric_whose_needs_are_not_met_says_so():
+    forecast = Forecast(torch.tensor([[0.5, 0.5]], dtype=torch.float64))
+    measurement = Measurement(forecast, forecast.outcomes(torch.tensor([0])), Options())
+    assert not METRICS["u_w2v"].applies(measurement.options)
+    with pytest.raises(InputError, match="u_w2v: the options lack what this metric needs"):
+        METRICS["u_w2v"].value(measurement)
