@@ -8,6 +8,8 @@ SUITE ?=
 PRECOMPUTED ?=
 FUZZ_SECONDS ?= 600
 KILLS ?= 100
+# Percent of the branches of metrics/ and calibrators/.
+REACHED ?= 98
 
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
@@ -22,7 +24,7 @@ help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
 	@echo "make test    set up, then lint, type checks and tests"
-	@echo "make coverage  the tests again, and which branches they reach"
+	@echo "make coverage  the tests again; fails where they reach too few branches"
 	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
@@ -70,13 +72,14 @@ test: lint types
 	$(RUN) python -m pytest --numprocesses auto --dist loadfile
 
 # Branches, in child processes too: much slower than the tests alone. Kernels are run as plain Python
-# for it (tests/metrics/kernels/test_uncompiled.py).
+# for it (tests/metrics/kernels/test_uncompiled.py). It fails below what was once measured; the aim
+# for metrics/ and calibrators/ is 100.
 coverage: setup
 	@rm -f .coverage .coverage.*
 	$(RUN) python -m coverage run -m pytest
 	@$(RUN) python -m coverage combine --quiet
-	$(RUN) python -m coverage report --include='metrics/*,calibrators/*'
-	$(RUN) python -m coverage report --include='pipeline/*'
+	$(RUN) python -m coverage report --fail-under=$(REACHED) --include='metrics/*,calibrators/*'
+	$(RUN) python -m coverage report --fail-under=95 --include='pipeline/*'
 
 # The tests run ten of them.
 test-faults: setup

@@ -121,14 +121,12 @@ class Outcomes:
     labels: int64 [R, n]. The ranks are computed when first asked for, by `forecast`, unless they
     are known. weights: float64 [R, n], R sets of weights of the points under one draw of the labels
     [1, n]: metrics are weighted means then, as if a point of weight 3 stood there three times.
-    total: what sums are divided by where it is not the sum of the weights, as for multipliers.
     """
 
     labels: Tensor
     known_ranks: Tensor | None = None
     forecast: Forecast | None = None
     weights: Tensor | None = None
-    total: Tensor | None = None
 
     @cached_property
     def ranks(self) -> Tensor:
@@ -149,8 +147,6 @@ class Outcomes:
     @cached_property
     def size(self) -> Tensor:
         """What a mean over the points divides by: [R, 1]; their number, or the sum of weights."""
-        if self.total is not None:
-            return self.total
         if self.weights is None:
             n = float(self.labels.shape[1])
             return torch.full((1, 1), n, dtype=torch.float64, device=self.labels.device)
