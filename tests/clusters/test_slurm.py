@@ -145,6 +145,21 @@ def test_what_would_wait_for_ever_is_cancelled(plain):
     assert "failed, 4 jobs: cancelled" in done.stdout or "refused" in done.stdout
 
 
+def test_multirun_starts_its_jobs_on_slurm_and_tells_each_that_failed(plain):
+    sweep = Sweep(plain.folder, "multirun")
+    asked = ("calibrator=uncalibrated,temperature", "split=0,7")  # there are two splits
+    done = sweep.run("fit", "--multirun", *SLURM[:3], *asked)
+    assert done.returncode == 1
+    assert done.stdout.count("done: pipeline.fit") == 2
+    line = "failed: pipeline.fit calibrator=uncalibrated split=7: split=7: expected a number from 0"
+    assert line in done.stdout
+    assert f"log: {plain.folder / 'multirun' / 'logs'}" in done.stdout
+    assert "error: 2 of 4 jobs failed" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    found = {name: data for name, data in sweep.files().items() if name.endswith("parameters.npz")}
+    assert len(found) == 2 and found.items() <= plain.files().items()
+
+
 def job_array(output):
     """The number of the job array, once the sweep says that it was handed over."""
     for line in output.read_text().splitlines():
