@@ -63,6 +63,17 @@ def test_single_utilities_take_weights_too(forecast_of):
     assert worst_interval(v, u, sample_weight=times) == pytest.approx(worst_interval(*repeated))
 
 
+@pytest.mark.parametrize("share", [0.7, 1 / 3])
+def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share, forecast_of):
+    """Whole ones cut the bins as repeated rows would; of these some are whole, others are not."""
+    p, y = forecast_of("smooth", 40, 3, 2)
+    weights = np.tile([0.5, 0.3, 1.0, 0.9], 10)
+    for bins in (5, 7):
+        expected = binned_top_class_error(p, y, bins, sample_weight=weights)
+        found = binned_top_class_error(p, y, bins, sample_weight=share * weights)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
 @given(
     n=st.integers(1, 30),
     draws=st.integers(1, 3),
