@@ -3,8 +3,8 @@
 Most draws give a point the same label, as a forecast is sure of most points. So the sums of all
 draws share one running sum, that of each point's usual outcome, and a draw keeps what its own
 outcomes add to that: an update for each outcome that is not the usual one, instead of one look into
-the payoffs for each point and draw. What is left for every point and draw is a sum, a minimum and a
-maximum, in vector lanes.
+the payoffs for each point and draw. Until the next of those all draws move as one, so the extremes
+of the shared sum widen those of every draw, in vector lanes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def ranges_of_draws(
         fill_keys(predicted[row], False, keys, order)
         sort_keys(unsigned, order, keys_spare, order_spare)
         table = payoffs[row]
-        total = 0.0  # of the usual outcomes
+        total = 0.0  # of the usual outcomes; its extremes since any draw went another way
+        lowest, highest = np.inf, -np.inf
         away[:] = 0.0
         smallest[:] = 0.0
         largest[:] = 0.0
@@ -103,13 +104,26 @@ def ranges_of_draws(
             for j in range(edges[edge], edges[edge + 1]):
                 i = order[j]
                 payoff = table[usual[i]]
-                total += payoff - predicted[row, i]
-                for k in range(starts[i], starts[i + 1]):
+                first, last = starts[i], starts[i + 1]
+                while first < last and table[code_of[first]] == payoff:
+                    first += 1
+                if first < last:
+                    _widen(lowest, highest, away, smallest, largest)
+                    lowest, highest = np.inf, -np.inf
+                for k in range(first, last):
                     away[draw_of[k]] += table[code_of[k]] - payoff
+                total += payoff - predicted[row, i]
                 if j == n - 1 or unsigned[j] != unsigned[j + 1]:
-                    for draw in range(draws):
-                        smallest[draw] = min(smallest[draw], total + away[draw])
-                        largest[draw] = max(largest[draw], total + away[draw])
+                    lowest = min(lowest, total)
+                    highest = max(highest, total)
             at_edges[:, row, edge + 1] = total + away
+        _widen(lowest, highest, away, smallest, largest)
         low[:, row] = smallest
         high[:, row] = largest
+
+
+@compiled
+def _widen(lowest: float, highest: float, away: Any, smallest: Any, largest: Any) -> None:
+    for draw in range(away.size):
+        smallest[draw] = min(smallest[draw], lowest + away[draw])
+        largest[draw] = max(largest[draw], highest + away[draw])
