@@ -3,12 +3,13 @@
 python scripts/suite_times.py results --suite cifar
 python scripts/suite_times.py results --suite cifar --before /folder/of/an/older/results
 
-Reads the seconds that every unit noted: runs/<benchmark>/<calibrator>/split-*/run-fit.json and
-run-metrics.json, and dynamics/<benchmark>-<family>/run.json. Writes suite_times.csv (stage ×
-benchmark × calibrator) and suite_times.md (sums of it) into --output. Without --suite, everything
-in the folder counts; evaluations under another name (run-metrics-<name>.json) do not. Seconds are
-those of processor cores where a unit noted them, so that waiting for other work does not count,
-else of the clock; the wall time of the suite is about the sum divided by the number of cores.
+Reads the seconds and the memory that every unit noted: run-fit.json and run-metrics.json in
+runs/<benchmark>/<calibrator>/split-*, and dynamics/<benchmark>-<family>/run.json. Writes
+suite_times.csv (stage × benchmark × calibrator) and suite_times.md (sums of it) into --output; with
+--name ABC suite_times_ABC.csv and .md. Without --suite, everything in the folder counts;
+evaluations under another name (run-metrics-<name>.json) do not. Seconds are those of cores where a
+unit noted them, so that waiting for other work does not count, else of the clock; the wall time of
+the suite is about the sum divided by the number of cores.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ CONF = Path(__file__).resolve().parents[1] / "conf"
 def read_times(results: Path) -> pd.DataFrame:
     """The seconds of every unit in a results folder: a row each, with its `KEY`.
 
+    `megabytes`: the process's largest resident memory up to its end; NaN where none was noted.
+
     Raises:
         CorruptFile: a record that is not whole, or without seconds.
     """
@@ -53,8 +56,9 @@ def read_times(results: Path) -> pd.DataFrame:
                 raise CorruptFile(f"{path}: notes no seconds")
             folder = path.parent.name.rpartition("-")
             names = (folder[0], folder[2]) if stage == "dynamics" else path.parts[-4:-2]
-            rows.append((stage, *names, float(seconds)))
-    return pd.DataFrame(rows, columns=[*KEY, "seconds"])
+            megabytes = float(notes.get("peak_megabytes", "nan"))
+            rows.append((stage, *names, float(seconds), megabytes))
+    return pd.DataFrame(rows, columns=[*KEY, "seconds", "megabytes"])
 
 
 def of_suite(times: pd.DataFrame, suite: str) -> pd.DataFrame:
@@ -96,12 +100,24 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def markdown(parts: pd.DataFrame, only_before: Sequence[str], compares: bool) -> str:
+def size_of(now: pd.DataFrame) -> str:
+    """How many splits were run, and the memory that it took where that was noted."""
+    counts = now[now.stage != "dynamics"].groupby(KEY).size()
+    splits = sorted(set(counts)) or [0]
+    several = f"{splits[0]}" if len(splits) == 1 else f"{splits[0]} to {splits[-1]}"
+    said = f"Splits run of each benchmark and calibrator: {several}."
+    if now.megabytes.notna().any():
+        said += f" Largest resident memory of a process: {now.megabytes.max():,.0f} MiB."
+    return said
+
+
+def markdown(parts: pd.DataFrame, size: str, only_before: Sequence[str], compares: bool) -> str:
     """Sums by stage, by stage and calibrator, and by benchmark, with what to know about them."""
     blocks = [
         "# Where the suite's time goes",
         "Core seconds of the units (one calibrator on one split: fitted, tuning included, or "
         "evaluated), summed; the wall time is about the sum divided by the number of cores.",
+        size,
     ]
     for by in (["stage"], ["stage", "calibrator"], ["benchmark"]):
         blocks.append(f"## By {' and '.join(HEADINGS[name].lower() for name in by)}")
@@ -173,6 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--output", type=Path, default=Path("results/speed"), help="default: results/speed"
     )
+    parser.add_argument("--name", default="", help="of the files: suite_times_NAME.csv and .md")
     options = parser.parse_args(arguments)
 
     def times(folder: Path) -> pd.DataFrame:
@@ -192,10 +209,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = times(options.before) if options.before else now.iloc[:0]
     parts = combinations(now, before)
     only_before = sorted({*names(before)} - {*names(now)})
-    text = markdown(parts, only_before, compares=options.before is not None)
+    text = markdown(parts, size_of(now), only_before, compares=options.before is not None)
     columns = [*KEY, "splits", "seconds", "share", "before_splits", "before_seconds", "ratio"]
-    write_text(options.output / "suite_times.csv", parts[columns].to_csv(index=False))
-    write_text(options.output / "suite_times.md", text)
+    stem = "_".join(["suite_times", *filter(None, [options.name])])
+    write_text(options.output / f"{stem}.csv", parts[columns].to_csv(index=False))
+    write_text(options.output / f"{stem}.md", text)
     say(text)
     say(f"Written to {options.output}")
     return 0

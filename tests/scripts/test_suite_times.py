@@ -70,6 +70,21 @@ def test_seconds_are_summed_over_splits_and_shares_add_up(tmp_path: Path) -> Non
     ]
 
 
+def test_files_of_a_name_stand_beside_the_others_and_tell_splits_and_memory(
+    tmp_path: Path,
+) -> None:
+    _, text = written(tmp_path)
+    assert "Splits run of each benchmark and calibrator: 1 to 2.\n" in text
+    unit = tmp_path / "now/runs/cifar10_resnet/dirichlet/split-0/run-fit.json"
+    unit.write_text(json.dumps({"seconds": 10, "peak_megabytes": 2345}))
+    options = ["--output", str(tmp_path / "speed"), "--name", "large"]
+    assert suite_times.main([str(tmp_path / "now"), *options]) == 0
+    named = (tmp_path / "speed/suite_times_large.md").read_text()
+    assert "Largest resident memory of a process: 2,345 MiB." in named
+    assert (tmp_path / "speed/suite_times_large.csv").exists()
+    assert (tmp_path / "speed/suite_times.md").read_text() == text
+
+
 def test_before_is_scaled_to_as_many_splits_and_compared_where_both_have_it(
     tmp_path: Path,
 ) -> None:
