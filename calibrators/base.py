@@ -65,9 +65,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         like probabilities: their softmax is not what they say.
 
         `sample_weight` [n]: a point of weight 2 counts like two points, one of weight 0 is left
-        out. Temperature and vector scaling by likelihood and isotonic regression take weights.
-        Dirichlet calibration and the patchings, whose hold-outs and audits count points, refuse
-        them.
+        out. Temperature and vector scaling, Dirichlet calibration (its hold-out is a share of the
+        rows, scored with their weights) and isotonic regression take weights; the patchings refuse
+        them (`calibrators.patching.base` says why).
         """
         names = _column_names(logits)
         z = _working_type(check_logits(logits))

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from calibrators.solvers.root import solve_increasing
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels
+from metrics.kernels.softmax import exponential, has_kernels, row_weights
 from metrics.kernels.threads import over_blocks, row_blocks
 
 EPS = float(np.finfo(np.float64).eps)
@@ -34,8 +34,8 @@ class BrierMoments(NamedTuple):
 
 
 @compiled_sums
-def brier_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
-    """Write to `out` [4] the sums over rows of score, slope, curvature and the slope's terms.
+def brier_sums(logits: Any, labels: Any, weights: Any, beta: float, out: Any) -> None:
+    """Write to `out` [4] the weighted sums over rows of score, slope, curvature, the slope's terms.
 
     With d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m² and q_k = Σ p² d^k, y the label:
     score q_0 - 2 p_y + 1, half the slope q_1 - m q_0 - p_y (d_y - m), half the curvature
@@ -65,10 +65,12 @@ def brier_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
         of_label = np.float64(row[labels[i]]) - np.float64(largest)
         p = exponential(beta * of_label) / s0
         away = of_label - m
-        score += q0 - 2.0 * p + 1.0
-        slope += 2.0 * (q1 - m * q0 - p * away)
-        curvature += 2.0 * (2.0 * (q2 - 2.0 * m * q1 + m * m * q0) - v * q0 - p * (away * away - v))
-        size += 2.0 * (abs(q1) + abs(m * q0) + abs(p * away))
+        share = weights[i]
+        score += share * (q0 - 2.0 * p + 1.0)
+        slope += share * (2.0 * (q1 - m * q0 - p * away))
+        curved = 2.0 * (q2 - 2.0 * m * q1 + m * m * q0) - v * q0 - p * (away * away - v)
+        curvature += share * (2.0 * curved)
+        size += share * (2.0 * (abs(q1) + abs(m * q0) + abs(p * away)))
     out[0] = score
     out[1] = slope
     out[2] = curvature
@@ -76,7 +78,7 @@ def brier_sums(logits: Any, labels: Any, beta: float, out: Any) -> None:
 
 
 def _brier_sums_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
-    """As `brier_sums`, on any device: float64 [4]."""
+    """The terms of `brier_sums` row by row, on any device: float64 [4, n]."""
     d = logits.double()
     d = d - d.amax(dim=1, keepdim=True)
     p = torch.softmax(beta * d, dim=1)
@@ -90,27 +92,34 @@ def _brier_sums_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
     slope = 2 * (q1 - m * q0 - p_label * away)
     curved = 2 * (q2 - 2 * m * q1 + m * m * q0) - v * q0 - p_label * (away * away - v)
     size = 2 * (q1.abs() + (m * q0).abs() + (p_label * away).abs())
-    return torch.stack([score.sum(), slope.sum(), 2 * curved.sum(), size.sum()])
+    return torch.stack([score, slope, 2 * curved, size])
 
 
-def brier_moments(logits: Tensor, labels: Tensor, beta: float) -> BrierMoments:
-    """Return the `BrierMoments` of `logits` [n, C] and `labels` [n] at `beta`, in float64."""
+def brier_moments(
+    logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None = None
+) -> BrierMoments:
+    """Return the `BrierMoments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, float64."""
     n, classes = logits.shape
+    shares = row_weights(weights, logits)
+    total = float(shares.sum())
     if has_kernels(logits):
-        values, codes = logits.contiguous().numpy(), labels.numpy()
+        values, codes, counts = logits.contiguous().numpy(), labels.numpy(), shares.numpy()
 
         def block_sums(start: int, stop: int) -> list[float]:
             out = np.empty(4)
-            brier_sums(values[start:stop], codes[start:stop], beta, out)
+            part = slice(start, stop)
+            brier_sums(values[part], codes[part], counts[part], beta, out)
             return [float(value) for value in out]
 
         parts = over_blocks(block_sums, row_blocks(n, classes))
-        score, slope, curvature, size = (math.fsum(part[k] for part in parts) / n for k in range(4))
+        means = [math.fsum(part[k] for part in parts) / total for k in range(4)]
     else:
         sums = torch.zeros(4, dtype=torch.float64, device=logits.device)
         for start, stop in row_blocks(n, classes, 1 << 24):
-            sums += _brier_sums_torch(logits[start:stop], labels[start:stop], beta)
-        score, slope, curvature, size = (sums / n).tolist()
+            part = slice(start, stop)
+            sums += _brier_sums_torch(logits[part], labels[part], beta) @ shares[part]
+        means = (sums / total).tolist()
+    score, slope, curvature, size = means
     return BrierMoments(score, slope, curvature, 4 * EPS * size)
 
 
@@ -124,8 +133,10 @@ class LeastBrier:
     outcome: str
 
 
-def least_brier(logits: Tensor, labels: Tensor, low: float, high: float) -> LeastBrier:
-    """Return the β in [low, high] of least Brier score for `logits` [n, C], `labels` [n].
+def least_brier(
+    logits: Tensor, labels: Tensor, low: float, high: float, weights: Tensor | None = None
+) -> LeastBrier:
+    """Return the β in [low, high] of least Brier score for `logits`, `labels`, `weights` [n].
 
     At an end of the range where the score only falls towards it: "uninformative" (the low end) or
     "bound".
@@ -134,7 +145,7 @@ def least_brier(logits: Tensor, labels: Tensor, low: float, high: float) -> Leas
 
     def at(beta: float) -> BrierMoments:
         if beta not in seen:
-            seen[beta] = brier_moments(logits, labels, beta)
+            seen[beta] = brier_moments(logits, labels, beta, weights)
         return seen[beta]
 
     def slope(beta: float) -> tuple[float, float, bool]:

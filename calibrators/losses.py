@@ -16,19 +16,18 @@ from metrics.validation import InputError
 
 Loss = Literal["likelihood", "brier"]
 
-SUMMED: dict[Loss, Callable[[Tensor, Tensor], float]] = {
+SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
     "likelihood": residuals,
     "brier": squared_errors,
 }
-"""Of logits [n, C] and labels [n]: the loss summed over rows; the logits become its gradient."""
+"""Of logits [n, C], labels [n] and weights [n] or None: the loss summed over rows; the logits
+become its gradient."""
 
 
-def check_loss(loss: str, weights: Tensor | None = None) -> None:
-    """`InputError` (one line) unless `loss` is one of those above, the likelihood if weighted."""
+def check_loss(loss: str) -> None:
+    """`InputError` (one line) unless `loss` is one of those above."""
     if loss not in SUMMED:
         raise InputError(f"loss: {loss!r}; choose {' or '.join(SUMMED)}")
-    if weights is not None and loss != "likelihood":
-        raise InputError(f"sample_weight: not with loss={loss!r}; weights are for the likelihood")
 
 
 def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:

@@ -24,7 +24,7 @@ from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.root import solve_increasing
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels, softmax
+from metrics.kernels.softmax import exponential, has_kernels, row_weights, softmax
 from metrics.kernels.threads import over_blocks, row_blocks
 
 SMALLEST, LARGEST = 1e-6, 1e6
@@ -135,13 +135,6 @@ def moments(logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None 
     return Moments(log_total, expected, of_label, variance, beta)
 
 
-def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
-    """`weights` as float64 [n] beside `logits` [n, C]; ones without."""
-    if weights is None:
-        return torch.ones(len(logits), dtype=torch.float64, device=logits.device)
-    return weights.to(logits.device, torch.float64)
-
-
 def _moments_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
     """The terms of `moment_sums` row by row, [4, n]."""
     d = logits.double()
@@ -159,20 +152,17 @@ def _moments_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
 def fit_temperature(
     logits: Tensor, labels: Tensor, loss: Loss = "likelihood", weights: Tensor | None = None
 ) -> TemperatureFit:
-    """Return the exact minimiser of `loss` over β = 1/T for `logits` [n, C], `labels` [n].
-
-    `weights` [n]: of the points, in the likelihood only.
-    """
+    """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n]."""
     if loss == "likelihood":
         return _fit_likelihood(logits, labels, weights)
-    zero = moments(logits, labels, 0.0)
+    zero = moments(logits, labels, 0.0, weights)
     spread = math.sqrt(zero.variance)
     if spread == 0 or zero.of_label == 0:  # constant, or separable
-        begin = _fit_likelihood(logits, labels)
-        score = brier_moments(logits, labels, begin.beta).score
+        begin = _fit_likelihood(logits, labels, weights)
+        score = brier_moments(logits, labels, begin.beta, weights).score
         return replace(begin, loss=score, evaluations=begin.evaluations + 2)
-    found = least_brier(logits, labels, SMALLEST / spread, LARGEST / spread)
-    nll = moments(logits, labels, found.beta).nll
+    found = least_brier(logits, labels, SMALLEST / spread, LARGEST / spread, weights)
+    nll = moments(logits, labels, found.beta, weights).nll
     return TemperatureFit(
         found.beta, found.score, nll, spread, found.evaluations + 2, found.outcome
     )
@@ -282,7 +272,7 @@ class TemperatureScaling(Calibrator):
         self.loss = loss
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        check_loss(self.loss, weights)
+        check_loss(self.loss)
         found = fit_temperature(logits, labels, self.loss, weights)
         report(found, "TemperatureScaling")
         self.temperature_ = 1 / found.beta

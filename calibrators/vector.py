@@ -25,9 +25,15 @@ from calibrators.base import Calibrator
 from calibrators.losses import Loss, check_loss, logit_curvature
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
-from calibrators.temperature import TemperatureFit, fit_temperature, row_weights
+from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels, softmax, squared_errors
+from metrics.kernels.softmax import (
+    exponential,
+    has_kernels,
+    row_weights,
+    softmax,
+    squared_errors,
+)
 from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.validation import InputError, is_whole
 
@@ -144,10 +150,16 @@ def _derivatives_torch(
 
 
 def brier_and_derivatives(
-    logits: Tensor, labels: Tensor, parameters: Tensor, with_curvature: bool
+    logits: Tensor,
+    labels: Tensor,
+    parameters: Tensor,
+    with_curvature: bool,
+    weights: Tensor | None = None,
 ) -> tuple[float, Tensor, Tensor]:
     """As `nll_and_derivatives` for the Brier score; the curvatures are Gauss-Newton's."""
     n, classes = logits.shape
+    shares = row_weights(weights, logits)
+    size = float(shares.sum())
     score = 0.0
     gradient = torch.zeros(2, classes, dtype=torch.float64, device=logits.device)
     curvature = gradient.new_zeros(3 if with_curvature else 0, classes)
@@ -155,20 +167,20 @@ def brier_and_derivatives(
         z = logits[start:stop].double()
         mapped = z * parameters[0] + parameters[1]
         if with_curvature:
-            v = logit_curvature(softmax(mapped), "brier")
+            v = logit_curvature(softmax(mapped), "brier") * shares[start:stop, None]
             curvature += torch.stack([(v * z * z).sum(dim=0), (v * z).sum(dim=0), v.sum(dim=0)])
-        score += squared_errors(mapped, labels[start:stop])  # `mapped` now holds the gradient
+        score += squared_errors(mapped, labels[start:stop], shares[start:stop])
+        # `mapped` now holds the gradient
         gradient += torch.stack([(mapped * z).sum(dim=0), mapped.sum(dim=0)])
-    return score / n, gradient / n, curvature / n
+    return score / size, gradient / size, curvature / size
 
 
 Derivatives = Callable[..., tuple[float, Tensor, Tensor]]
 
 
 def _derivatives_of(loss: Loss, weights: Tensor | None) -> Derivatives:
-    if loss == "brier":
-        return brier_and_derivatives
-    return partial(nll_and_derivatives, weights=weights)
+    derivatives = brier_and_derivatives if loss == "brier" else nll_and_derivatives
+    return partial(derivatives, weights=weights)
 
 
 def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
@@ -233,7 +245,7 @@ class VectorScaling(Calibrator):
             raise InputError(f"l2: {self.l2}, expected a positive number")
         if not (is_whole(self.max_iterations) and self.max_iterations >= 1):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
-        check_loss(self.loss, weights)
+        check_loss(self.loss)
         begin = fit_temperature(logits, labels, self.loss, weights)
         derivatives = _derivatives_of(self.loss, weights)
         # b would have to undo w times an offset of all logits, against the ridge: not far from 0.

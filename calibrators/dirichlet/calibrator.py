@@ -18,7 +18,7 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
-from calibrators.dirichlet.tuning import TuningRuns, tune_penalties
+from calibrators.dirichlet.tuning import HeldOut, TuningRuns, tune_penalties
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.temperature import TemperatureFit, fit_temperature
@@ -38,15 +38,15 @@ class DirichletCalibration(Calibrator):
 
         loss + odir / (C (C - 1)) · Σ_{j≠k} W_jk² + l2 / C · Σ_j b_j² + ridge,
 
-    where the loss is the mean NLL in nats, or with `loss="brier"` the Brier score: λ = `odir`
-    weighs the mean squared off-diagonal entry, μ = `l2` the mean squared intercept. The ridge
-    1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean square of the row-centred logits, only makes
-    the optimum unique. The inputs x are the log-probabilities minus their row mean
-    (`on="log_probabilities"`; the mean, common to all classes, is what makes first-order training
-    diverge), or the logits as they are (`on="logits"`). Full-batch L-BFGS starts at the
-    temperature-scaled solution W = βI, b = 0, where the penalties vanish, so its loss cannot end
-    above temperature scaling's; should rounding make it so, W = βI is returned and `fell_back_`
-    says it. The Brier score is not convex: the fit ends in a minimum below that start.
+    where the loss is the mean NLL in nats, or with `loss="brier"` the Brier score, a weighted mean
+    where `fit` was given weights: λ = `odir` weighs the mean squared off-diagonal entry, μ = `l2`
+    the mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean square
+    of the row-centred logits, only makes the optimum unique. The inputs x are the log-probabilities
+    minus their row mean (`on="log_probabilities"`; the mean, common to all classes, is what makes
+    first-order training diverge), or the logits as they are (`on="logits"`). Full-batch L-BFGS
+    starts at the temperature-scaled solution W = βI, b = 0, where the penalties vanish, so its loss
+    cannot end above temperature scaling's; should rounding make it so, W = βI is returned and
+    `fell_back_` says it. The Brier score is not convex: the fit ends in a minimum below that start.
 
     λ and μ that are None are tuned by `tune_penalties` on the loss of a seeded hold-out, then the
     map is refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and
@@ -86,6 +86,7 @@ class DirichletCalibration(Calibrator):
     temperature_nll_: float
     fell_back_: bool
     n_evaluations_: int
+    takes_weights = True
 
     def __init__(
         self,
@@ -113,23 +114,23 @@ class DirichletCalibration(Calibrator):
         self.max_iterations = max_iterations
         self.loss = loss
 
-    def _fit(self, logits: Tensor, labels: Tensor) -> None:
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_parameters()
         n, classes = logits.shape
         inputs = self._inputs(logits, products_type(n, classes))
         begin: Tensor | None = None
         strengths = {"odir": self.odir, "l2": self.l2}
         if None in strengths.values():
-            tuned, begin = self._tune(inputs, labels)
+            tuned, begin = self._tune(inputs, labels, weights)
             strengths |= tuned
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
-        temperature = fit_temperature(logits, labels, self.loss)
+        temperature = fit_temperature(logits, labels, self.loss, weights)
         problem = LinearMapProblem.build(
-            inputs, labels, temperature.beta, temperature.spread, self.loss
+            inputs, labels, temperature.beta, temperature.spread, self.loss, weights
         )
-        weights = penalty_weights(classes, self.odir_, self.l2_, logits.device)
+        penalty = penalty_weights(classes, self.odir_, self.l2_, logits.device)
         found = problem.solve(
-            weights, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations
+            penalty, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations
         )
         if not found.converged:
             warnings.warn(
@@ -139,18 +140,23 @@ class DirichletCalibration(Calibrator):
                 stacklevel=3,
             )
         self.n_evaluations_ = found.evaluations
-        self._keep(logits, labels, found.point, temperature)
+        self._keep(logits, labels, found.point, temperature, weights)
 
     def _keep(
-        self, logits: Tensor, labels: Tensor, point: Tensor, temperature: TemperatureFit
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        point: Tensor,
+        temperature: TemperatureFit,
+        weights: Tensor | None = None,
     ) -> None:
         """Store the map if its loss, in float64, is no worse than temperature scaling's."""
         classes = logits.shape[1]
         inputs = self._inputs(logits, torch.float64)
         self.temperature_loss_, self.temperature_nll_ = temperature.loss, temperature.nll
-        self.nll_ = map_loss(inputs, labels, point)
-        likelihood = self.loss == "likelihood"
-        self.loss_ = self.nll_ if likelihood else map_loss(inputs, labels, point, loss=self.loss)
+        self.nll_ = self.loss_ = map_loss(inputs, labels, point, counts=weights)
+        if self.loss != "likelihood":
+            self.loss_ = map_loss(inputs, labels, point, loss=self.loss, counts=weights)
         self.fell_back_ = not self.loss_ <= temperature.loss
         if self.fell_back_:
             point = torch.zeros_like(point)
@@ -159,7 +165,9 @@ class DirichletCalibration(Calibrator):
         self.matrix_ = point[:, :classes].cpu().numpy().copy()
         self.intercept_ = point[:, classes].cpu().numpy().copy()
 
-    def _tune(self, inputs: Tensor, labels: Tensor) -> tuple[dict[str, float], Tensor]:
+    def _tune(
+        self, inputs: Tensor, labels: Tensor, weights: Tensor | None
+    ) -> tuple[dict[str, float], Tensor]:
         """Return the tuned λ, μ and the best map that was met on the way."""
         from skopt.space import Real
 
@@ -171,15 +179,16 @@ class DirichletCalibration(Calibrator):
             if getattr(self, name) is None
         }
         fixed = {name: getattr(self, name) for name in scales if name not in space}
-        runs = TuningRuns(*self._hold_out(inputs, labels))
+        runs = TuningRuns(*self._hold_out(inputs, labels, weights))
         best, self.tuning_log_ = tune_penalties(
             runs, space, fixed, self.tuning_runs, self.seed, self.batch
         )
         return best, runs.best_point
 
     def _hold_out(
-        self, inputs: Tensor, labels: Tensor
-    ) -> tuple[LinearMapProblem, tuple[Tensor, Tensor]]:
+        self, inputs: Tensor, labels: Tensor, weights: Tensor | None = None
+    ) -> tuple[LinearMapProblem, HeldOut]:
+        """Split the rows; a share `holdout` of them is scored, whatever the weights."""
         n = inputs.shape[0]
         held = round(self.holdout * n)
         if not 0 < held < n:
@@ -190,11 +199,13 @@ class DirichletCalibration(Calibrator):
         order = torch.from_numpy(np.random.default_rng(self.seed).permutation(n))
         order = order.to(inputs.device)
         fitted, scored = order[held:].sort()[0], order[:held].sort()[0]
-        temperature = fit_temperature(inputs[fitted], labels[fitted], self.loss)
-        train = LinearMapProblem.build(
-            inputs[fitted], labels[fitted], temperature.beta, temperature.spread, self.loss
+        counts, held_counts = (
+            None if weights is None else weights[part] for part in (fitted, scored)
         )
-        return train, (inputs[scored], labels[scored])
+        temperature = fit_temperature(inputs[fitted], labels[fitted], self.loss, counts)
+        found = temperature.beta, temperature.spread
+        train = LinearMapProblem.build(inputs[fitted], labels[fitted], *found, self.loss, counts)
+        return train, HeldOut(inputs[scored], labels[scored], held_counts)
 
     def _inputs(self, logits: Tensor, dtype: torch.dtype) -> Tensor:
         """Return x [n, C] of the class docstring.

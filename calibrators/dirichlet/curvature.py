@@ -1,7 +1,8 @@
 """An approximate inverse Hessian for the loss of softmax(W x + b), class by class.
 
 The Hessian's block of class j is Σ_i v_ij x_i x_iᵀ / n, rows x extended by a 1, v = p (1 - p) for
-the likelihood (and Gauss-Newton's diagonal for the Brier score, `losses.logit_curvature`).
+the likelihood (and Gauss-Newton's diagonal for the Brier score, `losses.logit_curvature`); of
+weighted rows v takes the weight, and n is their sum.
 Nearly all of its weight sits on the few rows for which class j is in question. Those `TOP_ROWS`
 rows are kept exactly, the others through their diagonal, and the sum of both is inverted by
 Woodbury's identity: as good as the whole block (20 iterations of L-BFGS for 7,000 x 100 where a
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from calibrators.losses import Loss, logit_curvature
-from metrics.kernels.softmax import softmax
+from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 
 TOP_ROWS = 64
@@ -36,20 +37,29 @@ class ClassCurvature:
     total: Tensor
 
     @classmethod
-    def at(cls, inputs: Tensor, beta: float, loss: Loss = "likelihood") -> ClassCurvature:
-        """Return the curvature of the data `inputs` [n, C] at W = β I, b = 0."""
+    def at(
+        cls,
+        inputs: Tensor,
+        beta: float,
+        loss: Loss = "likelihood",
+        counts: Tensor | None = None,
+    ) -> ClassCurvature:
+        """Return the curvature of the data `inputs` [n, C], weighted by `counts` [n], at β I, 0."""
         n, classes = inputs.shape
+        shares = row_weights(counts, inputs)
+        size = float(shares.sum())
         weights = torch.empty_like(inputs)
         total = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
         for first, last in row_blocks(n, classes, BLOCK):
             variance = logit_curvature(softmax(inputs[first:last], beta), loss)
+            variance *= shares[first:last, None]
             total[:, classes] += variance.sum(dim=0)
             weights[first:last] = variance
             squares = inputs[first:last] ** 2
             total[:, :classes] += weights[first:last].T @ squares
-        total /= n
+        total /= size
         largest, index = weights.topk(min(n, TOP_ROWS), dim=0)
-        root = (largest / n).sqrt().T
+        root = (largest / size).sqrt().T
         rows = torch.empty(*root.shape, classes + 1, dtype=inputs.dtype, device=inputs.device)
         rows[:, :, classes] = root
         for first, last in row_blocks(classes, classes * root.shape[1], BLOCK):

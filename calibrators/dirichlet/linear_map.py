@@ -17,6 +17,7 @@ from torch import Tensor
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
 from calibrators.solvers.lbfgs import Minimum, minimize
+from metrics.kernels.softmax import row_weights
 from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
@@ -65,7 +66,7 @@ class LinearMapProblem:
 
     `inputs` [n, C] float32 or float64, `labels` int64 [n], `start` [C, C + 1] float64 (β I, 0),
     `spread` the root mean square of the row-centred logits, `curvature` the Hessian at the start,
-    `loss` what is minimised.
+    `loss` what is minimised, `counts` float64 [n] how many rows each counts for, None: one.
     """
 
     inputs: Tensor
@@ -74,6 +75,7 @@ class LinearMapProblem:
     spread: float
     curvature: ClassCurvature
     loss: Loss = "likelihood"
+    counts: Tensor | None = None
 
     @classmethod
     def build(
@@ -83,13 +85,14 @@ class LinearMapProblem:
         beta: float,
         spread: float,
         loss: Loss = "likelihood",
+        counts: Tensor | None = None,
     ) -> LinearMapProblem:
         """Set up the fit that starts at the temperature-scaled solution W = β I, b = 0."""
         classes = inputs.shape[1]
         start = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
         start[:, :classes].fill_diagonal_(beta)
-        curvature = ClassCurvature.at(inputs, beta, loss)
-        return cls(inputs, labels, start, spread if spread > 0 else 1.0, curvature, loss)
+        curvature = ClassCurvature.at(inputs, beta, loss, counts)
+        return cls(inputs, labels, start, spread if spread > 0 else 1.0, curvature, loss, counts)
 
     def solve(
         self,
@@ -127,9 +130,9 @@ class LinearMapProblem:
     def at(self, point: Tensor) -> Evaluated:
         """Evaluate the loss, by one pass over the data."""
         gradient = torch.empty_like(point)
-        return Evaluated(
-            point, map_loss(self.inputs, self.labels, point, gradient, self.loss), gradient
-        )
+        data = self.inputs, self.labels
+        loss = map_loss(*data, point, gradient, loss=self.loss, counts=self.counts)
+        return Evaluated(point, loss, gradient)
 
     def evaluated(self, found: Minimum, weights: Tensor) -> Evaluated:
         """What `solve` with these `weights` knows of the loss where it ended."""
@@ -155,14 +158,18 @@ def map_loss(
     labels: Tensor,
     point: Tensor,
     gradient: Tensor | None = None,
+    *,
     loss: Loss = "likelihood",
+    counts: Tensor | None = None,
 ) -> float:
     """Return the mean loss of softmax(W x + b); write its gradient to `gradient` if given.
 
     `inputs` [n, C], whose number type the products take, `labels` [n], `point` and `gradient`
-    float64 [C, C + 1].
+    float64 [C, C + 1], `counts` float64 [n]: the weights of the mean.
     """
     n, classes = inputs.shape
+    shares = row_weights(counts, inputs)
+    size = float(shares.sum())
     working = point.to(inputs.dtype)
     matrix, shift = working[:, :classes], working[:, classes]
     if gradient is not None:
@@ -171,10 +178,10 @@ def map_loss(
     for first, last in row_blocks(n, classes, BLOCK):
         block = inputs[first:last]
         mapped = torch.addmm(shift, block, matrix.T)
-        total += SUMMED[loss](mapped, labels[first:last])
+        total += SUMMED[loss](mapped, labels[first:last], shares[first:last])
         if gradient is not None:  # `mapped` now holds the gradient by the logits
             gradient[:, :classes] += mapped.T @ block
             gradient[:, classes] += mapped.sum(dim=0)
     if gradient is not None:
-        gradient /= n
-    return total / n
+        gradient /= size
+    return total / size

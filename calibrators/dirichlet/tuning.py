@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -26,6 +26,7 @@ from calibrators.dirichlet.linear_map import (
     map_loss,
     penalty_weights,
 )
+from calibrators.losses import Loss
 from calibrators.solvers.tuning import best_runs, run_and_log, tune
 
 QUICK_TOLERANCE, TOLERANCE = 1e-5, 1e-6
@@ -35,8 +36,20 @@ WARM_STARTS = 8
 MAX_ITERATIONS = 300
 
 
+class HeldOut(NamedTuple):
+    """Inputs [m, C], labels [m], and the weights [m] of their mean loss, None: all equal."""
+
+    inputs: Tensor
+    labels: Tensor
+    counts: Tensor | None = None
+
+    def loss(self, point: Tensor, loss: Loss) -> float:
+        """Return their mean loss under the map `point`."""
+        return map_loss(self.inputs, self.labels, point, loss=loss, counts=self.counts)
+
+
 class TuningRuns:
-    """Fits of one problem for varying λ, μ, scored on `held`, inputs [m, C] and labels [m].
+    """Fits of one problem for varying λ, μ, scored on `held`.
 
     A fit starts from the earlier solution whose (log λ, log μ) is nearest, and from the loss and
     gradient that are known there. A quick one is looked at after every iteration, and given up
@@ -45,7 +58,7 @@ class TuningRuns:
     reached so far says enough.
     """
 
-    def __init__(self, problem: LinearMapProblem, held: tuple[Tensor, Tensor]) -> None:
+    def __init__(self, problem: LinearMapProblem, held: HeldOut) -> None:
         self.problem, self.held = problem, held
         self.scored: tuple[Tensor, float] | None = None
         self.temperature_loss = self._held_loss(problem.start)
@@ -66,7 +79,7 @@ class TuningRuns:
         place = (math.log(odir + 1e-300), math.log(l2 + 1e-300))
         start = (*place, self.start)
         begin = min(self.earlier, key=lambda run: math.dist(run[:2], place), default=start)[2]
-        weights = penalty_weights(self.held[0].shape[1], odir, l2, begin.point.device)
+        weights = penalty_weights(len(begin.point), odir, l2, begin.point.device)
         found = self.problem.solve(
             weights,
             begin,
@@ -84,7 +97,7 @@ class TuningRuns:
 
     def _held_loss(self, point: Tensor) -> float:
         if self.scored is None or self.scored[0] is not point:
-            self.scored = point, map_loss(*self.held, point, loss=self.problem.loss)
+            self.scored = point, self.held.loss(point, self.problem.loss)
         return self.scored[1]
 
     def _overfits(self, iteration: int, point: Tensor) -> bool:

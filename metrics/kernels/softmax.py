@@ -8,6 +8,7 @@ that was rounded in float32 (a good classifier would say exactly 1 in a quarter 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -70,11 +71,11 @@ def softmax_rows(logits: Any, scale: float, out: Any) -> None:
 
 
 @compiled_sums
-def residual_rows(logits: Any, labels: Any) -> float:
+def residual_rows(logits: Any, labels: Any, weights: Any) -> float:
     """Overwrite `logits` with softmax - one-hot; return the sum of -log softmax at the labels.
 
-    That is the gradient of the summed cross-entropy by the logits. The arithmetic is float64 also
-    where the array is float32.
+    That is the gradient of the summed cross-entropy by the logits; row i of both counts weights[i]
+    times. The arithmetic is float64 also where the array is float32.
     """
     classes = logits.shape[1]
     values = np.empty(classes)
@@ -91,19 +92,21 @@ def residual_rows(logits: Any, labels: Any) -> float:
             values[j] = value
             total += value
         factor = 1.0 / total
+        share = weights[i]
         for j in range(classes):
-            row[j] = values[j] * factor
-        row[labels[i]] -= 1.0
-        loss += math.log(total) - of_label
+            row[j] = share * (values[j] * factor)
+        row[labels[i]] -= share
+        loss += share * (math.log(total) - of_label)
     return loss
 
 
 @compiled_sums
-def squared_error_rows(logits: Any, labels: Any) -> float:
+def squared_error_rows(logits: Any, labels: Any, weights: Any) -> float:
     """Overwrite `logits` with the gradient of the summed Brier score; return that sum.
 
     With p the softmax and y one-hot, the score is Σ (p - y)² and its gradient by logit j is
-    2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)). The arithmetic is float64 also where the array is not.
+    2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)); row i of both counts weights[i] times. The arithmetic
+    is float64 also where the array is not.
     """
     classes = logits.shape[1]
     values = np.empty(classes)
@@ -128,11 +131,12 @@ def squared_error_rows(logits: Any, labels: Any) -> float:
             rest += p if j != label else 0.0
         of_label = values[label]
         pull = squares - of_label
+        share = weights[i]
         for j in range(classes):
-            row[j] = 2.0 * values[j] * (values[j] - pull)
-        row[label] = 2.0 * of_label * (-rest - pull)
+            row[j] = share * (2.0 * values[j] * (values[j] - pull))
+        row[label] = share * (2.0 * of_label * (-rest - pull))
         # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
-        score += squares - of_label * of_label + rest * rest
+        score += share * (squares - of_label * of_label + rest * rest)
     return score
 
 
@@ -159,44 +163,62 @@ def softmax(logits: Tensor, scale: float = 1.0) -> Tensor:
     return out
 
 
-def residuals(logits: Tensor, labels: Tensor) -> float:
-    """Overwrite `logits` [n, C] with softmax - one-hot; return the summed cross-entropy."""
+def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
+    """`weights` as float64 [n] beside `logits` [n, C]; ones without."""
+    if weights is None:
+        return torch.ones(len(logits), dtype=torch.float64, device=logits.device)
+    return weights.to(logits.device, torch.float64)
+
+
+def residuals(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
+    """Overwrite `logits` [n, C] with softmax - one-hot; return the summed cross-entropy.
+
+    Row i of both counts weights[i] times, `weights` [n].
+    """
     n, classes = logits.shape
+    shares = row_weights(weights, logits)
     if has_kernels(logits) and logits.is_contiguous():
-        values, codes = logits.numpy(), labels.numpy()
-        return math.fsum(
-            over_blocks(
-                lambda start, stop: residual_rows(values[start:stop], codes[start:stop]),
-                row_blocks(n, classes),
-            )
-        )
+        return _sum_of_rows(residual_rows, logits, labels, shares)
     loss = torch.zeros((), dtype=torch.float64, device=logits.device)
     for start, stop in row_blocks(n, classes, 1 << 24):
         log_p = torch.log_softmax(logits[start:stop].double(), dim=1)
-        at = labels[start:stop, None]
-        loss -= log_p.gather(1, at).sum()
+        at, share = labels[start:stop, None], shares[start:stop]
+        loss -= log_p.gather(1, at)[:, 0] @ share
         block = log_p.exp_()
         block.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
-        logits[start:stop] = block
+        logits[start:stop] = block * share[:, None]
     return float(loss)
 
 
-def squared_errors(logits: Tensor, labels: Tensor) -> float:
-    """Overwrite `logits` [n, C] with the summed Brier score's gradient; return that score."""
+def squared_errors(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
+    """Overwrite `logits` [n, C] with the summed Brier score's gradient; return that score.
+
+    Row i of both counts weights[i] times, `weights` [n].
+    """
     n, classes = logits.shape
+    shares = row_weights(weights, logits)
     if has_kernels(logits) and logits.is_contiguous():
-        values, codes = logits.numpy(), labels.numpy()
-
-        def work(start: int, stop: int) -> float:
-            return float(squared_error_rows(values[start:stop], codes[start:stop]))
-
-        return math.fsum(over_blocks(work, row_blocks(n, classes)))
+        return _sum_of_rows(squared_error_rows, logits, labels, shares)
     score = torch.zeros((), dtype=torch.float64, device=logits.device)
     for start, stop in row_blocks(n, classes, 1 << 24):
         p = torch.softmax(logits[start:stop].double(), dim=1)
         away = p.clone()
-        at = labels[start:stop, None]
+        at, share = labels[start:stop, None], shares[start:stop]
         away.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
-        score += away.square().sum()
-        logits[start:stop] = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
+        score += away.square().sum(dim=1) @ share
+        slope = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
+        logits[start:stop] = slope * share[:, None]
     return float(score)
+
+
+def _sum_of_rows(
+    kernel: Callable[..., float], logits: Tensor, labels: Tensor, weights: Tensor
+) -> float:
+    """What `kernel` returns for blocks of rows, added up."""
+    values, codes, shares = logits.numpy(), labels.numpy(), weights.numpy()
+
+    def work(start: int, stop: int) -> float:
+        part = slice(start, stop)
+        return float(kernel(values[part], codes[part], shares[part]))
+
+    return math.fsum(over_blocks(work, row_blocks(*logits.shape)))
