@@ -112,6 +112,11 @@ def test_the_p_value_counts_the_observed_error_among_the_draws():
     assert floor.p_value == pytest.approx((1 + 2) / (1 + 4))
 
 
+def test_a_draw_that_falls_short_by_rounding_is_as_large():
+    assert NoiseFloor.of([np.nextafter(0.3, 0), 0.2], observed=0.3).p_value == pytest.approx(2 / 3)
+    assert NoiseFloor.of([0.3 * (1 - 1e-9), 0.2], observed=0.3).p_value == pytest.approx(1 / 3)
+
+
 def test_one_draw_is_a_floor():
     p, y = forecast(0)
     floor = noise_floor(TopK(), p, y, repetitions=1)
