@@ -47,7 +47,7 @@ class NoiseFloor(NamedTuple):
 
         The p-value counts the observed error among the draws, so a test at 5 % has at most that
         size (Phipson & Smyth 2010). Draws that fall short by rounding alone are as large: of few
-        points, or few different labels, some are the observed ones again, added up in another order.
+        points some draw the observed labels again, added up in another order.
         """
         values = np.asarray(draws, dtype=np.float64)
         as_large = int((values >= observed * (1 - ROUNDING)).sum())
