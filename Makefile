@@ -72,8 +72,8 @@ test: lint types
 	$(RUN) python -m pytest --numprocesses auto --dist loadfile
 
 # Branches, in child processes too: much slower than the tests alone. Kernels are run as plain Python
-# for it (tests/metrics/kernels/test_uncompiled.py). It fails below what was once measured; the aim
-# for metrics/ and calibrators/ is 100.
+# for it (tests/metrics/kernels/test_uncompiled.py). Shares of statements and branches together; the
+# aim for metrics/ and calibrators/ is 100.
 coverage: setup
 	@rm -f .coverage .coverage.*
 	$(RUN) python -m coverage run -m pytest

@@ -83,7 +83,7 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
 
 
 def check_columns(units: Sequence[Unit]) -> None:
-    """Tell an unknown metric before hours of fitting; imports torch, so where there is work only.
+    """Tell an unknown metric before hours of work; imports torch, so where there is work only.
 
     Raises:
         InputError: a benchmark's key that is no metric.

@@ -16,7 +16,13 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import sha256_of, sha256_of_json, write_npz, write_record
+from pipeline.harness.artifacts import (
+    read_json_if_whole,
+    sha256_of,
+    sha256_of_json,
+    write_npz,
+    write_record,
+)
 from pipeline.harness.cached_logits import (
     failed_path,
     logits_path,
@@ -86,6 +92,12 @@ def logits_aim(settings: Settings) -> str:
     return sha256_of_json([_wanted_hash(settings), _similarity_hash(settings)])
 
 
+def failure_of(settings: Settings) -> str | None:
+    """Why the last attempt to make these very logits failed; None where it did not."""
+    note = read_json_if_whole(failed_path(settings))
+    return note.get("error") if note and note.get("aim") == logits_aim(settings) else None
+
+
 def make_once(task: LogitsTask, progress: Progress | None = None) -> bool:
     """`make_logits`, by one process at a time; False where another one just did.
 
@@ -93,8 +105,9 @@ def make_once(task: LogitsTask, progress: Progress | None = None) -> bool:
         Busy, OtherSettings: another process makes logits of this name now.
     """
     settings = task.settings
-    lock = claimed(running_path(settings), f"logits {task}", logits_aim(settings))
-    with noting_failure(failed_path(settings)), lock:
+    aim = logits_aim(settings)
+    lock = claimed(running_path(settings), f"logits {task}", aim)
+    with noting_failure(failed_path(settings), aim), lock:
         if is_current(settings):
             return False
         make_logits(settings, progress)

@@ -1,7 +1,7 @@
 """What units are expected to take, for `status --plan` and for the jobs of `sweep`.
 
 By the splits of the same pair of benchmark and calibrator that ran here (stale ones too), else by
-results/speed/suite_times.csv, which is committed, else by `sweep.seconds_of_unknown`.
+results/speed/suite_times*.csv, which are committed, else by `sweep.seconds_of_unknown`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pipeline.harness.cached_logits import read_sidecar
 from pipeline.harness.command import CONF
 from pipeline.harness.units import Settings, Unit
 
-TIMES = CONF.parent / "results" / "speed" / "suite_times.csv"
-HERE, COMMITTED, UNKNOWN = "recorded here", f"by {TIMES.name}", "never timed"
+TIMES = CONF.parent / "results" / "speed"
+HERE, COMMITTED, UNKNOWN = "recorded here", "by suite_times*.csv", "never timed"
 
 Pair = tuple[str, str]
 """Benchmark and calibrator."""
@@ -75,8 +75,8 @@ def committed_seconds() -> dict[Pair, float]:
     They stand for those of the clock, too: a unit on one core takes as long.
     """
     stages: dict[Pair, dict[str, float]] = {}
-    if TIMES.is_file():
-        with TIMES.open(encoding="utf-8", newline="") as file:
+    for path in sorted(TIMES.glob("suite_times*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 stage = stages.setdefault((row["benchmark"], row["calibrator"]), {})
                 stage[row["stage"]] = float(row["seconds"]) / int(row["splits"])

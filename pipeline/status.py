@@ -20,11 +20,12 @@ from rich.table import Table
 from pipeline.evaluate import adopt_scores
 from pipeline.fit import adopt_parameters, fit_hash
 from pipeline.harness.artifacts import read_json_if_whole, read_record
-from pipeline.harness.cached_logits import failed_path, read_sidecar, running_path
+from pipeline.harness.cached_logits import read_sidecar, running_path
 from pipeline.harness.command import command
 from pipeline.harness.locks import holder_of
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Request, Settings, Unit
+from pipeline.logits import failure_of
 from pipeline.plan import plan_lines
 
 DONE, RUNNING, STALE, MISSING, FAILED = "done", "running", "stale", "missing", "failed"
@@ -43,10 +44,9 @@ class LogitsState:
     def of(cls, settings: Settings) -> LogitsState:
         """What lies beside them says."""
         record = read_sidecar(settings) or {}
-        failure = read_json_if_whole(failed_path(settings)) or {}
         holder = holder_of(running_path(settings))
         running = None if holder is None else _told(holder)
-        return cls(record.get("sha256"), running, failure.get("error"))
+        return cls(record.get("sha256"), running, failure_of(settings))
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,15 @@ python -m pipeline.sweep suite=paper hydra/launcher=slurm
 python -m pipeline.sweep suite=cifar hydra/launcher=cores jobs=1 sweep.minutes_per_job=5
 
 Logits come first, then fits with their evaluation and the appendix study, the report last; what
-`dvc repro` tracks is written, so that it finds all done. A job takes units of one benchmark: it
+`dvc repro` tracks is written, so that it finds all done (with sweep.report=false all but the report
+and the study's figures). A job takes units of one benchmark: it
 reads logits once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics
 from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_evaluate
 from pipeline.fit import FitTask, check_columns, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
+from pipeline.harness.columns import columns_of
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.engines import (
     Ended,
@@ -120,18 +122,21 @@ def main(config: DictConfig) -> None:
     settings = dict(zip(request.benchmarks, request.benchmark_settings()))
     gpu = launcher | options["gpu"]
     made = [name for name, own in settings.items() if not is_made(LogitsTask(own))]
+    for name in made:
+        columns_of(settings[name])  # an unknown metric is told before hours of work
     ended = list(run_and_tell([LogitsJob(request, name) for name in made], gpu, folder))
     lost = {one.job.benchmark for one in ended if one.error}
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
     check_columns([unit for units in waiting.values() for unit in units])
     large = {name for name in settings if options["gpu"] and is_large(settings[name])}
-    cores = cores_of_a_job(launcher)
+    at_once = {
+        name: units_at_once(config.jobs, gpu if name in large else launcher) for name in waiting
+    }
+    seconds = 60 * options["minutes_per_job"]
     jobs = [
         job
         for name, units in waiting.items()
-        for job in chunks(
-            request, name, units, 60 * options["minutes_per_job"], None if name in large else cores
-        )
+        for job in chunks(request, name, units, seconds, at_once[name])
     ]
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
@@ -166,16 +171,23 @@ def _waiting(request: Request) -> dict[str, list[Unit]]:
     return waiting
 
 
+def units_at_once(jobs: int | str, launcher: Mapping[str, Any]) -> int | None:
+    """How many units, or cores on a large one, a job keeps busy; None: one, timed by the clock."""
+    if launcher.get("gpus_per_node"):
+        return None
+    cores = cores_of_a_job(launcher)
+    return cores if jobs == "auto" else max(1, min(cores, int(jobs)))
+
+
 def chunks(
-    request: Request, benchmark: str, units: Sequence[Unit], seconds: float, cores: int | None
+    request: Request, benchmark: str, units: Sequence[Unit], seconds: float, at_once: int | None
 ) -> list[UnitsJob]:
     """Jobs of about `seconds` from units of one benchmark, by what these are expected to take.
 
-    cores: of a job, which works on as many small units at once, or with all of them on a large one;
-        None: units run on a GPU one after another, and the clock counts.
+    at_once: see `units_at_once`.
     """
     pace = {
-        calibrator: one.seconds if cores is None else one.core_seconds / cores
+        calibrator: one.seconds if at_once is None else one.core_seconds / at_once
         for (_, calibrator), one in estimates(units).items()
     }
     jobs: list[list[Unit]] = [[]]

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -74,12 +74,11 @@ def run_jobs(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[
     return engines[target](jobs, launcher)
 
 
-def cores_of_a_job(launcher: Settings) -> int:
+def cores_of_a_job(launcher: Mapping[str, Any]) -> int:
     """Cores that the engine gives a job: those asked for, else its share of this machine's."""
-    asked = launcher.get("cpus_per_task") or launcher.get("ray", {}).get("remote", {}).get(
-        "num_cpus"
-    )
-    if asked:
+    if "ray" in launcher:  # one unless told otherwise
+        return max(1, int((launcher["ray"].get("remote") or {}).get("num_cpus") or 1))
+    if asked := launcher.get("cpus_per_task"):
         return max(1, int(asked))
     at_once = launcher.get("n_jobs") or 1  # joblib's; negative: all cores
     return max(1, core_count() // at_once) if at_once > 0 else 1

@@ -61,15 +61,18 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
 
 
 @contextmanager
-def noting_failure(path: Path) -> Iterator[None]:
-    """Keep in `path` why the block failed, for `pipeline.status`; remove it where it succeeded."""
+def noting_failure(path: Path, aim: str = "") -> Iterator[None]:
+    """Keep in `path` why the block failed, for `pipeline.status`; remove it where it succeeded.
+
+    `aim`: the hash of what was to come out.
+    """
     try:
         yield
     except (Busy, OtherSettings):
         raise
     except Exception as error:
         with suppress(OSError):  # a full disk, perhaps: the error itself says so
-            write_json(path, {"error": one_line(error), **_here()})
+            write_json(path, {"error": one_line(error), "aim": aim, **_here()})
         raise
     path.unlink(missing_ok=True)
 

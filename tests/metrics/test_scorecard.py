@@ -22,6 +22,7 @@ from metrics import (
     scorecard,
     worst_interval,
 )
+from metrics.measurement import Measurement, Options
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
 ALWAYS = [key for key in METRICS if key != "u_w2v"]
@@ -258,3 +259,13 @@ def test_threads_change_no_number(forecast_of):
     assert together.noise_floor == alone.noise_floor
     for key, curve in alone.ecdf.items():
         np.testing.assert_allclose(together.ecdf[key], curve, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("users", [1, 2, 3, 1500])
+@pytest.mark.parametrize("level", [0.0, 0.5, 0.95, 1.0])
+def test_quantiles_of_the_sampled_users_are_those_of_torch(users, level):
+    errors = torch.rand(7, users, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    measurement = Measurement(None, None, Options())
+    object.__setattr__(measurement, "linear", errors)
+    found = measurement.quantile("linear", level)
+    assert torch.equal(found, torch.quantile(errors, level, dim=1))

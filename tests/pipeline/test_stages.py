@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metrics import InputError
 from pipeline import evaluate, fit
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
@@ -90,6 +91,17 @@ def test_second_run_writes_nothing(request_tiny, tmp_path, capsys):
         "fit: nothing to do, 6 up to date",
         "evaluate: nothing to do, 6 up to date",
     ]
+
+
+def test_an_unknown_metric_is_told_before_any_work(request_tiny, tmp_path):
+    asked = "benchmark.metrics=[u_cwo]"
+    for run in (run_fit, run_evaluate):
+        before = files_below(tmp_path)
+        with pytest.raises(InputError, match=r"u_cwo is no metric \(did you mean u_cwe\?\)"):
+            run(request_tiny("calibrator=temperature", asked).units())
+        assert files_below(tmp_path) == before
+        run_logits(request_tiny().benchmark_settings())
+        run_fit(request_tiny("calibrator=temperature").units())
 
 
 NOTHING_TO_DO = """

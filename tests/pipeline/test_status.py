@@ -83,6 +83,10 @@ def test_units_whose_logits_could_not_be_made_failed_with_the_reason(request_tin
     assert len(failed) == 3
     assert told.startswith("logits tiny: ") and str(source) in told
     away.rename(source)
+    other = request_tiny("calibrator=temperature", f"benchmark.source.path={tmp_path / 'no.npz'}")
+    with pytest.raises(UnitsFailed):  # another source's failure is none of ours
+        run_logits([other.settings("file")])
+    assert names(request) == [("missing", "not fitted")] * 3
     run_logits([settings])
     assert names(request) == [("missing", "not fitted")] * 3
 
@@ -123,7 +127,7 @@ def test_the_plan_of_the_paper_on_8_gpus_is_the_sum_of_its_units(tmp_path, monke
     times = tmp_path / "suite_times.csv"
     rows = "fit,cifar10_resnet,vector,10,100\nevaluate,cifar10_resnet,vector,10,260\n"
     times.write_text(f"stage,benchmark,calibrator,splits,seconds\n{rows}fit,yahoo,vector,10,1\n")
-    monkeypatch.setattr("pipeline.plan.TIMES", times)
+    monkeypatch.setattr("pipeline.plan.TIMES", tmp_path)
     committed_seconds.cache_clear()
     folders = (f"paths.data={tmp_path}", f"paths.results={tmp_path}")
     request = request_of("suite=paper", "sweep.gpus=8", "sweep.seconds_of_unknown=90", *folders)
@@ -132,7 +136,7 @@ def test_the_plan_of_the_paper_on_8_gpus_is_the_sum_of_its_units(tmp_path, monke
     on_cores = (benchmarks - 2) * methods * splits
     cores = (10 * 36 + (on_cores - 10) * 90) / 3600
     assert plan(request) == [
-        f"plan: {on_gpus + on_cores} units to run: 10 by suite_times.csv, "
+        f"plan: {on_gpus + on_cores} units to run: 10 by suite_times*.csv, "
         f"{on_gpus + on_cores - 10} never timed (taken as 90 s each)",
         f"plan: {cores:.2f} core-hours, {on_gpus * 90 / 3600:.2f} GPU-hours "
         f"({on_gpus * 90 / 3600 / 8:.2f} hours on 8 GPUs)",

@@ -1,6 +1,8 @@
 """sweep: units become jobs by recorded times; every job ends with one line, however it ended."""
 
 import os
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -8,10 +10,11 @@ from omegaconf import OmegaConf
 
 from pipeline.harness import engines
 from pipeline.harness.artifacts import write_json
+from pipeline.harness.command import CONF
 from pipeline.harness.engines import Ended, run_jobs
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
-from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing
+from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing, units_at_once
 
 GOOD, BAD, KILLED = partial(int, "7"), partial(int, "x"), partial(os._exit, 9)
 BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
@@ -29,7 +32,7 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
     assert units[0].settings["sweep"]["seconds_of_unknown"] == 60
     for name, path in (("fit", units[0].files.fit_run), ("metrics", units[0].files.metrics_run)):
         write_json(path, {"seconds": 15 if name == "fit" else 10})
-    jobs = chunks(request, "file", units, seconds=50, cores=1)
+    jobs = chunks(request, "file", units, seconds=50, at_once=1)
     assert [job.members for job in jobs] == [
         (("temperature", 0), ("temperature", 1)),  # 25 s each, by the one that ran
         (("temperature", 2),),
@@ -40,13 +43,13 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
     assert str(jobs[0]) == "file temperature split 0 … temperature split 1 (2 units)"
 
 
-@pytest.mark.parametrize(("cores", "jobs"), [(1, 3), (2, 2), (3, 1), (None, 1)])
-def test_a_job_on_several_cores_takes_more_units(request_tiny, cores, jobs):
+@pytest.mark.parametrize(("at_once", "jobs"), [(1, 3), (2, 2), (3, 1), (None, 1)])
+def test_a_job_that_does_several_units_at_once_takes_more(request_tiny, at_once, jobs):
     request = request_tiny("calibrator=temperature")
     units = request.units()
     for path in (units[0].files.fit_run, units[0].files.metrics_run):
         write_json(path, {"seconds": 5, "core_seconds": 20})
-    assert len(chunks(request, "file", units, seconds=40, cores=cores)) == jobs
+    assert len(chunks(request, "file", units, seconds=40, at_once=at_once)) == jobs
 
 
 def test_a_job_has_the_cores_asked_for_or_its_share(monkeypatch):
@@ -59,6 +62,31 @@ def test_a_job_has_the_cores_asked_for_or_its_share(monkeypatch):
     }  # fmt: skip
     assert engines.cores_of_a_job(launchers["cores"] | {"n_jobs": 3}) == 2
     assert engines.cores_of_a_job({"ray": {"remote": {"num_cpus": 8}}}) == 8
+    assert engines.cores_of_a_job({"ray": {"remote": None}}) == 1
+    slurm = launchers["slurm"]
+    assert [units_at_once(jobs, slurm) for jobs in ("auto", 1, 2, 16)] == [4, 1, 2, 4]
+    assert units_at_once("auto", slurm | {"gpus_per_node": 1}) is None
+
+
+def test_a_sweep_tells_an_unknown_metric_before_it_makes_logits(tmp_path):
+    folders = (f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}")
+    asked = ("benchmark=digits", "benchmark.metrics=[u_cwo]", *folders)
+    command = [sys.executable, "-m", "pipeline.sweep", *asked]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CONF.parent)
+    assert told.returncode == 1
+    assert "u_cwo is no metric (did you mean u_cwe?)" in told.stderr
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_sweep_without_its_report_leaves_only_that_to_the_stages(request_tiny, tmp_path):
+    request = request_tiny("calibrator=temperature", "sweep.report=false")
+    command = [sys.executable, "-m", "pipeline.sweep", "benchmark=file", "calibrator=temperature"]
+    told = subprocess.run(
+        [*command, *request.overrides], capture_output=True, text=True, check=False, cwd=CONF.parent
+    )
+    assert told.returncode == 0, told.stderr
+    assert [state.name for state in states(request.units())] == ["done"] * 3
+    assert not (tmp_path / "results/tables").exists()
 
 
 def test_a_job_fits_and_evaluates_its_units_and_no_others(request_tiny):
