@@ -8,7 +8,7 @@ SUITE ?=
 PRECOMPUTED ?=
 FUZZ_SECONDS ?= 600
 KILLS ?= 100
-# Percent of the branches of metrics/ and calibrators/.
+# Percent of the statements and branches of metrics/ and calibrators/.
 REACHED ?= 98
 
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
@@ -24,7 +24,7 @@ help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
 	@echo "make test    set up, then lint, type checks and tests"
-	@echo "make coverage  the tests again; fails where they reach too few branches"
+	@echo "make coverage  the tests again; fails where they reach too little of the code"
 	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"

@@ -16,7 +16,7 @@ from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from pipeline.fit import PARAMETERS_SHA256, FitTask, check_columns, fit_tasks, is_fitted
+from pipeline.fit import PARAMETERS_SHA256, FitTask, fit_tasks, is_fitted, run_units
 from pipeline.harness.archives import opened_archive, publish, record_inside, restore_copy
 from pipeline.harness.artifacts import (
     CorruptFile,
@@ -30,7 +30,7 @@ from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import Outcome, run_stage, side_by_side
+from pipeline.harness.runner import run_stage
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
@@ -84,11 +84,7 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
     adopt_scores(units)
     _require_fits(fits)
     tasks = [EvaluateTask(fit, evaluation_hash(fit)) for fit in fits]
-
-    def run(waiting: Sequence[EvaluateTask]) -> list[Outcome]:
-        check_columns(units)
-        return side_by_side("evaluate", evaluate_unit, waiting)
-
+    run = partial(run_units, "evaluate", evaluate_unit)
     for task in run_stage("evaluate", tasks, is_evaluated, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
         holder_of(task.unit.files.metrics_running)  # see `run_fit`

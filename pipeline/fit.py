@@ -6,9 +6,10 @@ python -m pipeline.fit suite=cifar calibrator=vector
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
@@ -21,7 +22,7 @@ from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import Outcome, run_stage, side_by_side
+from pipeline.harness.runner import Outcome, SizedTask, run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
 from pipeline.harness.units import Request, Settings, Unit
@@ -29,6 +30,17 @@ from pipeline.logits import are_missing, run_logits
 
 PARAMETERS_SHA256 = "parameters_sha256"
 SPLIT_INDICES = "pipeline.harness.splits.split_indices"
+
+
+class UnitTask(SizedTask, Protocol):
+    """Something to do with one unit."""
+
+    @property
+    def unit(self) -> Unit:
+        """The unit."""
+
+
+T = TypeVar("T", bound=UnitTask)
 
 
 @dataclass(frozen=True)
@@ -67,11 +79,7 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
         UnitsFailed: the units that failed, after all others are done.
     """
     tasks = fit_tasks(units)
-
-    def run(waiting: Sequence[FitTask]) -> list[Outcome]:
-        check_columns(units)
-        return side_by_side("fit", fit_unit, waiting)
-
+    run = partial(run_units, "fit", fit_unit)
     for task in run_stage("fit", tasks, is_fitted, run, lambda task: task.unit.calibrator):
         restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
         holder_of(task.unit.files.fit_running)  # removes the lock of who was killed at the very end
@@ -80,6 +88,12 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
             own = [unit for unit in units if unit.calibrator == calibrator]
             files = {unit.shared_name: unit.files.parameters for unit in own}
             share(request, own[0].settings, f"fit/{calibrator}", files)
+
+
+def run_units(title: str, function: Callable[[T], object], tasks: Sequence[T]) -> list[Outcome]:
+    """`side_by_side`, once the columns that the tasks' units are for are known to exist."""
+    check_columns([task.unit for task in tasks])
+    return side_by_side(title, function, tasks)
 
 
 def check_columns(units: Sequence[Unit]) -> None:

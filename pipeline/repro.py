@@ -1,8 +1,7 @@
 """One stage of dvc.yaml: which one says DVC, for what says params.yaml.
 
-`make repro` first asks for all units at once (DVC_STAGE=sweep): seventeen stages one after another,
-each a process that imports torch, take twice as long on the embedded benchmark as one sweep and
-seventeen stages that find everything done.
+`make repro` first asks for all units at once (DVC_STAGE=sweep): seventeen stages in a row would
+each import torch, and few of them keep all cores busy. The stages then find everything done.
 
 Nothing of either passes through a shell, so that a folder or a name may hold any character.
 """

@@ -5,8 +5,7 @@ python -m pipeline.sweep suite=cifar hydra/launcher=cores jobs=1 sweep.minutes_p
 
 Logits come first, then fits with their evaluation and the appendix study, the report last; what
 `dvc repro` tracks is written, so that it finds all done (with sweep.report=false all but the report
-and the study's figures). A job takes units of one benchmark: it
-reads logits once.
+and the study's figures). A job takes units of one benchmark: it reads logits once.
 """
 
 from __future__ import annotations
@@ -129,20 +128,15 @@ def main(config: DictConfig) -> None:
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
     check_columns([unit for units in waiting.values() for unit in units])
     large = {name for name in settings if options["gpu"] and is_large(settings[name])}
-    at_once = {
-        name: units_at_once(config.jobs, gpu if name in large else launcher) for name in waiting
-    }
-    seconds = 60 * options["minutes_per_job"]
-    jobs = [
-        job
-        for name, units in waiting.items()
-        for job in chunks(request, name, units, seconds, at_once[name])
-    ]
+    jobs: list[Any] = []
+    for name, units in waiting.items():
+        at_once = units_at_once(config.jobs, gpu if name in large else launcher)
+        jobs += chunks(request, name, units, 60 * options["minutes_per_job"], at_once)
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
-    every: list[Any] = [*jobs, *(job for job in studies if not job.is_done())]
-    ended += run_and_tell([job for job in every if job.benchmark in large], gpu, folder)
-    ended += run_and_tell([job for job in every if job.benchmark not in large], launcher, folder)
+    jobs += [job for job in studies if not job.is_done()]
+    ended += run_and_tell([job for job in jobs if job.benchmark in large], gpu, folder)
+    ended += run_and_tell([job for job in jobs if job.benchmark not in large], launcher, folder)
     for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
         say(line)
     check_failures(ended)
