@@ -21,7 +21,7 @@ from calibrators.patching.own import WithOwn, classes_of, described, member
 from calibrators.patching.replay import Patches, replay
 from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.update import ProjectedDescent, Update
+from calibrators.patching.update import ProjectedDescent, Update, on_grid
 from calibrators.patching.utilities import KINDS, Payoff, Utility
 
 SAMPLED = ("linear", "rank")
@@ -115,12 +115,15 @@ class Patching(Calibrator):
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         start, update = predicted(self.start, vars(self), logits), self._update()
+        projected = isinstance(update, ProjectedDescent)
         if start.device.type == "cpu" and KINDS.index("own") not in self.kinds_:
-            return replay(start, self._arrays(), isinstance(update, ProjectedDescent))
-        state = PatchedForecast(start)
-        for patch in self.patches():
-            patch.apply(state, update)
-        return state.probabilities
+            moved = replay(start, self._arrays(), projected)
+        else:
+            state = PatchedForecast(start)
+            for patch in self.patches():
+                patch.apply(state, update)
+            moved = state.probabilities
+        return on_grid(moved, start) if projected else moved
 
     def _arrays(self) -> Patches:
         """Return the patches of payoffs by class or by rank."""

@@ -17,6 +17,9 @@ from metrics.kernels.compiled import compiled, compiled_sums
 from metrics.kernels.projection import project_row, project_rows_torch
 from metrics.kernels.threads import over_row_blocks
 
+GRID = 2.0**40
+"""Numbers per unit of probability that `on_grid` leaves: wide against rounding in float64."""
+
 
 class Update(Protocol):
     """The seam of Algorithm 1: the same audits, another way to move points and to measure steps."""
@@ -82,6 +85,16 @@ class ProjectedDescent:
         given = (x.numpy() for x in (p, order, rows, vectors.table, vectors.of_row))
         _move_rows(*given, vectors.by_rank, step, moved.numpy())
         return moved
+
+
+def on_grid(moved: Tensor, before: Tensor) -> Tensor:
+    """Return `moved` [n, C], in multiples of 2^-40 in the rows that differ from `before`.
+
+    Projection makes plateaus, entries that are equal but for rounding. Ranks and bins of the
+    metrics, exact as they are, would order these by their last bit.
+    """
+    changed = (moved != before).any(dim=1, keepdim=True)
+    return torch.where(changed, (moved * GRID).round_().div_(GRID), moved)
 
 
 def displacement(

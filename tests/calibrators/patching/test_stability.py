@@ -13,6 +13,7 @@ import torch
 from calibrators import UtilityPatching
 from calibrators import reference as plain
 from calibrators.patching import state
+from metrics import scorecard
 from metrics.reference import projection
 from tests.calibrators.patching.patching_problems import over_confident
 from tests.calibrators.patching.stability_cases import FIXED, SAMPLED, TUNED
@@ -20,7 +21,16 @@ from tests.calibrators.patching.stability_cases import FIXED, SAMPLED, TUNED
 ROOT = Path(__file__).resolve().parents[3]
 MADE_UP_CLASSES = 40
 PROCESSES = {
-    "four threads, torch without vector lanes": (4, "cpu", {"ATEN_CPU_CAPABILITY": "default"}),
+    "four threads, torch and matrix products as on any processor": (
+        4,
+        "cpu",
+        {
+            "ATEN_CPU_CAPABILITY": "default",
+            "MKL_CBWR": "COMPATIBLE",
+            "ONEDNN_MAX_CPU_ISA": "SSE41",
+            "OPENBLAS_CORETYPE": "Nehalem",
+        },
+    ),
     "two threads, kernels for any processor": (2, "cpu", {"NUMBA_CPU_NAME": "generic"}),
     "an emulated device": (1, "cuda", {}),
 }
@@ -63,6 +73,16 @@ def fitted(request, problem):
 def test_the_last_bit_of_test_logits_changes_no_probability(fitted, problem):
     p, moved = (fitted.predict_proba(z) for z in (problem[2], one_ulp(problem[2], 1)))
     np.testing.assert_allclose(moved, p, rtol=0, atol=1e-9)
+
+
+def test_the_last_bit_of_test_logits_changes_no_metric(fitted, problem):
+    """Exact ranks and bins would order what projection made equal but for rounding."""
+    labels = np.arange(len(problem[2])) % problem[2].shape[1]
+    before, after = (
+        scorecard(fitted.predict_proba(z), labels, utilities=20, floor_repetitions=0).metrics
+        for z in (problem[2], one_ulp(problem[2], 1))
+    )
+    assert after == pytest.approx(before, rel=1e-6, abs=1e-9)
 
 
 def test_the_last_bit_of_calibration_logits_changes_no_decision(fitted, problem):
