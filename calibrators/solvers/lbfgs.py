@@ -151,6 +151,6 @@ def minimize(
         change = new_gradient - gradient
         gradient = new_gradient
         curvature = length * _dot(direction, change)
-        if curvature > 0:
+        if curvature > 0:  # pragma: no branch - the line search sees to it, but for rounding
             pairs.append(_Pair(direction.mul_(length), change, curvature))
     return ended(max_iterations, converged=False)

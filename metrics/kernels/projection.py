@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from metrics.kernels.compiled import compiled, compiled_sums
+from metrics.kernels.compiled import compiled_sums
 
 
 @compiled_sums
@@ -40,26 +40,11 @@ def project_row(x: Any) -> None:
         x[j] = max(x[j] - tau, 0.0)
 
 
-@compiled
-def _project_rows(rows: Any) -> None:
-    for i in range(rows.shape[0]):
-        project_row(rows[i])
-
-
 def project_rows_torch(points: Tensor) -> Tensor:
-    """`project_rows` in plain torch, for any device."""
+    """Return the nearest point of the simplex to each row of `points`: [k, C], on any device."""
     ordered = points.sort(dim=1, descending=True).values
     excess = ordered.cumsum(dim=1) - 1
     count = torch.arange(1, points.shape[1] + 1, device=points.device, dtype=points.dtype)
     active = (ordered * count > excess).sum(dim=1, keepdim=True)
     tau = excess.gather(1, active - 1) / active
     return (points - tau).clamp(min=0)
-
-
-def project_rows(points: Tensor) -> Tensor:
-    """Return the nearest point of the simplex to each row of `points`: float64 [k, C]."""
-    if points.device.type != "cpu":
-        return project_rows_torch(points)
-    projected = points.clone(memory_format=torch.contiguous_format)
-    _project_rows(projected.numpy())
-    return projected

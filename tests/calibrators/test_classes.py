@@ -87,6 +87,7 @@ def test_a_data_frame_of_another_width_is_told_by_its_width(data):
         (["cat", "dog", "eel", "fox"] * 50, "4 names"),
         (["cat", "dog", "eel"] * 66, "198 labels for 200 rows"),
         (np.arange(200) % 3 + 1, "values run from 1 to 3"),
+        ([[0], [1, 2]] * 100, "labels: not an array of class numbers"),
     ],
 )
 def test_labels_that_do_not_say_which_column_are_refused(data, labels, message):

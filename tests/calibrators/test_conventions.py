@@ -112,6 +112,35 @@ def test_every_public_calibrator_is_checked():
     assert set(CHECKED) == set(calibrators.__all__)
 
 
+def test_the_package_lists_what_it_has():
+    assert dir(calibrators) == sorted(calibrators.__all__)
+    assert all(callable(getattr(calibrators, name)) for name in dir(calibrators))
+    with pytest.raises(AttributeError, match="no attribute 'PlattScaling'"):
+        calibrators.PlattScaling  # noqa: B018
+
+
+class WithoutFit(Calibrator):
+    """Somebody's first lines."""
+
+
+class WithoutPrediction(Calibrator):
+    """The next ones."""
+
+    def _fit(self, logits, labels):
+        pass
+
+
+def test_a_calibrator_of_ones_own_is_told_what_it_lacks(made_up):
+    logits, labels = made_up(n=20)
+    with pytest.raises(TypeError, match="WithoutFit must define _fit"):
+        WithoutFit().fit(logits, labels)
+    fitted = WithoutPrediction().fit(logits, labels)
+    with pytest.raises(TypeError, match="WithoutPrediction must define _predict_proba"):
+        fitted.predict_proba(logits)
+    with pytest.raises(TypeError, match="WithoutPrediction must define _to_module"):
+        fitted.to_module()
+
+
 def test_fit_returns_itself_and_learns_only_underscored_names(method, made_up):
     logits, labels = made_up(n=90)
     before = method.get_params()

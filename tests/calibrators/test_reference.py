@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from calibrators import UtilityPatching
 from calibrators import reference as plain
-from calibrators.patching.audit import EQUAL, TIED
-from calibrators.patching.state import TIED_RANKS
+from calibrators.patching.audit import EQUAL, TIED, StandardFamilies, find_worst
+from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from metrics import brier_score
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 
@@ -51,3 +52,13 @@ def test_the_paper_stops_at_its_tolerance():
     assert 0 < len(patches) < 500
     assert all(patch.error > 0.05 for patch in patches)
     assert plain.algorithm_1(p, labels, 5, epsilon=0.05)[1] == []
+
+
+@pytest.mark.parametrize(("n", "classes"), [(1, 2), (200, 3), (80, 40)])
+def test_the_audit_finds_the_largest_error_of_all_utilities_sorted_one_by_one(n, classes):
+    logits, labels = over_confident(n, classes, 5)
+    state = PatchedForecast(torch.from_numpy(softmax(logits)), torch.from_numpy(labels))
+    auditor = StandardFamilies(classes, 30, seed=2, device=torch.device("cpu"))
+    kept = (state.probabilities, state.top_sums, state.labels, state.ranks, *auditor.draw(7))
+    largest = plain.full_audit(*(part.numpy() for part in kept))
+    assert find_worst(auditor(state, 7))[2] == pytest.approx(largest, abs=1e-12)

@@ -104,3 +104,27 @@ def test_parameters_that_json_cannot_hold_are_named(made_up, tmp_path):
     with pytest.raises(InputError, match="l2: a function cannot be stored"):
         fitted.save(tmp_path / "bad.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["good.npz"]
+
+
+def test_python_objects_are_not_stored(tmp_path):
+    fitted = {"names_": np.array(["a", None], dtype=object)}
+    with pytest.raises(InputError, match=r"names_: .* is not an array of numbers"):
+        write_archive(tmp_path / "c.npz", "Uncalibrated", {}, fitted)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_fails_leaves_the_earlier_file_and_nothing_else(
+    saved, fault, made_up, monkeypatch
+):
+    before = saved.read_bytes()
+
+    def half(stream, **arrays):
+        stream.write(before[: len(before) // 2])
+        raise fault
+
+    monkeypatch.setattr(np, "savez_compressed", half)
+    with pytest.raises(type(fault)):
+        TemperatureScaling().fit(*made_up()).save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]

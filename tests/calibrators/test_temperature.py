@@ -93,6 +93,15 @@ def test_large_data_start_from_a_sample_and_end_at_the_same_optimum(made_up, mon
     assert piloted.beta == pytest.approx(plain.beta, rel=1e-14)
 
 
+def test_a_sample_without_an_optimum_is_no_start(made_up, monkeypatch):
+    logits, labels = made_up(n=3000)
+    labels[::15] = logits[::15].argmax(axis=1)  # all that the sample sees: no error
+    given = torch.from_numpy(logits), torch.from_numpy(labels)
+    plain = fit_temperature(*given)
+    monkeypatch.setattr(module, "PILOT_ELEMENTS", 1000)
+    assert fit_temperature(*given).beta == pytest.approx(plain.beta, rel=1e-14)
+
+
 def test_the_torch_twin_agrees(made_up, monkeypatch):
     logits, labels = (torch.from_numpy(part) for part in made_up())
     plain = fit_temperature(logits, labels)
@@ -136,6 +145,31 @@ def test_separable_data_end_at_the_rule_of_succession():
     assert nll(logits, labels, 1 / fitted.temperature_) == pytest.approx(np.log(32 / 31), rel=1e-10)
 
 
+def test_separable_data_of_huge_logits_end_there_as_well():
+    """At the first β tried the likelihood is 1 to the last bit, which has no logarithm."""
+    classes, gap = 30, 1e5
+    labels = np.arange(60) % classes
+    fitted = fit_temperature(torch.from_numpy(gap * np.eye(classes)[labels]), torch.tensor(labels))
+    assert fitted.outcome == "separable"
+    # (C - 1) e^{-β gap} = e^NLL - 1 = 1 / (n + 1)
+    assert fitted.beta == pytest.approx(np.log((classes - 1) * 61) / gap, rel=1e-9)
+
+
+def test_one_row_of_far_larger_logits_leaves_the_optimum_out_of_bounds():
+    """The bounds belong to the spread of all logits, which is that row's."""
+    logits = np.eye(3)[CLASSES]
+    logits[0] *= 1e9
+    labels = CLASSES.copy()
+    labels[1] = 0
+    with pytest.warns(ConvergenceWarning, match="outside the bounds"):
+        fitted = TemperatureScaling().fit(logits, labels)
+    beta = 1 / fitted.temperature_
+    assert fitted.outcome_ == "bound"
+    assert beta == pytest.approx(module.LARGEST / (logits - logits.mean(1)[:, None]).std())
+    values = [nll(logits, labels, scale * beta) for scale in (0.1, 0.5, 1, 2)]
+    assert values == sorted(values, reverse=True)  # it falls on, beyond the bound
+
+
 def test_uninformative_logits_end_near_uniform():
     logits, labels = BOUNDARY["uninformative"]
     with pytest.warns(ConvergenceWarning):
@@ -160,3 +194,6 @@ def test_the_solver_says_when_it_did_not_arrive():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert solve_increasing(lambda x: (0.0, 1.0, True), 0.5, 0.0, 1.0) == (0.5, True)
+    # Relative steps never become small on the way to a threefold zero at 0.
+    root, reached = solve_increasing(lambda x: (x**3, 3 * x * x, False), 0.5, -1.0, 1.0)
+    assert 0 < root < 1e-30 and not reached

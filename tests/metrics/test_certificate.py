@@ -119,6 +119,14 @@ def test_what_is_said_of_several_classes_is_the_largest_of_each():
         assert both.redrawn.tolist() == pytest.approx([0.2, 0.2])
 
 
+@pytest.mark.parametrize(("redrawn", "estimate"), [([0.17, 0.19], 0.24), ([0.4], 0.0), ([], 0.3)])
+def test_the_estimate_is_the_error_less_its_noise_by_pythagoras(redrawn, estimate):
+    """Nothing is left of an error below its noise, all of one whose noise nobody measured."""
+    noise = torch.tensor(redrawn, dtype=torch.float64)
+    found = Evidence(0.3, 0.5, 0.9, torch.tensor([0.1, 0.2]), noise).interval(0.95)
+    assert found.estimate == pytest.approx(estimate, abs=1e-12)
+
+
 def test_bounds_are_in_the_units_of_the_utility(forecast_of):
     p, y = forecast_of("smooth", 300, 4, 1)
     payoffs = np.random.default_rng(0).normal(size=(5, 4))

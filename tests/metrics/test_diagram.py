@@ -86,7 +86,10 @@ def test_without_redraws_there_is_no_band_and_ties_are_one_place():
     diagram = utility_diagram(tied)
     np.testing.assert_allclose(diagram.predicted, [0.2, 0.5])
     np.testing.assert_allclose(diagram.difference, [-0.2 / 3, -0.2 / 3])
-    assert np.isnan(diagram.low).all() and np.isnan(diagram.floor)
+    for band in (diagram.low, diagram.high):
+        assert band.shape == (2,) and np.isnan(band).all()
+    assert np.isnan(diagram.bins.low).all() and np.isnan(diagram.bins.high).all()
+    assert np.isnan(diagram.floor)
 
 
 def test_parts_are_pooled_point_by_point():
@@ -95,6 +98,20 @@ def test_parts_are_pooled_point_by_point():
     assert pooled.predicted.shape == (2 * N,)
     assert pooled.redrawn.shape == (100, 2 * N)
     np.testing.assert_array_equal(pooled.realized[N:], parts[1].realized)
+
+
+@pytest.mark.parametrize("points", [2, 3, 40, 201])
+def test_few_places_are_kept_of_many_and_all_of_few(points):
+    """Half by their number, half by value (two each at least), and the two extremes."""
+    given = predictions(ClassWise(), 0, sharpen=3.0)
+    diagram = utility_diagram(given, points=points)
+    assert len(diagram.predicted) <= max(points, 4) + 2
+    assert {diagram.predicted[0], diagram.predicted[-1]} == {
+        given.predicted.min(),
+        given.predicted.max(),
+    }
+    every = utility_diagram(given, points=2 * N)
+    np.testing.assert_array_equal(every.predicted, np.unique(given.predicted))
 
 
 def test_too_few_places_are_refused():

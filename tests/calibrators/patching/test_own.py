@@ -71,7 +71,9 @@ def test_several_classes_share_one_numbering_and_stand_beside_the_standard_ones(
 def test_numbers_are_saved_and_loaded_and_a_clone_fits_the_same(problem, method, tmp_path):
     given = [own for name, own in OWN.items() if name != "function"]
     fitted = alone(method, *given).fit(*problem)
-    loaded = Calibrator.load(fitted.save(tmp_path / "fitted.npz"))
+    saved = fitted.save(tmp_path / "fitted.npz")
+    loaded = Calibrator.load(saved)
+    assert loaded.save(tmp_path / "again.npz").read_bytes() == saved.read_bytes()
     np.testing.assert_array_equal(
         loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0])
     )

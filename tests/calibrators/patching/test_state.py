@@ -190,3 +190,16 @@ def test_the_forecast_given_is_not_changed():
     move(state, UPDATE, rows, Payoff.of_class(1, 4).vectors(state, rows), 0.5)
     assert torch.equal(p, before)
     assert not torch.equal(state.probabilities, before)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_spread_is_the_mean_squared_distance_of_payoffs_from_their_mean_over_the_classes(seed):
+    """It bounds the first step of the line search (`first_step`); ranks not in a table pay 0."""
+    n, classes = 20, 6
+    state = PatchedForecast(*forecast_of("smooth", n, classes, seed))
+    for rows, utility, _ in random_moves(6, n, classes, seed):
+        vectors = utility.vectors(state, rows)
+        table = vectors.table[vectors.of_row]
+        full = torch.nn.functional.pad(table, (0, classes - table.shape[1]))
+        expected = (full - full.mean(dim=1, keepdim=True)).square().sum(dim=1).mean()
+        assert vectors.spread(classes) == pytest.approx(float(expected), abs=1e-14)

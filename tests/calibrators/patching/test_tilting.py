@@ -10,7 +10,12 @@ from scipy.optimize import minimize_scalar
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies, witness_of
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tilting import LARGEST_SHIFT, ExponentialTilting
+from calibrators.patching.tilting import (
+    LARGEST_SHIFT,
+    ROUNDING,
+    ExponentialTilting,
+    TiltedUtility,
+)
 from calibrators.patching.utilities import Member, Payoff
 from metrics import Decision
 from tests.calibrators.patching.patching_problems import over_confident, softmax
@@ -150,3 +155,24 @@ def test_algorithm_1_with_tilting_lowers_the_nll_at_every_patch(state):
     losses = [update.loss(state), *(update.loss(state) for _ in islice(run, 25))]
     assert len(losses) > 20
     assert all(after < before for before, after in pairwise(losses))
+
+
+@pytest.mark.parametrize("points", [1, 50, 4000])
+@pytest.mark.parametrize("span", [1.0, 250.0])
+def test_residuals_are_zero_below_a_share_of_the_range_on_average(points, span):
+    """So the search for δ ends at the same accuracy whatever the number of points and the unit."""
+    levels, masses = torch.tensor([[0.0, span]]).double(), torch.full((points, 2), 0.5).double()
+    for share, zero in ((0.2, True), (-0.2, True), (30, False), (-30, False)):
+        realized = points * span * (0.5 + share * ROUNDING)
+        excess, curvature, is_zero = TiltedUtility(levels, masses, realized, span).excess(0.0)
+        assert is_zero is zero
+        assert excess == pytest.approx(-points * span * share * ROUNDING, rel=1e-2)
+        assert curvature == pytest.approx(points * span**2 / 4)
+
+
+def test_a_payoff_that_is_the_same_for_all_classes_is_no_reason_to_move(state):
+    same = Payoff("linear", 0, torch.full((CLASSES,), 0.7, dtype=torch.float64))
+    witness = witness_of(state, same)
+    vectors = same.vectors(state, witness.rows)
+    assert witness.error == pytest.approx(0, abs=1e-12)
+    assert ExponentialTilting(1.0).step(state, witness, witness.rows, vectors) is None

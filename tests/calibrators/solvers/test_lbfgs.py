@@ -89,13 +89,49 @@ def test_it_stops_where_rounding_hides_progress(noise):
     assert found.evaluations < 60
 
 
-def test_a_saddle_does_not_count_as_converged():
+@pytest.mark.parametrize("start", [[0.0, 1e-3], [1.0, 0.3]], ids=["uphill", "downhill at first"])
+def test_a_saddle_does_not_count_as_converged(start):
     curvature = torch.tensor([1.0, -1.0], dtype=torch.float64)
+    begin = torch.tensor(start, dtype=torch.float64)
+
+    def objective(x):
+        return float((curvature * x * x).sum()) / 2, curvature * x
+
     found = minimize(
-        lambda x: (float((curvature * x * x).sum()) / 2, curvature * x),
-        torch.tensor([0.0, 1e-3], dtype=torch.float64),
-        lambda gradient: gradient * curvature,  # not positive definite: the direction is uphill
+        objective,
+        begin,
+        # Not positive definite: the direction leads uphill where the second entry is the larger.
+        lambda gradient: gradient * torch.tensor([0.5, -0.1], dtype=torch.float64),
         tolerance=1e-12,
-        max_iterations=20,
+        max_iterations=50,
     )
+    assert not found.converged
+    assert found.value <= objective(begin)[0]
+
+
+def kink(a, b):
+    """a |x| + b y², where no step against a subgradient need descend once x is 0."""
+
+    def objective(point):
+        x, y = point.tolist()
+        slope = a if x >= 0 else -a
+        return a * abs(x) + b * y * y, torch.tensor([slope, 2 * b * y], dtype=torch.float64)
+
+    return objective
+
+
+@given(
+    objective=st.builds(kink, st.floats(0.1, 10), st.floats(0.1, 100)),
+    start=st.tuples(st.sampled_from([0.0, 1e-3, 1.0]), st.sampled_from([0.0, 1e-3, 1.0])),
+)
+def test_a_kink_ends_the_search_no_higher_than_it_began(objective, start):
+    begin = torch.tensor(start, dtype=torch.float64)
+    found = minimize(objective, begin, lambda g: g.clone(), tolerance=1e-12, max_iterations=100)
+    assert found.value == objective(found.point)[0] <= objective(begin)[0]
+
+
+def test_where_no_step_descends_the_search_stays_and_does_not_call_it_converged():
+    lowest = torch.zeros(2, dtype=torch.float64)
+    found = minimize(kink(1.0, 1.0), lowest, lambda g: g.clone(), tolerance=1e-12, max_iterations=9)
+    assert torch.equal(found.point, lowest)
     assert not found.converged

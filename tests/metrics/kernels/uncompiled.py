@@ -23,11 +23,12 @@ from calibrators import (
     UtilityPatching,
     VectorScaling,
 )
+from calibrators.patching.replay import Patches, replay
 from metrics.kernels.bounds import calibration_error_bounds, class_wise_sums, top_k_sums
 from metrics.kernels.gap_range import gap_range
 from metrics.kernels.label_ranks import label_ranks
 from metrics.kernels.prefix_range import prefix_range
-from metrics.kernels.projection import project_rows
+from metrics.kernels.projection import project_row
 from metrics.kernels.row_sort import argsort_rows, descending_order
 from metrics.kernels.softmax import residuals, softmax, squared_errors
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
@@ -76,6 +77,7 @@ def ranges() -> Iterator[Named]:
     for n in (1, 40, 300):
         v = torch.from_numpy(columns_of(n, random))
         payoffs = torch.from_numpy(random.uniform(-1, 1, size=(len(v), 3)))
+        payoffs[::2, 0] = payoffs[::2, 1]  # some pay the same for two outcomes
         codes = torch.from_numpy(random.integers(3, size=(2, n)))
         weights = torch.from_numpy(random.integers(3, size=(2, n)).astype(float)) / 2
         edges = torch.arange(5) * n // 4
@@ -110,7 +112,10 @@ def rows() -> Iterator[Named]:
         top_sums = p.sort(dim=1, descending=True).values.cumsum(dim=1)
         yield f"sums {n}", class_wise_sums(p, y)
         yield f"top {n}", top_k_sums(top_sums, label_ranks(p, y[None])[0])
-        yield f"projected {n}", project_rows(z)
+        projected = z.numpy().copy()
+        for row in projected:
+            project_row(row)
+        yield f"projected {n}", projected
     keys = stream_keys(0, 7)
     yield "uniforms", hashed_uniforms(keys, torch.arange(3)[:, None])
     yield "uniforms by stream", hashed_uniforms(keys, torch.arange(21).reshape(3, 7), high=2.0)
@@ -137,11 +142,25 @@ def fits() -> Iterator[Named]:
             yield f"fit {name} {n}", calibrator.fit(z, y).predict_proba(new)
 
 
+def replays() -> Iterator[Named]:
+    """Patches that leave a row's ranking nearly as it was, and ones that shuffle it."""
+    random = np.random.default_rng(4)
+    count, classes = 8, 40
+    p = torch.from_numpy(random.dirichlet(np.ones(classes), size=6))
+    payoffs, everywhere = random.uniform(-1, 1, size=(count, classes)), np.full(count, np.inf)
+    for step in (0.001, 3.0):
+        patches = Patches(
+            payoffs, np.arange(count) % 2 == 1, -everywhere, everywhere, np.full(count, step)
+        )
+        for projected in (True, False):
+            yield f"replay {step} {projected}", replay(p, patches, projected)
+
+
 def answers() -> dict[str, NDArray]:
     """All of them by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python's arithmetic, which says what wraps around
-        named = [*sorts(), *ranges(), *rows(), *fits()]
+        named = [*sorts(), *ranges(), *rows(), *replays(), *fits()]
     return {name: np.asarray(answer) for name, answer in named}
 
 

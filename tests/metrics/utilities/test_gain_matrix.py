@@ -45,6 +45,18 @@ def test_given_matrices_have_the_errors_of_the_definition(kind, low, high, class
     )
 
 
+@pytest.mark.parametrize("kind", ["dyadic", "one_hot", "flat"])
+def test_an_error_may_gain_as_much_as_the_right_class(kind, forecast_of):
+    """No bound excludes a class then; sums are exact here, so ties are ties in both."""
+    p, y = forecast_of(kind, 60, 4, 0)
+    gains = np.random.default_rng(2).integers(3, size=(6, 4, 4)) / 2
+    gains[:, np.arange(4), np.arange(4)] = 1
+    assert (gains.reshape(6, -1) == 1).sum(axis=1).max() > 4
+    np.testing.assert_allclose(
+        GainMatrix(gains).calibration_errors(p, y), errors_of(gains, p, y), atol=1e-14
+    )
+
+
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
 @pytest.mark.parametrize("classes", [2, 3, 12])
 @pytest.mark.parametrize("family", ["aligned", "misaligned"])
@@ -160,6 +172,16 @@ def test_users_drawn_with_other_seeds_share_the_partition():
     parts = [{matrix.tobytes() for matrix in gains} for gains in (first, other)]
     assert parts[0] == parts[1]
     assert len(parts[0]) == 4
+
+
+@pytest.mark.parametrize("subsets", [1, 4, 12])
+def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(subsets):
+    """Errors of specialists can be compared between programs that say nothing of the partition."""
+    places = torch.randperm(12, generator=torch.Generator().manual_seed(0)) % subsets
+    expected = {tuple((places == part).tolist()) for part in range(subsets)}
+    users = GainMatrix.sample_misaligned(400, 12, 7, subsets)
+    found = {tuple(((users.matrix(k) > 0).sum(dim=0) > 1).tolist()) for k in range(400)}
+    assert found == expected
 
 
 @pytest.mark.parametrize("family", ["sample_aligned", "sample_misaligned"])
