@@ -123,7 +123,7 @@ def main(config: DictConfig) -> None:
     made = [name for name, own in settings.items() if not is_made(LogitsTask(own))]
     for name in made:
         columns_of(settings[name])  # an unknown metric is told before hours of work
-    ended = list(run_and_tell([LogitsJob(request, name) for name in made], gpu, folder))
+    ended = list(run_and_tell([([LogitsJob(request, name) for name in made], gpu)], folder))
     lost = {one.job.benchmark for one in ended if one.error}
     waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
     check_columns([unit for units in waiting.values() for unit in units])
@@ -135,8 +135,9 @@ def main(config: DictConfig) -> None:
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
     jobs += [job for job in studies if not job.is_done()]
-    ended += run_and_tell([job for job in jobs if job.benchmark in large], gpu, folder)
-    ended += run_and_tell([job for job in jobs if job.benchmark not in large], launcher, folder)
+    on_gpus = [job for job in jobs if job.benchmark in large]
+    others = [job for job in jobs if job.benchmark not in large]
+    ended += run_and_tell([(on_gpus, gpu), (others, launcher)], folder)
     for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
         say(line)
     check_failures(ended)

@@ -6,12 +6,15 @@ engines and their settings are the same here, but every job ends with one line, 
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
@@ -21,6 +24,8 @@ from pipeline.harness.machine import core_count
 from pipeline.harness.progress import say
 
 SECONDS_BETWEEN_LOOKS = 2.0
+SECONDS_TO_END = 20.0
+"""How long jobs on this machine have to end when the sweep is stopped."""
 LOOKS_BETWEEN_QUESTIONS = 5
 """Slurm is asked less often than files are looked at."""
 WAITING_ITS_TURN = (
@@ -57,21 +62,25 @@ class TimeLimit(RuntimeError):
     """The engine's time limit came; the units done until then stay. One line."""
 
 
-def run_jobs(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[Ended]:
+Group = tuple[Sequence[Job], Settings]
+"""Jobs and the engine's settings for them; the groups of a call have one engine."""
+
+
+def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     """Run all jobs; each is yielded when it ends, in whatever order that is.
 
+    Jobs of all groups wait in Slurm's queue at once; other engines take one group after another.
     `folder` is where logs go, of the engines that write some.
     """
-    target = str(launcher["_target_"]).rpartition(".")[2]
+    target = str(groups[0][1]["_target_"]).rpartition(".")[2]
     if target in ("SlurmLauncher", "LocalLauncher"):
-        cluster = "slurm" if target == "SlurmLauncher" else "local"
-        return _on_submitit(jobs, launcher, folder, cluster)
+        return _on_submitit(groups, folder, "slurm" if target == "SlurmLauncher" else "local")
     engines: dict[str, Callable[[Sequence[Job], Settings], Iterator[Ended]]] = {
         "BasicLauncher": _here, "JoblibLauncher": _on_joblib, "RayLauncher": _on_ray,
     }  # fmt: skip
     if target not in engines:
         raise UsageError(f"hydra/launcher: {target} is none of slurm, queue, cores, ray_cluster")
-    return engines[target](jobs, launcher)
+    return chain.from_iterable(engines[target](*group) for group in groups if group[0])
 
 
 def cores_of_a_job(launcher: Mapping[str, Any]) -> int:
@@ -84,12 +93,13 @@ def cores_of_a_job(launcher: Mapping[str, Any]) -> int:
     return max(1, core_count() // at_once) if at_once > 0 else 1
 
 
-def run_and_tell(jobs: Sequence[Job], launcher: Settings, folder: Path) -> Iterator[Ended]:
+def run_and_tell(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     """`run_jobs`, with one line as each ends."""
-    for count, one in enumerate(run_jobs(jobs, launcher, folder) if jobs else (), 1):
+    total = sum(len(jobs) for jobs, _ in groups)
+    for count, one in enumerate(run_jobs(groups, folder) if total else (), 1):
         log = f"; log: {one.log}" if one.log else ""
         what = f"failed: {one.job}: {one.error}{log}" if one.error else f"done: {one.job}"
-        say(f"[{count}/{len(jobs)}] {what}")
+        say(f"[{count}/{total}] {what}")
         yield one
 
 
@@ -189,6 +199,7 @@ class Resumable:
                 raise Terminated(str(error)) from error
 
         def terminated(number: int, frame: FrameType | None) -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
             print("terminated; finished units are kept, run the sweep again", flush=True)
             sys.exit(143)
 
@@ -206,40 +217,69 @@ class Resumable:
         return DelayedSubmission(self)
 
 
-def _on_submitit(
-    jobs: Sequence[Job], launcher: Settings, folder: Path, cluster: str
-) -> Iterator[Ended]:
-    from submitit.core.utils import FailedJobError
-
+def _on_submitit(groups: Sequence[Group], folder: Path, cluster: str) -> Iterator[Ended]:
     try:
-        executor = _executor(launcher, folder, cluster)
+        executors = [_executor(launcher, folder, cluster) for _, launcher in groups]
     except RuntimeError as error:
         raise UsageError(f"hydra/launcher={cluster}: {one_line(error)}") from error
     # The local executor would start all at once.
-    at_once = max(1, core_count() // (launcher.get("cpus_per_task") or 1))
-    waiting, running = list(jobs), dict[Any, Job]()
-    look = 0
-    while waiting or running:
-        count = len(waiting) if cluster == "slurm" else at_once - len(running)
-        starting, waiting = waiting[:count], waiting[count:]
-        if starting:
-            try:
-                submitted = executor.submit_array([Resumable(job) for job in starting])
-            except FailedJobError as error:
-                yield from (Ended(job, f"refused: {_last_line(error)}") for job in starting)
-                continue
-            running |= dict(zip(submitted, starting))
-            first = submitted[0]
-            say(f"{cluster}: {len(submitted)} jobs, from {first.job_id}; logs: {folder}")
-        if cluster == "slurm" and look % LOOKS_BETWEEN_QUESTIONS == LOOKS_BETWEEN_QUESTIONS - 1:
-            next(iter(running)).watcher.update()
-            _cancel_what_never_starts(running)
-        look += 1
-        for submission in [one for one in running if one.done()]:
-            said = _error_of(submission, launcher)
-            yield Ended(running.pop(submission), said, Path(submission.paths.stdout))
-        if running:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+    most = max(launcher.get("cpus_per_task") or 1 for _, launcher in groups)
+    at_once = max(1, core_count() // most)
+    waiting = [(number, job) for number, (jobs, _) in enumerate(groups) for job in jobs]
+    running = dict[Any, tuple[int, Job]]()
+    look, last = 0, LOOKS_BETWEEN_QUESTIONS - 1
+    try:
+        while waiting or running:
+            count = len(waiting) if cluster == "slurm" else at_once - len(running)
+            starting, waiting = waiting[:count], waiting[count:]
+            for number, executor in enumerate(executors):
+                if own := [job for of, job in starting if of == number]:
+                    submitted, refused = _submitted(executor, own)
+                    yield from refused
+                    running |= {one: (number, job) for one, job in submitted.items()}
+            if running and cluster == "slurm" and look % LOOKS_BETWEEN_QUESTIONS == last:
+                next(iter(running)).watcher.update()
+                _cancel_what_never_starts(running)
+            look += 1
+            for one in [one for one in running if one.done()]:
+                number, job = running.pop(one)
+                yield Ended(job, _error_of(one, groups[number][1]), Path(one.paths.stdout))
+            if running:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+    finally:
+        _leave(running, cluster)
+
+
+def _submitted(executor: Any, jobs: Sequence[Job]) -> tuple[dict[Any, Job], list[Ended]]:
+    """The jobs by their submissions, or all refused with the reason."""
+    from submitit.core.utils import FailedJobError
+
+    before = signal.getsignal(signal.SIGINT)
+    if executor.cluster == "local":  # its processes inherit this: Ctrl-C is for the sweep to handle
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        submitted = executor.submit_array([Resumable(job) for job in jobs])
+    except FailedJobError as error:
+        return {}, [Ended(job, f"refused: {_last_line(error)}") for job in jobs]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    first = submitted[0].job_id
+    say(f"{executor.cluster}: {len(submitted)} jobs, from {first}; logs: {executor.folder}")
+    return dict(zip(submitted, jobs)), []
+
+
+def _leave(running: Iterable[Any], cluster: str) -> None:
+    """Of a sweep that is stopped: end its jobs on this machine, say how those on Slurm end."""
+    if cluster == "slurm":
+        if numbers := dict.fromkeys(one.job_id.partition("_")[0] for one in running):
+            say(f"slurm: its jobs go on; to end them: scancel {' '.join(numbers)}")
+        return
+    end = time.monotonic() + SECONDS_TO_END
+    while (left := [one for one in running if not one.done()]) and time.monotonic() < end:
+        for submission in left:  # repeatedly: submitit ignores it until a job is unpickled
+            with suppress(ProcessLookupError):
+                os.kill(int(submission.job_id), signal.SIGTERM)
+        time.sleep(0.5)
 
 
 def _executor(launcher: Settings, folder: Path, cluster: str) -> Any:
@@ -288,7 +328,7 @@ def _last_line(error: Exception) -> str:
     return message if colon and name.replace(".", "").isidentifier() else said[-1]
 
 
-def _cancel_what_never_starts(running: dict[Any, Job]) -> None:
+def _cancel_what_never_starts(running: Iterable[Any]) -> None:
     """Tell why jobs wait where that is not their turn; cancel those that would wait for ever."""
     ids = ",".join(submission.job_id for submission in running)
     asked = ["squeue", "--noheader", "--array", "--states=PENDING", "--format=%i|%r", "--jobs", ids]

@@ -92,7 +92,7 @@ class _Walk:
 
     def _uses(self, name: str, number: int) -> Iterator[tuple[str, list[int]]]:
         module = _module(name)
-        for used, target in module.used(number):
+        for used, target in _used(name, number):
             if target is None:
                 yield used, self._numbered([(name, one) for one in module.binds[used]])
             elif self._is_ours(target):
@@ -149,16 +149,22 @@ class _Module:
     effects: list[int] = field(default_factory=list)
     """Statements that do more than to bind names: they count whenever the module does."""
 
-    def used(self, number: int) -> Iterator[tuple[str, str | None]]:
-        """The names that a statement uses with what they stand for; None: a statement here."""
-        nodes = list(ast.walk(self.trees[number]))
-        inside = _imports(nodes)
-        yield from ((name, target) for name in inside for target in inside[name])
-        names = [node.id for node in nodes if isinstance(node, ast.Name)]
-        for name in dict.fromkeys(["*", *names]):
-            yield from ((name, target) for target in self.imports.get(name, ()))
-            if name in self.binds:
-                yield name, None
+
+@cache
+def _used(module: str, number: int) -> list[tuple[str, str | None]]:
+    """The names that a statement uses with what they stand for; None: a statement here."""
+    own = _module(module)
+    nodes = list(ast.walk(own.trees[number]))
+    inside = _imports(nodes)
+    found: list[tuple[str, str | None]] = [
+        (name, target) for name in inside for target in inside[name]
+    ]
+    names = [node.id for node in nodes if isinstance(node, ast.Name)]
+    for name in dict.fromkeys(["*", *names]):
+        found += ((name, target) for target in own.imports.get(name, ()))
+        if name in own.binds:
+            found.append((name, None))
+    return found
 
 
 @cache

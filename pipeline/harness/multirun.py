@@ -62,7 +62,7 @@ def run_multirun(task: Any, arguments: Sequence[str]) -> None:
         StageJob(_module_of(task), tuple(one), " ".join(text for text in one if text not in common))
         for one in combinations
     ]
-    ended = list(run_and_tell(jobs, launcher, logs))
+    ended = list(run_and_tell([(jobs, launcher)], logs))
     for line in failure_lines(ended):
         say(line)
     check_failures(ended)

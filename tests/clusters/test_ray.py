@@ -25,7 +25,7 @@ TINY = (
 
 def test_a_killed_worker_costs_its_job_alone(tmp_path):
     good, bad, killed = partial(int, "7"), partial(int, "x"), partial(os._exit, 9)
-    ended = {one.job: one.error for one in run_jobs([killed, bad, good], RAY, tmp_path)}
+    ended = {one.job: one.error for one in run_jobs([([killed, bad, good], RAY)], tmp_path)}
     assert ended[good] is None
     assert ended[bad] == "invalid literal for int() with base 10: 'x'"
     assert ended[killed].startswith("its worker was killed: ")
@@ -33,7 +33,7 @@ def test_a_killed_worker_costs_its_job_alone(tmp_path):
 
 def test_what_no_node_can_run_is_refused(tmp_path):
     wide = RAY | {"ray": {"init": SMALL, "remote": {"num_cpus": 900}}}
-    (ended,) = run_jobs([partial(int, "7")], wide, tmp_path)
+    (ended,) = run_jobs([([partial(int, "7")], wide)], tmp_path)
     assert ended.error == "no node can run it: hydra.launcher.ray.remote.num_cpus=900, at most 2"
 
 

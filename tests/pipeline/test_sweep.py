@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from functools import partial
 
 import pytest
@@ -108,18 +109,46 @@ def test_the_study_is_a_job_per_benchmark(request_tiny, tmp_path):
 
 @pytest.mark.parametrize("launcher", [BASIC, JOBLIB], ids=["here", "joblib"])
 def test_a_failed_job_is_one_line_and_the_others_are_done(launcher, tmp_path):
-    ended = list(run_jobs([BAD, GOOD], launcher, tmp_path))
+    ended = list(run_jobs([([BAD, GOOD], launcher)], tmp_path))
     assert [one.error for one in ended] == ["invalid literal for int() with base 10: 'x'", None]
 
 
 def test_a_killed_process_costs_its_job_alone_and_says_where_the_log_is(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "LOOKS_BETWEEN_QUESTIONS", 1)  # as if jobs lasted
-    ended = {one.job: one for one in run_jobs([KILLED, BAD, GOOD], LOCAL, tmp_path)}
+    ended = {one.job: one for one in run_jobs([([KILLED, BAD, GOOD], LOCAL)], tmp_path)}
     assert ended[GOOD].error is None
     assert ended[BAD].error == "invalid literal for int() with base 10: 'x'"
     assert ended[KILLED].error == "killed, perhaps out of memory"
     assert all(one.log.parent == tmp_path and one.log.is_file() for one in ended.values())
     assert "ValueError: invalid literal" in ended[BAD].log.read_text()
+
+
+def test_groups_of_jobs_run_side_by_side_and_end_with_the_sweep_that_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "core_count", lambda: 2)
+    note = tmp_path / "pid"
+    lasting = partial(os.execlp, "sh", "sh", "-c", f"echo $$ > {note}; exec sleep 3600")
+    ended = run_jobs([([lasting], LOCAL), ([GOOD], LOCAL)], tmp_path)
+    assert next(ended).job is GOOD
+    wait_until(lambda: note.is_file() and note.read_text().strip())
+    process = int(note.read_text())
+    assert is_alive(process)
+    ended.close()  # as SIGTERM and Ctrl-C do
+    wait_until(lambda: not is_alive(process))
+
+
+def wait_until(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"waited {seconds} s in vain"
+        time.sleep(0.05)
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_equal_errors_are_told_once_with_the_logs(tmp_path):
@@ -142,5 +171,5 @@ def test_every_launcher_of_conf_has_an_engine(name):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", [f"hydra/launcher={name}"], return_hydra_config=True)
     target = OmegaConf.select(config, "hydra.launcher._target_")
-    run_jobs([], {"_target_": target, "n_jobs": 1}, CONF)
+    run_jobs([([], {"_target_": target, "n_jobs": 1})], CONF)
     assert composed([]).sweep.minutes_per_job > 0

@@ -37,7 +37,12 @@ def house(tmp_path, monkeypatch):
 
     def write(name, text):
         (folder / name).write_text(text)
-        for cached in (fingerprint._find, fingerprint._module, source_fingerprint):
+        for cached in (
+            fingerprint._find,
+            fingerprint._module,
+            fingerprint._used,
+            source_fingerprint,
+        ):
             cached.cache_clear()
 
     for name, text in FILES.items():
