@@ -12,10 +12,6 @@ from functools import cache, partial
 from tempfile import gettempdir
 from typing import Any, Protocol, TypeVar
 
-from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
 from pipeline.harness.locks import Busy
 from pipeline.harness.machine import core_count, device_name
@@ -197,6 +193,11 @@ def _outcomes(
 def _in_processes(
     tasks: Sequence[T], function: Callable[[T], object], jobs: int
 ) -> Iterator[Outcome]:
+    # Where processes are started: `status` and stages with nothing to do have no use for it.
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
     unfinished = dict(enumerate(tasks))
     threads = max(1, core_count() // jobs)
     with parallel_config(backend="loky", inner_max_num_threads=threads):

@@ -188,7 +188,7 @@ def job_array(output):
     """The number of the job array, once the sweep says that it was handed over."""
     for line in output.read_text().splitlines():
         if line.startswith("slurm: ") and " jobs, from " in line:
-            return line.split()[4].partition("_")[0]
+            return line.split()[4].rstrip(";").partition("_")[0]
     return None
 
 

@@ -123,7 +123,7 @@ def test_a_killed_process_costs_its_job_alone_and_says_where_the_log_is(tmp_path
     assert "ValueError: invalid literal" in ended[BAD].log.read_text()
 
 
-def test_groups_of_jobs_run_side_by_side_and_end_with_the_sweep_that_is_stopped(tmp_path, monkeypatch):
+def test_groups_of_jobs_run_side_by_side_and_end_with_their_sweep(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "core_count", lambda: 2)
     note = tmp_path / "pid"
     lasting = partial(os.execlp, "sh", "sh", "-c", f"echo $$ > {note}; exec sleep 3600")
