@@ -4,17 +4,20 @@
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
 
 from pipeline.harness.command import CONF
+from pipeline.harness.engines import run_jobs
 from pipeline.harness.locks import claimed
-from pipeline.harness.units import Request, composed
+from pipeline.harness.units import Request, composed, sweep_settings
 
 if not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None:
     pytest.skip("no Slurm: SLURM_CONF is not set (make test-slurm)", allow_module_level=True)
@@ -139,6 +142,24 @@ def test_a_job_past_its_time_limit_is_queued_again_and_goes_on(plain):
     assert "sweep: 1 of 1 jobs done, 0 failed" in output.read_text()
     found = {name: data for name, data in sweep.files().items() if name.endswith(".npz")}
     assert len(found) == 2 and found.items() <= plain.files().items()
+
+
+def test_each_group_of_jobs_gets_its_own_settings(tmp_path):
+    small, large = (
+        (partial(int, text), sweep_settings([*SLURM, f"hydra.launcher.mem_gb={text}"])[0])
+        for text in ("1", "2")
+    )
+    ended = list(run_jobs([([job], launcher) for job, launcher in (small, large)], tmp_path))
+    assert {one.job: (one.error, memory_of(one.log)) for one in ended} == {
+        small[0]: (None, "1G"),
+        large[0]: (None, "2G"),
+    }
+
+
+def memory_of(log):
+    """What the job behind a log asked for."""
+    told = slurm("scontrol", "show", "job", log.name.partition("_")[0])
+    return re.search(r"MinMemoryNode=(\w+)", told)[1]
 
 
 def test_what_no_node_can_run_is_refused_at_once(plain):
