@@ -42,6 +42,8 @@ $(INSTALLED): requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(VENV)/bin/python -m pip check
+	@echo "Compiling kernels (half a minute, once)"
+	@$(VENV)/bin/python scripts/compile_kernels.py
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 

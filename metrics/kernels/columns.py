@@ -32,7 +32,7 @@ def ranges_of_columns(
     low: Any,
     high: Any,
     at_edges: Any,
-    tolerance: float = 0.0,
+    tolerance: float,
 ) -> None:
     """`range_by_buckets` of k columns of `matrix` [n, m]: low, high [k] and at_edges [k, edges]."""
     n = matrix.shape[0]

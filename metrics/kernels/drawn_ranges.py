@@ -81,9 +81,9 @@ def ranges_of_draws(
     high: Any,
     at_edges: Any,
 ) -> None:
-    """Write low, high [R, b] and at_edges [R, b, edges] of `prefix_range`."""
+    """Write low, high [b, R] and at_edges [b, R, edges]: those of `prefix_range`, by utility."""
     rows, n = predicted.shape
-    draws = len(low)
+    draws = low.shape[1]
     keys = np.empty(n, np.float64)
     keys_spare = np.empty(n, np.uint64)
     order = np.empty(n, np.int32)
@@ -99,7 +99,7 @@ def ranges_of_draws(
         away[:] = 0.0
         smallest[:] = 0.0
         largest[:] = 0.0
-        at_edges[:, row, 0] = 0.0
+        at_edges[row, :, 0] = 0.0
         for edge in range(edges.size - 1):
             for j in range(edges[edge], edges[edge + 1]):
                 i = order[j]
@@ -116,10 +116,10 @@ def ranges_of_draws(
                 if j == n - 1 or unsigned[j] != unsigned[j + 1]:
                     lowest = min(lowest, total)
                     highest = max(highest, total)
-            at_edges[:, row, edge + 1] = total + away
+            at_edges[row, :, edge + 1] = total + away
         _widen(lowest, highest, away, smallest, largest)
-        low[:, row] = smallest
-        high[:, row] = largest
+        low[row] = smallest
+        high[row] = largest
 
 
 @compiled

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.kernels.buckets import range_by_buckets
@@ -93,13 +94,13 @@ def prefix_range_torch(
 def _ranges_once(
     predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
 ) -> None:
-    """As `ranges_of_draws` for one draw of the labels, which needs hardly any sorting."""
+    """Write low, high [b] and at_edges [b, edges] of one draw, which needs hardly any sorting."""
     rows, n = predicted.shape
     scratch = np.empty((3, n))
     places = np.empty((4, n), np.int32)
     for row in range(rows):
-        low[0, row], high[0, row] = range_by_buckets(
-            predicted[row], payoffs[row], codes[0], edges, scratch, places, at_edges[0, row]
+        low[row], high[row] = range_by_buckets(
+            predicted[row], payoffs[row], codes, edges, scratch, places, at_edges[row], 0.0
         )
 
 
@@ -109,28 +110,26 @@ def _prefix_range_cpu(
     table = payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])
     positions = edges.to(torch.int64).contiguous().numpy()
-    draws, rows = outcome.shape[0], predicted.shape[0]
-    low = np.empty((draws, rows))
-    high = np.empty((draws, rows))
-    at_edges = np.empty((draws, rows, positions.size))
-    several = Draws.of(np.ascontiguousarray(outcome.T)) if draws != 1 else None
-    by_column = draws == 1 and rows > 1 and predicted.stride(0) == 1
+    rows, found = predicted.shape[0], _Found.of(predicted.shape[0], len(outcome), positions.size)
+    several = Draws.of(np.ascontiguousarray(outcome.T)) if len(outcome) != 1 else None
+    by_column = len(outcome) == 1 and rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
     columns = np.arange(rows)
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        found = low[:, part], high[:, part], at_edges[:, part]
+        own = [array[part] for array in found]
+        if several is not None:
+            ranges_of_draws(v[part], table[part], *several, positions, *own)
+            return
+        alone = [array[:, 0] for array in own]
         if by_column:
-            one = (array[0] for array in found)
-            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, *one)
-        elif several is None:
-            _ranges_once(v[part], table[part], outcome, positions, *found)
+            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, *alone, 0.0)
         else:
-            ranges_of_draws(v[part], table[part], *several, positions, *found)
+            _ranges_once(v[part], table[part], outcome[0], positions, *alone)
 
-    over_row_blocks(work, rows, v.size * draws, TILE if by_column else 1)
-    return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
+    over_row_blocks(work, rows, v.size * len(outcome), TILE if by_column else 1)
+    return found.by_draw()
 
 
 def _weighted(
@@ -141,8 +140,7 @@ def _weighted(
     if predicted.device.type != "cpu":
         return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
     draws, rows = len(weights), len(predicted)
-    low, high = np.empty((draws, rows)), np.empty((draws, rows))
-    at_edges = np.empty((draws, rows, edges.shape[1]))
+    found = _Found.of(rows, draws, edges.shape[1])
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])
     by_point = short_weights(weights.numpy())
@@ -150,11 +148,33 @@ def _weighted(
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        found = low[:, part], high[:, part], at_edges[:, part]
-        weighted_ranges_of_rows(v[part], table[part], outcome, by_point, positions, *found)
+        own = (array[part] for array in found)
+        weighted_ranges_of_rows(v[part], table[part], outcome, by_point, positions, *own)
 
     over_row_blocks(work, rows, v.size * draws)
-    return PrefixRange(torch.from_numpy(low), torch.from_numpy(high), torch.from_numpy(at_edges))
+    return found.by_draw()
+
+
+class _Found(NamedTuple):
+    """What kernels write, utility by utility: blocks of utilities then are whole arrays.
+
+    Parts of another layout than the whole would have every kernel compiled twice.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    at_edges: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: int, draws: int, edges: int) -> _Found:
+        """Room for b utilities and R draws."""
+        pair = np.empty((2, rows, draws))
+        return cls(pair[0], pair[1], np.empty((rows, draws, edges)))
+
+    def by_draw(self) -> PrefixRange:
+        """[R, b] and [R, b, E]."""
+        arrays = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in self)
+        return PrefixRange(*map(torch.from_numpy, arrays))
 
 
 def weighted_prefix_range_torch(

@@ -39,9 +39,9 @@ def weighted_ranges_of_rows(
     high: Any,
     at_edges: Any,
 ) -> None:
-    """Write low, high [R, b] and at_edges [R, b, E] of `prefix_range`; codes [n], weights [n, R].
+    """Write low, high [b, R] and at_edges [b, R, E]: those of `prefix_range`, by utility.
 
-    `edges` [R, E] increase; a point across one is divided.
+    codes [n], weights [n, R]. `edges` [R, E] increase; a point across one is divided.
     """
     rows, n = predicted.shape
     draws, count = edges.shape
@@ -68,17 +68,17 @@ def weighted_ranges_of_rows(
             untied = TOGETHER if _untied(unsigned, j) else 1
             some, part = order[j : j + untied], residuals[j : j + untied]
             if count:
-                _pass_edges(weights, some, part, edges, total, passed, following, at_edges[:, row])
+                _pass_edges(weights, some, part, edges, total, passed, following, at_edges[row])
             if untied == TOGETHER:
                 _add_untied(weights, some, part, total, smallest, largest)
             else:
                 ends = j == n - 1 or unsigned[j] != unsigned[j + 1]
                 _add_one(weights[some[0]], part[0], ends, total, smallest, largest)
             j += untied
-        low[:, row] = smallest
-        high[:, row] = largest
+        low[row] = smallest
+        high[row] = largest
         for draw in range(draws):  # an edge at the sum of all weights may be missed by rounding
-            at_edges[draw, row, following[draw] :] = total[draw]
+            at_edges[row, draw, following[draw] :] = total[draw]
 
 
 @compiled

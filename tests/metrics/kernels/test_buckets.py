@@ -14,7 +14,7 @@ def by_buckets(v, payoffs, codes, edges):
     n = len(v)
     at_edges = np.full(len(edges), np.nan)
     scratch, places = np.empty((3, n)), np.empty((4, n), np.int32)
-    low, high = range_by_buckets(v, payoffs, codes, edges, scratch, places, at_edges)
+    low, high = range_by_buckets(v, payoffs, codes, edges, scratch, places, at_edges, 0.0)
     return low, high, at_edges
 
 
