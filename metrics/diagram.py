@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from metrics.forecast import Forecast
 from metrics.utilities.base import FunctionUtility, UtilityClass
@@ -101,13 +102,21 @@ def utility_predictions(
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one).cpu()
     y = check_labels(labels, *p.shape).cpu()
     forecast = Forecast(p)
-    predicted, realized = utility.predicted_and_realized(forecast, forecast.outcomes(y), index)
+    drawn = forecast.redraw(torch.as_tensor(np.asarray(uniforms, dtype=np.float64)))
+    return predictions_of(utility, forecast, y, index, drawn.labels)
+
+
+def predictions_of(
+    utility: UtilityClass, forecast: Forecast, labels: Tensor, index: int, drawn: Tensor
+) -> Predictions:
+    """`utility_predictions` of checked values, where labels `drawn` int64 [R, n] are known."""
+    outcomes = forecast.outcomes(labels)
+    predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
     alike = utility.alike(forecast)
     if alike is not None:
         predicted = predicted[alike]
-    drawn = forecast.redraw(torch.as_tensor(np.asarray(uniforms, dtype=np.float64)))
     vectors = utility.outcome_utilities(forecast, index).to(torch.float64)
-    redrawn = vectors.gather(1, drawn.labels.T).T
+    redrawn = vectors.gather(1, drawn.T).T
     return Predictions(
         *(t.cpu().numpy().astype(np.float64) for t in (predicted, realized, redrawn))
     )

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hydra.utils import instantiate
-from numpy.typing import NDArray
 
 from metrics.validation import InputError
 from pipeline.evaluate import HeldOut, held_out
@@ -28,6 +27,9 @@ from pipeline.harness.units import Settings, Unit
 from pipeline.reporting.provenance import logits_record
 from pipeline.sources.class_names import class_names
 from pipeline.sources.own_utilities import name_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TITLE = "worst intervals"
 REPETITIONS = 100
@@ -134,13 +136,13 @@ def worst_of(fit: FitTask, splits: Sequence[HeldOut]) -> dict[str, dict[str, Any
     from metrics.registry import metrics_of
 
     settings, options = fit.unit.settings, evaluation_options(fit)
-    uniforms = np.random.default_rng(0).random((REPETITIONS, fit.logits.n))
+    drawn = _redrawn(splits, fit.logits.n)
     names, own = class_names_of(settings), settings["evaluation"]["own"]
     found = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
         if utilities is not None:
-            record = _worst(utilities, splits, uniforms)
+            record = _worst(utilities, splits, drawn)
             index, entry = record["utility"], own.get(metric.key)
             name = (
                 utility_name(metric.key, index, names, options.exponents)
@@ -162,10 +164,24 @@ def evaluation_options(fit: FitTask) -> Any:
     return Options(**given | {"own": own, "similarity": similarity})
 
 
-def _worst(
-    utilities: Any, splits: Sequence[HeldOut], uniforms: NDArray[np.float64]
-) -> dict[str, Any]:
-    from metrics.diagram import Predictions, utility_diagram, utility_predictions
+def _redrawn(splits: Sequence[HeldOut], n: int) -> list[Tensor]:
+    """Labels drawn from the probabilities of each split, int64 [R, points] each.
+
+    The same uniforms for one of the `n` points in every split: the same luck in all of them.
+    """
+    import torch
+
+    from metrics.forecast import Forecast
+
+    uniforms = np.random.default_rng(0).random((REPETITIONS, n))
+    return [
+        Forecast(one.probabilities).redraw(torch.from_numpy(uniforms[:, one.points])).labels
+        for one in splits
+    ]
+
+
+def _worst(utilities: Any, splits: Sequence[HeldOut], drawn: Sequence[Tensor]) -> dict[str, Any]:
+    from metrics.diagram import Predictions, predictions_of, utility_diagram
     from metrics.forecast import Forecast
     from pipeline.reporting.failures import diagram_json
 
@@ -175,10 +191,8 @@ def _worst(
         errors.append(utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy())
     index = int(np.mean(errors, axis=0).argmax())
     parts = [
-        utility_predictions(
-            utilities, s.probabilities, s.labels, index, uniforms[:, s.points], s.rows_sum_to_one
-        )
-        for s in splits
+        predictions_of(utilities, Forecast(one.probabilities), one.labels, index, labels)
+        for one, labels in zip(splits, drawn, strict=True)
     ]
     diagram = utility_diagram(Predictions.pooled(parts), points=81)
     return {

@@ -18,8 +18,6 @@ from pipeline.harness.units import Settings, Unit
 from pipeline.own_utilities import aim_of
 from pipeline.report import curves_of, remarks_of
 from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
-from pipeline.reporting.failure_figures import write_failure_figures
-from pipeline.reporting.figures import write_ecdf_figure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.provenance import file_provenance
 from pipeline.reporting.report_markdown import report_markdown
@@ -67,10 +65,8 @@ def write_results(
     groups = groups_of(settings, section, find_groups(units).get(spec.benchmark, []))
     section = replace(section, groups=groups.sentences)
     write_tables(summary, [spec], folder, bounds)
-    if curves and figures:
-        write_ecdf_figure(curves, benchmark["title"], folder, "ecdf")
     if figures:
-        write_failure_figures(section, folder, "worst")
+        _write_figures(section, folder)
     write_pages(settings, section, groups, folder)
     if not groups.tables.empty:
         text = groups.tables.to_csv(index=False, lineterminator="\n")
@@ -85,6 +81,16 @@ def write_results(
             say(f"{key}, {method_name(method)}: {failure.words}")
     if (losses := settings["evaluation"]["own"].get("u_losses")) is not None:
         say(write_decisions(losses, units, folder, figures))
+
+
+def _write_figures(section: Section, folder: Path) -> None:
+    """The eCDFs and the worst utilities as images."""
+    from pipeline.reporting.failure_figures import write_failure_figures
+    from pipeline.reporting.figures import write_ecdf_figure
+
+    if section.curves:
+        write_ecdf_figure(section.curves, section.title, folder, "ecdf")
+    write_failure_figures(section, folder, "worst")
 
 
 def _metrics(results: Sequence[UnitResult]) -> list[str]:

@@ -41,8 +41,6 @@ from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
 from pipeline.reporting.curves import FAMILIES, Curves, pooled_curves
 from pipeline.reporting.evidence import Ranks, ranks_of
-from pipeline.reporting.failure_figures import write_failure_figures
-from pipeline.reporting.figures import write_ecdf_figure
 from pipeline.reporting.names import family, ordered
 from pipeline.reporting.provenance import provenance_of, write_sidecars
 from pipeline.reporting.report_markdown import report_markdown
@@ -168,6 +166,9 @@ def report_benchmark(
     groups: Mapping[str, Sequence[GroupResult]],
 ) -> BenchmarkReport:
     """Tables, figures and verdict of one benchmark, and of the groups of its points."""
+    from pipeline.reporting.failure_figures import write_failure_figures
+    from pipeline.reporting.figures import write_ecdf_figure
+
     benchmark = settings["benchmark"]["name"]
     stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))

@@ -27,6 +27,8 @@ import difflib
 import re
 import sys
 from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -50,6 +52,11 @@ from pipeline.sources.file import check_is_file
 MOST_SPLITS = 1000
 DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
 QUICK_METHODS = ("uncalibrated", "temperature", "vector")
+QUICK_EVALUATION = (
+    "evaluation.utilities=200",
+    "evaluation.floor_repetitions=100",
+    "evaluation.bootstrap_repetitions=100",
+)
 OWN = {
     "payoffs": "users paid by class: CSV, a line per user, a column per class",
     "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
@@ -225,13 +232,19 @@ def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> S
         f"jobs={options.jobs}",
     ]
     if options.quick:
-        overrides += ["evaluation.utilities=200", "evaluation.floor_repetitions=100"]
+        overrides += QUICK_EVALUATION
     if calibrator is not None:
         overrides.append(f"calibrator={calibrator}")
-    config = _with_paths(composed(overrides), options)
+    config = _with_paths(deepcopy(_composed(tuple(overrides))), options)
     if calibrator is not None and is_patching(calibrator) and options.own:
         aim_at(config, [f"u_{kind}" for kind in options.calibrate_for])
     return resolved(config)
+
+
+@cache
+def _composed(overrides: tuple[str, ...]) -> DictConfig:
+    """Composed once: each stage asks for the settings again."""
+    return composed(overrides)
 
 
 def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
-from metrics.plots.axes import plain
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def decisions_markdown(record: Mapping[str, Any]) -> str:
@@ -65,6 +64,11 @@ def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
 
     A vertical line marks the threshold of the person's own losses, where they have one.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from metrics.plots.axes import plain
+
     thresholds, handles = curve["thresholds"], []
     with house_style():
         figure = Figure(figsize=(5.2, 3.8), layout="constrained")

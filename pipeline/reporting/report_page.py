@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.colors import to_hex, to_rgb
 from omegaconf import OmegaConf
 
 from metrics.ecdf import levels, thin
@@ -25,7 +24,7 @@ from pipeline.reporting.evidence import Ranks, Statistics, number_of
 from pipeline.reporting.failures import Failure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.page import render
-from pipeline.reporting.style import look
+from pipeline.reporting.style import look, mixed, rgb
 from pipeline.reporting.table_formats import number, plain_floor_cell
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
 from pipeline.reporting.tables import TableSpec
@@ -224,25 +223,30 @@ def _look(method: str) -> dict[str, Any]:
         "key": method,
         "name": method_name(method),
         "light": readable(style.color, PAPER),
-        "dark": readable(style.color, NIGHT),
+        "dark": readable(by_night(style.color), NIGHT),
         "dash": dash,
         "width": style.width,
     }
+
+
+def by_night(color: str) -> str:
+    """Black as white and greys likewise, other colours as they are."""
+    red, green, blue = rgb(color)
+    return mixed("#ffffff", 0.0, red) if red == green == blue else color
 
 
 def readable(color: str, background: str, least: float = LEAST_CONTRAST) -> str:
     """`color`, mixed with black or white until its contrast with `background` is enough."""
     target = 0.0 if _luminance(background) > 0.5 else 1.0
     for step in range(21):
-        red, green, blue = (c + step / 20 * (target - c) for c in to_rgb(color))
-        mixed = to_hex((red, green, blue))
-        bright, dim = sorted((_luminance(mixed), _luminance(background)), reverse=True)
+        shown = mixed(color, target, step / 20)
+        bright, dim = sorted((_luminance(shown), _luminance(background)), reverse=True)
         if (bright + 0.05) / (dim + 0.05) >= least:
             break
-    return mixed
+    return shown
 
 
 def _luminance(color: str) -> float:
     """Relative luminance (WCAG 2)."""
-    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb(color)]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]

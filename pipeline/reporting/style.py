@@ -13,17 +13,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
-
-import matplotlib
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 
 from pipeline.harness.artifacts import atomic_path
 from pipeline.reporting.names import VARIANT_WORDS, family
+
+if TYPE_CHECKING:  # pages take colours alone from here, and need none of what draws
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
@@ -115,9 +113,18 @@ def look(method: str) -> LineLook:
 
 def _shaded(color: str, amount: float) -> str:
     """Mixed with white (amount > 0) or black."""
-    target = 1.0 if amount > 0 else 0.0
-    red, green, blue = (c + abs(amount) * (target - c) for c in to_rgb(color))
-    return to_hex((red, green, blue))
+    return mixed(color, 1.0 if amount > 0 else 0.0, abs(amount))
+
+
+def rgb(color: str) -> tuple[float, ...]:
+    """The parts of `#rrggbb`, 0 to 1."""
+    return tuple(int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
+
+
+def mixed(color: str, grey: float, amount: float) -> str:
+    """`amount` of the way from a colour to a grey (0: black, 1: white)."""
+    parts = (part + amount * (grey - part) for part in rgb(color))
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
@@ -125,6 +132,8 @@ def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
 
     `title` is a note in small print, on a line of its own.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     renderer = FigureCanvasAgg(figure).get_renderer()
     for columns in range(min(len(handles), 6), 0, -1):
         legend = figure.legend(
@@ -153,6 +162,8 @@ def house_style() -> Iterator[None]:
     """
     for name in ("matplotlib", "fontTools"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    import matplotlib
+
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC)

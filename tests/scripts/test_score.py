@@ -1,6 +1,8 @@
 """scripts/score.py on files of a person's own."""
 
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from calibrators.patching.utilities import KINDS
 from metrics import registry
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
+from pipeline.harness.units import composed as compose
 from tests.pipeline.conftest import write_example
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
@@ -187,6 +190,33 @@ def test_quick_writes_the_page_and_no_images(score, tmp_path):
     }  # fmt: skip
 
 
+NO_IMAGES = """
+import sys
+sys.path.insert(0, "scripts")
+import score
+score.score(score.parse(sys.argv[1:]))
+print("matplotlib" in sys.modules)
+"""
+
+
+def test_a_quick_answer_imports_nothing_that_draws(tmp_path):
+    path = write_example(tmp_path / "x.npz", n=200, classes=2)
+    options = ["--quick", "--splits", "1", "--methods", "temp", "--output", str(tmp_path / "out")]
+    command = [sys.executable, "-c", NO_IMAGES, str(path), *options]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CONF.parent)
+    assert told.stdout.splitlines()[-1] == "False"
+
+
+def test_settings_are_composed_once_however_often_they_are_asked_for(score, monkeypatch):
+    composed = []
+    monkeypatch.setattr(score, "composed", lambda asked: composed.append(asked) or compose(asked))
+    options = score.parse(["x.npz", "--seed", "17", "--splits", "2"])
+    first, other = (score.settings_of(options, "vector") for _ in range(2))
+    assert len(composed) == 1
+    assert first == other
+    assert score.settings_of(options, "isotonic")["calibrator"] != first["calibrator"]
+
+
 def test_a_method_named_twice_counts_once(score):
     options = score.parse(["x.npz", "--methods", "vector", "isotonic", "vector"])
     assert options.methods == ["vector", "isotonic"]
@@ -201,7 +231,7 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.own_file.write_ecdf_figure", fail)
+    monkeypatch.setattr("pipeline.reporting.figures.write_ecdf_figure", fail)
     with pytest.raises(ZeroDivisionError):
         run(score, path, out, *arguments, "--seed", "1")
     assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
