@@ -64,18 +64,22 @@ function sectionOf(node) {
   return redraw;
 }
 
-const redraws = [...document.querySelectorAll("[data-section]")].map((node) => ({ node, redraw: sectionOf(node), drawn: 0 }));
+const redraws = [...document.querySelectorAll("[data-section]")].map((node) => ({ node, redraw: sectionOf(node), near: false, drawn: 0 }));
 
-// A section's charts are drawn when it comes near the window, and again when its width changes.
-const near = new IntersectionObserver((entries) => entries.filter((e) => e.isIntersecting).forEach((entry) => {
-  const one = redraws.find((r) => r.node === entry.target);
-  if (!one.drawn) { one.redraw(); one.drawn = one.node.clientWidth; }
-}), { rootMargin: "600px" });
+// A section's charts are drawn when it comes near the window, and again when its width changes; not
+// while it has none, as in a tab that opens in the background.
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries.filter((e) => e.isIntersecting))
+    redraws.find((one) => one.node === entry.target).near = true;
+  fit();
+}, { rootMargin: "600px" });
 redraws.forEach((one) => near.observe(one.node));
 
 function fit() {
-  for (const one of redraws)
-    if (one.drawn && one.drawn !== one.node.clientWidth) { one.redraw(); one.drawn = one.node.clientWidth; }
+  for (const one of redraws) {
+    const width = one.node.clientWidth;
+    if (one.near && width && one.drawn !== width) { one.redraw(); one.drawn = width; }
+  }
   for (const part of document.querySelectorAll(".scroll"))
     part.classList.toggle("wide", part.scrollWidth > part.clientWidth + 1);
 }

@@ -11,7 +11,7 @@ from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.evidence import ranks_of
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
-from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, readable, report_html
+from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, by_night, readable, report_html
 from pipeline.reporting.style import LOOKS
 from pipeline.reporting.tables import TableSpec
 from pipeline.sections import section_of
@@ -283,6 +283,33 @@ def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
     assert browser.value(left) == browser.value(f"{scroll}.getBoundingClientRect().left")
     widths = browser.value("[...document.querySelectorAll('svg.chart')].map(s => s.clientWidth)")
     assert all(0 < width <= 400 for width in widths)
+
+
+def test_charts_come_back_after_a_moment_without_width(browser, file):
+    browser.open(file)
+    browser.wait(f"{CHART} !== null")
+    browser.value(  # as while a window is made, or a picture of the page
+        "[true, false].forEach((hidden) => { document.querySelector('main').hidden = hidden;"
+        " window.dispatchEvent(new Event('resize')); })"
+    )
+    assert browser.value(f"{CHART}.clientWidth") > 400
+    assert browser.value(f"{CHART}.viewBox.baseVal.width === {CHART}.clientWidth")
+
+
+def test_names_of_benchmarks_are_not_broken_within_a_word_on_a_phone(browser, file):
+    browser.open(file, width=400, height=800)
+    lines = browser.value(
+        "[...document.querySelector('.ranks').tHead.querySelectorAll('button')].map(b => {"
+        " b.textContent = 'Featherstonehaugh'; return b; }).map(b => {"
+        " const text = document.createRange(); text.selectNodeContents(b);"
+        " return text.getClientRects().length; })"
+    )
+    assert lines == [1] * 4
+
+
+def test_black_lines_are_white_by_night():
+    assert [by_night(color) for color in ("#000000", "#7a7a7a")] == ["#ffffff", "#858585"]
+    assert by_night("#d55e00") == "#d55e00"
 
 
 def test_wider_windows_draw_wider_charts(browser, file):
