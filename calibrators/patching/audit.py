@@ -1,9 +1,9 @@
 """The audit of Algorithm 1 (lines 3 and 4): the witness of largest error, without sorting all.
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
-top-K sums, so no matrix is built for them. Cheap upper bounds (`metrics.kernels.bounds`) order the
-utilities: sums of columns for these, buckets for sampled ones. Exact errors are computed in rounds,
-the largest bounds of each family first, until none left can win.
+top-K sums, so no matrix is built for them. Upper bounds by sums of columns
+(`metrics.kernels.bounds`) order them; errors are computed in rounds, those of the largest bounds
+first, until none left can win. The errors of sampled utilities are all computed.
 
 Intervals end only in gaps of v that are wide against rounding (`TIED`), and errors are compared
 with a tolerance (`EQUAL`): which witness is found does not hang on the last bit of any number.
@@ -23,7 +23,7 @@ from torch import Tensor
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Kind, Member, Payoff, Utility, drops
 from metrics.forecast import Outcomes
-from metrics.kernels.bounds import calibration_error_bounds, indicator_bounds
+from metrics.kernels.bounds import indicator_bounds
 from metrics.kernels.gap_range import gap_range, gap_range_of_columns
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.sampling import sample_unit_sphere_infinity
@@ -38,8 +38,6 @@ EXACT_AT_ONCE = 16
 MORE_AT_ONCE = 4
 """How many times as many in each next one: a few columns cost as much as many."""
 EXACT_AT_ONCE_ON_GPU = 256
-SCALE = (-1.0, 1.0)
-"""Where the predictions of sampled utilities lie."""
 
 
 @dataclass(frozen=True)
@@ -118,37 +116,11 @@ class Indicators(Family):
         return make(index, len(self.payoffs))
 
 
-@dataclass(frozen=True)
-class Sampled(Family):
-    """Utilities with predictions [m, n] and payoffs [m, C] by class or by rank."""
+class Exact(Family):
+    """Utilities whose errors are all computed; a bound takes hardly less time."""
 
-    kind: Kind
-    predicted: Tensor
-    payoffs: Tensor
-    codes: Tensor
-
-    def bounds(self) -> Tensor:
-        """From buckets."""
-        return calibration_error_bounds(self.predicted, self.payoffs, self.codes, *SCALE)
-
-    def errors(self, chosen: Tensor) -> Tensor:
-        """By rows."""
-        return _errors(self.predicted[chosen], self.payoffs[chosen], self.codes)
-
-    def utility(self, index: int) -> Utility:
-        """Its payoffs, in memory of their own."""
-        return Payoff(self.kind, index, self.payoffs[index].cpu().clone())
-
-
-class Members(Family):
-    """The utilities of a class of `metrics`, all computed exactly; numbered from `first`."""
-
-    def __init__(self, utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> None:
-        forecast = state.forecast()
-        outcomes = Outcomes(state.labels[None], forecast=forecast)
-        self.utilities, self.first = utilities, first
-        blocks = utilities.tied_blocks(forecast, outcomes)
-        self.all_errors = torch.cat([_errors(v, payoffs, codes[0]) for v, payoffs, codes in blocks])
+    def __init__(self, errors: Tensor) -> None:
+        self.all_errors = errors
 
     def bounds(self) -> Tensor:
         """The errors themselves."""
@@ -157,6 +129,29 @@ class Members(Family):
     def errors(self, chosen: Tensor) -> Tensor:
         """Known already."""
         return self.all_errors[chosen]
+
+
+class Sampled(Exact):
+    """Utilities with predictions [m, n] and payoffs [m, C] by class or by rank."""
+
+    def __init__(self, kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> None:
+        super().__init__(_errors(predicted, payoffs, codes))
+        self.kind, self.payoffs = kind, payoffs
+
+    def utility(self, index: int) -> Utility:
+        """Its payoffs, in memory of their own."""
+        return Payoff(self.kind, index, self.payoffs[index].cpu().clone())
+
+
+class Members(Exact):
+    """The utilities of a class of `metrics`; numbered from `first`."""
+
+    def __init__(self, utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> None:
+        forecast = state.forecast()
+        outcomes = Outcomes(state.labels[None], forecast=forecast)
+        self.utilities, self.first = utilities, first
+        blocks = utilities.tied_blocks(forecast, outcomes)
+        super().__init__(torch.cat([_errors(v, payoffs, codes[0]) for v, payoffs, codes in blocks]))
 
     def utility(self, index: int) -> Utility:
         """By its number."""

@@ -1,93 +1,61 @@
 """Upper bounds without a sort: never too low, and low enough to spare most sorts."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.kernels.bounds import BUCKETS, bounds_torch, calibration_error_bounds
+from metrics.forecast import Forecast
+from metrics.kernels.bounds import class_wise_sums, indicator_bounds, top_k_sums
 from metrics.kernels.prefix_range import prefix_range
 
 
-def exact_errors(predicted, payoffs, codes):
-    sums = prefix_range(predicted, payoffs.double(), codes[None])
-    return (sums.high[0] - sums.low[0]) / predicted.shape[1]
-
-
-@given(
-    n=st.integers(1, 300),
-    rows=st.integers(1, 20),
-    outcomes=st.integers(1, 4),
-    levels=st.sampled_from([1, 3, 1000]),
-    low=st.sampled_from([-1.0, 0.0, 0.4]),
-    width=st.sampled_from([0.01, 1.0, 50.0]),
-    seed=st.integers(0, 999),
-)
-def test_no_bound_lies_below_the_exact_error(n, rows, outcomes, levels, low, width, seed):
-    """Also for predictions outside [low, high] and for payoffs of any sign."""
+def overconfident_forecast(n, classes, seed):
     random = np.random.default_rng(seed)
-    predicted = torch.from_numpy(random.choice(random.normal(size=levels), size=(rows, n)))
-    payoffs = torch.from_numpy(random.normal(size=(rows, outcomes)))
-    codes = torch.from_numpy(random.integers(outcomes, size=n))
-    bounds = calibration_error_bounds(predicted, payoffs, codes, low, low + width)
-    assert bounds.shape == (rows,)
-    assert bool((bounds >= exact_errors(predicted, payoffs, codes)).all())
-    elsewhere = bounds_torch(predicted, payoffs, codes, low, low + width)
-    torch.testing.assert_close(elsewhere, bounds, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("buckets", [BUCKETS // 2, BUCKETS])
-def test_predictions_on_the_borders_of_buckets_are_bounded(buckets):
-    grid = torch.arange(buckets + 1, dtype=torch.float64) / buckets
-    predicted = torch.cat([grid, torch.nextafter(grid, torch.tensor(2.0).double()), -0.0 * grid])
-    predicted = predicted.repeat(2, 1)
-    codes = torch.arange(predicted.shape[1]) % 2
-    payoffs = torch.tensor([[0, 1], [1, 0]], dtype=torch.int8)
-    bounds = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
-    assert bool((bounds >= exact_errors(predicted, payoffs, codes)).all())
-
-
-def overconfident_forecast():
-    random = np.random.default_rng(0)
-    z = random.normal(scale=2.5, size=(3000, 60))
+    z = random.normal(scale=2.5, size=(n, classes))
     truth = np.exp(z / 1.6)
     truth /= truth.sum(axis=1, keepdims=True)
-    labels = (random.random((3000, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=59)
+    labels = (random.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
     claimed = np.exp(z)
     return torch.from_numpy(claimed / claimed.sum(axis=1, keepdims=True)), torch.from_numpy(labels)
 
 
-def test_most_top_k_utilities_are_excluded_without_a_sort():
-    p, y = overconfident_forecast()
-    ordered, order = p.sort(dim=1, descending=True)
-    top_sums = ordered.cumsum(dim=1).T.contiguous()
-    ranks = (order == y[:, None]).long().argmax(dim=1)
-    within = torch.ones(60, 60, dtype=torch.int8).tril()
-    exact = exact_errors(top_sums, within, ranks)
-    bounds = calibration_error_bounds(top_sums, within, ranks, 0.0, 1.0)
-    assert float((bounds < exact.max()).double().mean()) > 0.5
+def bounds_and_errors(p, labels):
+    """Of U_CWE, then of U_topK: [2C] each."""
+    n, classes = p.shape
+    forecast = Forecast(p)
+    ranks = forecast.outcomes(labels).ranks[0].long()
+    one = torch.eye(classes, dtype=torch.float64)
+    bounds, errors = [], []
+    for predicted, payoffs, codes, sums in (
+        (p, one, labels, class_wise_sums(p, labels)),
+        (
+            forecast.top_sums,
+            torch.ones_like(one).tril(),
+            ranks,
+            top_k_sums(forecast.top_sums, ranks),
+        ),
+    ):
+        hits = payoffs[:, codes].sum(dim=1)
+        bounds.append(indicator_bounds(sums, hits, n))
+        ranges = prefix_range(predicted.T.contiguous(), payoffs, codes[None])
+        errors.append((ranges.high[0] - ranges.low[0]) / n)
+    return torch.cat(bounds), torch.cat(errors)
 
 
-def test_bounds_of_a_forecast_with_a_systematic_error_are_close():
-    """Where the residuals of a bucket have one sign, nothing is lost by not sorting it."""
-    random = np.random.default_rng(1)
-    predicted = torch.from_numpy(0.5 + 0.4 * random.random((3, 5000)))
-    payoffs, codes = torch.zeros(3, 1, dtype=torch.float64), torch.zeros(5000, dtype=torch.int64)
-    exact = exact_errors(predicted, payoffs, codes)
-    bounds = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
-    torch.testing.assert_close(bounds, exact, rtol=1e-6, atol=1e-8)
+@given(st.integers(1, 300), st.integers(2, 12), st.integers(0, 999))
+def test_no_bound_lies_below_the_error(n, classes, seed):
+    bounds, errors = bounds_and_errors(*overconfident_forecast(n, classes, seed))
+    assert bool((bounds >= errors).all())
 
 
-def test_threads_change_no_bit_of_the_bounds():
-    random = np.random.default_rng(2)
-    predicted = torch.from_numpy(random.random((50, 2000)))
-    payoffs = torch.from_numpy(random.normal(size=(50, 3)))
-    codes = torch.from_numpy(random.integers(3, size=2000))
-    alone = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
-    torch.set_num_threads(2)
-    try:
-        again = calibration_error_bounds(predicted, payoffs, codes, 0.0, 1.0)
-    finally:
-        torch.set_num_threads(1)
-    assert torch.equal(alone, again)
+def test_most_utilities_are_excluded_without_a_sort():
+    bounds, errors = bounds_and_errors(*overconfident_forecast(3000, 60, 0))
+    assert float((bounds < errors.max()).double().mean()) > 0.5
+
+
+def test_the_bound_of_a_systematic_error_is_the_error():
+    """Where all residuals have one sign nothing is lost."""
+    p = torch.tensor([[0.7, 0.3]], dtype=torch.float64).repeat(500, 1)
+    bounds, errors = bounds_and_errors(p, torch.ones(500, dtype=torch.int64))
+    torch.testing.assert_close(bounds, errors, rtol=0, atol=1e-8)

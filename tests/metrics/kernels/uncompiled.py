@@ -24,7 +24,7 @@ from calibrators import (
     VectorScaling,
 )
 from calibrators.patching.replay import Patches, replay
-from metrics.kernels.bounds import calibration_error_bounds, class_wise_sums, top_k_sums
+from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.gap_range import gap_range
 from metrics.kernels.label_ranks import label_ranks
 from metrics.kernels.prefix_range import prefix_range
@@ -92,7 +92,6 @@ def ranges() -> Iterator[Named]:
             for part in ("low", "high", "at_edges"):
                 yield f"{name} {part} {n}", getattr(sums, part)
         yield f"gaps {n}", gap_range(v, payoffs, codes[0], 1e-9)
-        yield f"bounds {n}", calibration_error_bounds(v, payoffs, codes[0], -0.5, 1.0)
 
 
 def rows() -> Iterator[Named]:
