@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from omegaconf import OmegaConf
@@ -134,6 +135,13 @@ def test_groups_of_jobs_run_side_by_side_and_end_with_their_sweep(tmp_path, monk
     assert is_alive(process)
     ended.close()  # as SIGTERM and Ctrl-C do
     wait_until(lambda: not is_alive(process))
+
+
+def test_a_stopped_sweep_says_how_to_end_its_jobs_on_slurm(capsys):
+    running = [SimpleNamespace(job_id=text) for text in ("46_0", "46_1", "47")]
+    engines._leave(running, "slurm")
+    engines._leave([], "slurm")
+    assert capsys.readouterr().out == "slurm: its jobs go on; to end them: scancel 46 47\n"
 
 
 def wait_until(what, seconds=60):
