@@ -3,23 +3,27 @@
 A lock is a file with the holder's host, process, start and aim. The operating system holds the lock
 itself (flock, on NFS too where the server offers it), so that it ends with its holder, however that
 dies. Where a file system has no locks, work goes on without: results are published in one rename
-(`archives`), and what is lost is only that two may do the same.
+(`archives`), and what is lost is only that two may do the same. A lock that is a file's existence
+would be none instead: whoever is killed leaves it for ever.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from pipeline.harness.artifacts import json_text, read_json_if_whole, write_json
 from pipeline.harness.command import one_line
+
+SECONDS_TO_SAY_SO = 0.2
+"""Between having a lock and having written who has it, on a busy machine."""
 
 
 class Busy(RuntimeError):
@@ -40,10 +44,9 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
     """
     is_new = not path.parent.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=0)
     try:
-        lock.acquire()
-    except Timeout as error:
+        lock = _locked(path)
+    except BlockingIOError as error:
         raise _held_by_another(path, what, aim) from error
     except OSError:  # the file system has no locks
         yield
@@ -54,7 +57,7 @@ def claimed(path: Path, what: str, aim: str) -> Iterator[None]:
         yield
     finally:
         path.unlink(missing_ok=True)  # while held: whoever waits notices that the file is gone
-        lock.release()
+        os.close(lock)
         if is_new:
             with suppress(OSError):  # a failed unit leaves nothing
                 path.parent.rmdir()
@@ -81,17 +84,35 @@ def holder_of(path: Path) -> dict[str, Any] | None:
     """Who holds the lock file now (`host`, `process`, `since`, `aim`); None where nobody does."""
     if not path.exists():
         return None
-    lock = FileLock(path, timeout=0)
     try:
-        lock.acquire()
-    except Timeout:
+        lock = _locked(path)
+    except BlockingIOError:
         return read_json_if_whole(path) or {}
     except OSError:
         return None
     with suppress(OSError):
         path.unlink(missing_ok=True)  # of a holder that was killed
-    lock.release()
+    os.close(lock)
     return None
+
+
+def _locked(path: Path) -> int:
+    """The open file `path`, which has the lock until it is closed.
+
+    Raises:
+        BlockingIOError: another process has it.
+        OSError: the file system has no locks, or the file cannot be opened.
+    """
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            flock(file, LOCK_EX | LOCK_NB)
+        except OSError:
+            os.close(file)
+            raise
+        if os.fstat(file).st_nlink:
+            return file
+        os.close(file)  # its holder removed it meanwhile: a lock on a file without a name
 
 
 def _here() -> dict[str, Any]:
@@ -101,6 +122,9 @@ def _here() -> dict[str, Any]:
 
 def _held_by_another(path: Path, what: str, aim: str) -> Exception:
     holder = read_json_if_whole(path) or {}
+    if holder.get("aim") != aim:  # perhaps it has the lock, but is yet to say so in the file
+        time.sleep(SECONDS_TO_SAY_SO)
+        holder = read_json_if_whole(path) or {}
     who = f"process {holder.get('process', '?')} on {holder.get('host', '?')}"
     since = f"since {holder.get('since', '?')}"
     if holder.get("aim", aim) == aim:

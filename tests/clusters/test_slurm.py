@@ -138,6 +138,7 @@ def test_a_job_past_its_time_limit_is_queued_again_and_goes_on(plain):
     with ExitStack() as held:
         running, array = started(command, output, [unit], held)
         wait_for(lambda: "Restarts=1" in slurm("scontrol", "show", "job", array), seconds=600)
+        slurm("scontrol", "update", f"JobId={array}", "TimeLimit=30")  # enough, once it goes on
     assert running.wait(timeout=900) == 0
     assert "sweep: 1 of 1 jobs done, 0 failed" in output.read_text()
     found = {name: data for name, data in sweep.files().items() if name.endswith(".npz")}

@@ -25,14 +25,9 @@ from pipeline.logits import logits_aim, make_logits, run_logits
 ROUNDS = int(os.environ.get("ROUNDS", "8"))
 
 
-class NoLocks:
-    """A file system that refuses locks, as NFS without its lock service does."""
-
-    def __init__(self, *_, **__):
-        pass
-
-    def acquire(self):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+def refuse(*_):
+    """Of a file system that refuses locks, as NFS without its lock service does."""
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 def make(task):
@@ -55,7 +50,7 @@ def arrays_of(task):
 def work(tasks, meet, without_locks):
     """One of the two processes: each task as soon as both are ready; then it is looked at."""
     if without_locks:
-        locks.FileLock = NoLocks
+        locks.flock = refuse
     for _ in range(ROUNDS):
         for task in tasks:
             for step in (lambda: None, lambda task=task: make(task), lambda: None):
@@ -137,6 +132,30 @@ def test_who_holds_a_unit_is_told_and_other_settings_are_refused(tmp_path):
         ):
             pass
     assert not path.exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_without_locks_nobody_waits_for_a_file_that_was_left(tmp_path, monkeypatch, number):
+    def refuse_so(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(locks, "flock", refuse_so)
+    path = tmp_path / "running-fit.json"
+    path.write_text('{"host": "elsewhere", "aim": "two"}')
+    assert locks.holder_of(path) is None
+    with claimed(path, "tiny vector split 0", "one"):
+        pass
+
+
+def test_a_lock_file_that_still_names_its_last_holder_refuses_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "running-fit.json"
+    path.write_text('{"aim": "two"}')  # of one that was killed
+    lock = locks._locked(path)
+    meanwhile = '{"process": 7, "host": "here", "aim": "one"}'
+    monkeypatch.setattr(locks.time, "sleep", lambda _: path.write_text(meanwhile))
+    with pytest.raises(Busy, match="process 7 on here works"), claimed(path, "tiny", "one"):
+        pass
+    os.close(lock)
 
 
 def test_logits_are_made_by_one_process_and_the_others_wait(request_tiny, tmp_path, capsys):
