@@ -36,8 +36,8 @@ def plot_utility(
     Above, each dot is the mean of the points in one of `bins` equally wide bins; its grey bar is
     where a calibrated forecast would have it with 95 %. Below is the running curve
     D(t) = mean((u - v) · 1{v <= t}), whose range is UC (eq. 3.2); it stays in the grey band, at
-    each t with 95 %, if the forecast is calibrated. The worst interval of predicted utility
-    (eq. 3.5) is shaded.
+    each t with 95 %, if the forecast is calibrated; every panel of these has its own scale. The
+    worst interval of predicted utility (eq. 3.5) is shaded.
 
     Args:
         utility: a utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch.
@@ -83,7 +83,6 @@ def diagram_figure(
     )
     for axis in grid.flat:
         axis.set_visible(False)
-    largest = max(float(np.nanmax(np.abs([d.difference, d.low, d.high]))) for _, d in panels)
     for place, (heading, diagram) in enumerate(panels):
         row, column = divmod(place, columns)
         upper, lower = grid[2 * row, column], grid[2 * row + 1, column]
@@ -91,7 +90,10 @@ def diagram_figure(
         draw_binned(upper, diagram, color)
         draw_running(lower, diagram, color)
         upper.set_title(plain(heading), fontsize=9)
-        lower.set_ylim(-1.08 * largest, 1.08 * largest)
+        # Each on its own scale: beside a method far off, the others' bands would be lines.
+        largest = float(np.nanmax(np.abs([diagram.difference, diagram.low, diagram.high])))
+        if largest > 0:
+            lower.set_ylim(-1.08 * largest, 1.08 * largest)
         if not column:
             upper.set_ylabel("Realized utility", fontsize=8.5)
             lower.set_ylabel("Running difference", fontsize=8.5)

@@ -275,6 +275,13 @@ def test_rows_off_by_rounding_are_renormalised_with_a_warning():
         brier_score(np.array([[1.0002, 0.0]]), np.array([0]))
 
 
+def test_three_decimals_of_three_classes_sum_to_one_but_for_rounding():
+    above, below = [0.334, 0.334, 0.333], [0.333, 0.333, 0.333]  # .001 off, and as doubles more
+    assert accuracy(np.array([above, below]), np.array([0, 0])) == 1
+    with pytest.raises(InputError, match="2 rows do not sum to one"):
+        accuracy(np.array([[0.335, 0.334, 0.333], [0.333, 0.333, 0.332]]), np.array([0, 0]))
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

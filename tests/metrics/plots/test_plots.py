@@ -35,6 +35,22 @@ def test_many_methods_wrap_and_every_panel_is_shaded_at_its_worst_interval(count
     assert all(len(axis.patches) == 1 for axis in visible(figure))
 
 
+def test_beside_a_method_far_off_the_noise_of_the_others_can_be_seen():
+    figure = plot_utility(
+        TopK(),
+        {"far off": forecast(sharpen=30.0)[0], "near": forecast()[0]},
+        forecast()[1],
+        index=0,
+    )
+    for axis in visible(figure)[2:]:
+        low, high = axis.get_ylim()
+        curve, zero = axis.lines[1].get_ydata(), axis.lines[0].get_ydata()
+        assert list(zero) == [0, 0]
+        band = axis.collections[0].get_datalim(axis.transData)
+        shown = max(abs(curve).max(), band.y1, -band.y0)
+        assert high == -low == pytest.approx(1.08 * shown)
+
+
 def test_ecdf_of_one_array_or_of_several():
     errors = np.random.default_rng(0).random(50)
     (axis,) = plot_ecdf({"a $5 method": errors, "b": errors / 2}).axes

@@ -80,6 +80,15 @@ def test_csv_of_probabilities_is_recognised_and_can_be_overruled(tmp_path):
     np.testing.assert_array_equal(as_logits.logits, [[0.25, 0.75], [1, 0]])
 
 
+def test_probabilities_of_three_decimals_are_renormalised_with_a_note(tmp_path):
+    (tmp_path / "a.csv").write_text("label,p0,p1,p2\n1,0.334,0.334,0.333\n0,0.333,0.333,0.333\n")
+    result = file_logits(path=tmp_path / "a.csv")
+    expected = [[0.334 / 1.001, 0.334 / 1.001, 0.333 / 1.001], [1 / 3] * 3]
+    np.testing.assert_allclose(softmax(result.logits), expected, rtol=1e-6)
+    (note,) = result.details["warnings"]
+    assert "off by up to 0.001, taken for rounding; rows are renormalised" in note
+
+
 def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
     (tmp_path / "rounded.csv").write_text("label,p0,p1,p2\n1,0.33,0.33,0.33\n0,1,0,0\n")
     rows = np.array([[0.25, 0.75], [1, 0]])
