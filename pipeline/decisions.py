@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from metrics.decisions import acting_threshold, constant_losses, decisions, net_benefit
 from pipeline.evaluate import held_out
 from pipeline.fit import fit_tasks
 from pipeline.harness.artifacts import write_json, write_text
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Unit
 from pipeline.reporting.decisions import decision_curve_figure, decisions_markdown
 from pipeline.reporting.intervals import corrected_half_width
@@ -48,7 +48,7 @@ def write_decisions(
 
 def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     """The record: costs per method and constant action, gaps per action, the decision curve."""
-    losses: NDArray[np.float64] = instantiate(entry, _convert_="all").losses[0].numpy()
+    losses: NDArray[np.float64] = made_of(entry).losses[0].numpy()
     names = actions_of(entry["path"])
     priced: dict[str, list[_Priced]] = {}
     fits = fit_tasks(units)

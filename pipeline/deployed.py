@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 import pipeline.peers  # noqa: F401  # other packages' calibrators are known to `Calibrator.load`
@@ -20,6 +19,7 @@ from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError, check_logits
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_path
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
 from pipeline.sources.file import check_is_file
 from pipeline.sources.tables import TABLES, read_table
@@ -32,7 +32,7 @@ def fit_on_all(settings: Settings) -> Calibrator:
     cached = find_logits(settings)
     logits, labels = load_logits(cached.path, cached.sha256)
     record = read_json(sidecar_path(settings))
-    calibrator: Any = instantiate(settings["calibrator"], _convert_="all")
+    calibrator: Any = made_of(settings["calibrator"])
     calibrator.fit(logits, labels)
     calibrator.takes_ = record.get("origin", {}).get("values", "logits")
     if "class_names" in record:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from hydra.utils import get_class, instantiate
+from hydra.utils import get_class
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
@@ -33,6 +33,7 @@ from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import run_stage
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings, Unit
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
@@ -183,7 +184,7 @@ def scored(fit: FitTask, test: HeldOut) -> Scorecard:
         population=fit.logits.n,
         similarity=_similarity(fit),
         rows_sum_to_one=test.rows_sum_to_one,
-        **options | {"own": instantiate(options["own"], _convert_="all")},
+        **options | {"own": made_of(options["own"])},
     )
 
 

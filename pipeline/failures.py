@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hydra.utils import instantiate
 
 from metrics.validation import InputError
 from pipeline.evaluate import HeldOut, held_out
@@ -23,6 +22,7 @@ from pipeline.harness.artifacts import read_npz, read_record, sha256_of_json, wr
 from pipeline.harness.cached_logits import logits_path
 from pipeline.harness.progress import say
 from pipeline.harness.runner import run_stage, side_by_side
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, Unit
 from pipeline.reporting.provenance import logits_record
 from pipeline.sources.class_names import class_names
@@ -160,7 +160,7 @@ def evaluation_options(fit: FitTask) -> Any:
     names = {field.name for field in fields(Options)}
     given = {k: v for k, v in fit.unit.settings["evaluation"].items() if k in names}
     similarity = fit.logits.similarity and read_npz(fit.logits.similarity)["matrix"]
-    own = instantiate(given["own"], _convert_="all")
+    own = made_of(given["own"])
     return Options(**given | {"own": own, "similarity": similarity})
 
 

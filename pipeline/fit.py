@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from pipeline.harness.archives import publish, record_inside, restore_copy
@@ -25,6 +24,7 @@ from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import Outcome, SizedTask, run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import split_indices
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits
 
@@ -197,7 +197,7 @@ def _fitted(task: FitTask, device: str) -> Any:
     points, _ = split_indices(
         len(labels), task.unit.split, splits["seed"], splits["calibration_fraction"]
     )
-    calibrator = instantiate(settings["calibrator"], _convert_="all")
+    calibrator = made_of(settings["calibrator"])
     calibrator.fit(
         torch.from_numpy(logits[points]).to(device), torch.from_numpy(labels[points]).to(device)
     )

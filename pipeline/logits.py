@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import (
@@ -38,6 +37,7 @@ from pipeline.harness.machine import versions
 from pipeline.harness.progress import say
 from pipeline.harness.runner import one_by_one, run_stage
 from pipeline.harness.shared import adopt, share
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 
@@ -129,7 +129,7 @@ def make_logits(settings: Settings, progress: Progress | None = None) -> None:
         MissingResource, InputError, CorruptFile: the source's one-line reasons.
     """
     # The similarity first: where its word vectors are missing, no forward pass is spent.
-    similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
+    similarity = made_of(settings["benchmark"].get("similarity"))
     record = read_sidecar(settings)
     if record is None or settings["force"] or not _has_logits(settings, record):
         record = _write_logits(settings, progress)
@@ -185,7 +185,7 @@ def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceR
     work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
     if ready is None:
         options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
-        result = instantiate(benchmark["source"], _convert_="all", **options)
+        result = made_of(benchmark["source"], **options)
         assert isinstance(result, SourceResult)
         return result
     from pipeline.sources.file import file_logits

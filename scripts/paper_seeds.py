@@ -23,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 
 import pandas as pd
 import torch
-from hydra.utils import instantiate
 from joblib import Parallel, delayed
 
 from metrics import scorecard
@@ -32,6 +31,7 @@ from pipeline.harness.artifacts import write_text
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.progress import say
 from pipeline.harness.splits import split_indices
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, composed, resolved
 from pipeline.reporting.collect import UnitResult, summarise
 from pipeline.reporting.comparison import LIMIT, Candidate, compare, printed_values
@@ -65,7 +65,7 @@ def scores(settings: Settings, method: str) -> list[UnitResult]:
         calibration, test = split_indices(
             len(labels), k, splits["seed"], splits["calibration_fraction"]
         )
-        calibrator = instantiate(settings["calibrator"], _convert_="all")
+        calibrator = made_of(settings["calibrator"])
         calibrator.fit(logits[calibration], labels[calibration])
         p = calibrator.predict_proba(logits[test])
         card = scorecard(p, labels[test], rows_sum_to_one=rows_sum_to_one, **options)

@@ -53,7 +53,7 @@ def test_stale_units_say_why(made, tmp_path, monkeypatch):
 
 def test_a_failed_unit_says_why_until_it_succeeds(made, monkeypatch):
     request = made("calibrator=vector", "split=0")
-    monkeypatch.setattr("pipeline.fit.instantiate", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("pipeline.fit.made_of", lambda *_, **__: 1 / 0)
     with pytest.raises(UnitsFailed):
         run_fit(request.units())
     assert names(request) == [("failed", "division by zero")]
