@@ -12,7 +12,7 @@ compete in round t (`audit.Auditor`), an update says how rows move and how far (
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from torch import Tensor
@@ -63,9 +63,9 @@ class Algorithm1:
         auditor: the utilities of each round.
         update: how rows move.
         tolerance: ε.
-        number: of the next round; those before were done in an earlier run.
 
     Attributes:
+        number: of the next round.
         stopped: why it ended; "limit" as long as it has not.
     """
 
@@ -73,7 +73,7 @@ class Algorithm1:
     auditor: Auditor
     update: Update
     tolerance: float
-    number: int = 0
+    number: int = field(default=0, init=False)
     stopped: Ending = "limit"
 
     def __iter__(self) -> Iterator[Patch]:

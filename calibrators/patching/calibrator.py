@@ -1,14 +1,15 @@
 """Iterative patching for utility calibration: Algorithm 1 of the paper as a calibrator.
 
 The fitted object is the list of patches; predicting replays it on new points. Step size, number of
-steps and whether to sample utilities are tuned by scikit-optimize on a hold-out of the calibration
-set, then everything is refitted on all of it.
+steps and whether to sample utilities are tuned on a hold-out of the calibration set, then
+everything is refitted on all of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -19,9 +20,9 @@ from calibrators.patching.base import Patching
 from calibrators.patching.own import classes_of
 from calibrators.patching.start import check_start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, Objective, Trajectories, score_of
+from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, HoldOut, Objective, score_of
 from calibrators.patching.update import ProjectedDescent
-from calibrators.solvers.tuning import tune
+from calibrators.solvers.tuning import best_runs, evenly_spread, run_and_log
 from metrics.validation import InputError
 
 PaperStart = Literal["softmax", "temperature"]
@@ -34,7 +35,7 @@ class UtilityPatching(Patching):
         step_size: largest η of the line search; tuned if None.
         steps: number of patches; tuned if None.
         sampled: whether audits add sampled utilities; tuned if None.
-        tuning_runs: scikit-optimize runs, if anything is tuned.
+        tuning_runs: settings asked for, if anything is tuned; see `tuning.py`.
         sampled_count: utilities drawn from each of U_lin and U_rank per audit.
         tolerance: ε of Algorithm 1, stop when the worst UC is at most this.
         objective: what tuning minimises on the hold-out: u_comb (the worst error of what is
@@ -139,13 +140,11 @@ class UtilityPatching(Patching):
             if value is not None and not value >= bound:
                 raise InputError(f"{name}: {value}, expected {bound} or more")
 
-    def _run(
-        self, step_size: float, sampled: bool, state: PatchedForecast, number: int = 0
-    ) -> Algorithm1:
+    def _run(self, step_size: float, sampled: bool, state: PatchedForecast) -> Algorithm1:
         classes = state.probabilities.shape[1]
         count = self.sampled_count if sampled else 0
         auditor = self._auditor(classes, count, state.labels.device)
-        return Algorithm1(state, auditor, self._descent(step_size), self.tolerance, number)
+        return Algorithm1(state, auditor, self._descent(step_size), self.tolerance)
 
     def _score(self, state: PatchedForecast) -> float:
         auditor = self._auditor(state.probabilities.shape[1], 0, state.labels.device)
@@ -166,21 +165,28 @@ class UtilityPatching(Patching):
             given["sampled"] = False  # there are none
         if all(value is not None for value in given.values()):
             return given
+        limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
+        points = HoldOut(probabilities, labels, self.holdout, self.seed, self._score)
+        for step_size, sampled, most in self._runs_asked_for(given, limits):
+            passed = [most] if given["steps"] is not None else [k for k in limits if k <= most]
+            scores = points.scores(partial(self._run, step_size, sampled), passed)
+            for steps in passed:
+                setting = {"step_size": step_size, "steps": steps, "sampled": sampled}
+                tried = {name: setting[name] for name in given if given[name] is None}
+                run_and_log(lambda _: next(scores), tried, self.tuning_log_)  # noqa: B023
+        return {**given, **best_runs(self.tuning_log_, 1)[0]["parameters"]}
+
+    def _runs_asked_for(
+        self, given: dict[str, Any], limits: Sequence[int]
+    ) -> Iterator[tuple[float, bool, int]]:
+        """Yield step size, sampling and largest number of steps of each run that is asked for."""
         from skopt.space import Categorical  # takes a second to import: only where tuned
 
-        limits = range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)
-        space = {  # a plain list of two numbers would be read as a range
-            "step_size": Categorical(STEP_SIZES),
-            "steps": Categorical(list(limits) or [self.max_steps]),
-            "sampled": Categorical([False, True]),
-        }
-        free = {name: space[name] for name in space if given[name] is None}
-        # Of a trajectory: two float64 and one int32 a number, and the products of its audits.
-        row_bytes = 20 * probabilities.shape[1] + 16 * self.sampled_count
-        trajectories = Trajectories(
-            probabilities, labels, self._run, self._score, self.holdout, self.seed, row_bytes
-        )
-        best, self.tuning_log_ = tune(
-            lambda tried: trajectories.score({**given, **tried}), free, self.tuning_runs, self.seed
-        )
-        return {**given, **best}
+        space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}
+        free = {name: Categorical(space[name]) for name in given if given[name] is None}
+        most: dict[tuple[float, bool], int] = {}
+        for asked in evenly_spread(free, self.tuning_runs, self.seed):
+            step_size, steps, sampled = ({**given, **asked}[name] for name in space)
+            most[step_size, sampled] = max(steps, most.get((step_size, sampled), 0))
+        for step_size, sampled in sorted(most, key=lambda run: (-run[0], run[1])):
+            yield step_size, sampled, most[step_size, sampled]

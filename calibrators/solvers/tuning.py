@@ -40,21 +40,15 @@ def tune(
     worse than every finite one.
     `ValueError` if `runs` < 1 or no run gave a finite score.
     """
-    from skopt.sampler import Halton  # slow to import: only where something is tuned
-    from skopt.utils import normalize_dimensions
-
     if runs < 1:
         raise ValueError(f"runs: {runs}; tuning needs at least one run")
-    names = list(space)
-    dimensions = normalize_dimensions(list(space.values()))
     log: list[dict[str, Any]] = []
 
     def evaluate(point: list[Any]) -> float:
-        parameters = {name: _plain(value) for name, value in zip(names, point, strict=True)}
-        return run_and_log(objective, parameters, log)
+        return run_and_log(objective, _named(space, point), log)
 
     spread = min(runs, max(4, runs // 4))
-    points = Halton().generate(dimensions, spread, random_state=seed)
+    dimensions, points = _halton(space, spread, seed)
     scores = [evaluate(point) for point in points]
     if spread < runs:
         optimizer = _optimizer(dimensions, spread, seed)
@@ -67,6 +61,27 @@ def tune(
     if not best:
         raise ValueError(f"tuning: none of {runs} runs gave a finite score")
     return dict(best[0]["parameters"]), log
+
+
+def evenly_spread(space: Mapping[str, Any], count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Return `count` points of `space`, spread evenly by a Halton sequence; `space` as in `tune`.
+
+    No scores and no linear algebra have a part in it: the same points on any processor.
+    """
+    return [_named(space, point) for point in _halton(space, count, seed)[1]]
+
+
+def _halton(space: Mapping[str, Any], count: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
+    """The dimensions of `space`, and points spread evenly in them."""
+    from skopt.sampler import Halton  # slow to import: only where something is tuned
+    from skopt.utils import normalize_dimensions
+
+    dimensions = normalize_dimensions(list(space.values()))
+    return dimensions, Halton().generate(dimensions, count, random_state=seed)
+
+
+def _named(space: Mapping[str, Any], point: list[Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in zip(space, point, strict=True)}
 
 
 def run_and_log(

@@ -1,13 +1,16 @@
-"""Tuning of step size, number of steps and sampling: honest scores; shared and resumed runs."""
+"""Tuning of step size, number of steps and sampling: honest scores, and every setting passed."""
+
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from skopt.space import Categorical
 
-import calibrators.patching.tuning as module
 from calibrators import UtilityPatching
-from calibrators.patching.tuning import SCORED_EVERY, Trajectory
+from calibrators.patching.tuning import SCORED_EVERY
+from calibrators.solvers.tuning import evenly_spread
 from metrics import InputError, brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import FITTED, over_confident, tied_u_comb, u_comb
 
@@ -20,9 +23,15 @@ def tuned():
     return UtilityPatching(**QUICK).fit(logits, labels), logits, labels
 
 
-def test_tuning_logs_every_run_with_the_three_parameters(tuned):
+def test_tuning_logs_every_setting_that_its_runs_pass(tuned):
     calibrator, _, _ = tuned
-    assert len(calibrator.tuning_log_) == 20
+    passed: dict[tuple[float, bool], list[int]] = {}
+    for run in calibrator.tuning_log_:
+        tried = run["parameters"]
+        passed.setdefault((tried["step_size"], tried["sampled"]), []).append(tried["steps"])
+    assert len(passed) == 6
+    for steps in passed.values():
+        assert steps == list(range(5, max(steps) + 1, 5))
     for run in calibrator.tuning_log_:
         assert set(run) == {"parameters", "score", "seconds"}
         assert set(run["parameters"]) == {"step_size", "steps", "sampled"}
@@ -41,6 +50,14 @@ def test_the_best_run_is_refitted_on_all_points(tuned):
     assert again.tuning_log_ == []
     for name in FITTED:
         np.testing.assert_array_equal(getattr(again, name), getattr(calibrator, name))
+
+
+def test_evenly_spread_points_reach_every_corner_of_a_small_space():
+    space = {"a": Categorical([1, 2, 3]), "b": Categorical(["x", "y"])}
+    assert {tuple(point.values()) for point in evenly_spread(space, 12)} == set(
+        product([1, 2, 3], ["x", "y"])
+    )
+    assert evenly_spread(space, 5, seed=3) == evenly_spread(space, 5, seed=3)
 
 
 def hold_out_score(calibrator, parameters, logits, labels, measure):
@@ -85,23 +102,6 @@ def test_theory_tunes_no_step_size():
         frozenset({"steps", "sampled"})
     }
     assert np.isnan(calibrator.step_size_)
-
-
-def test_suspending_runs_while_tuning_changes_no_bit(monkeypatch):
-    logits, labels = over_confident(300, 4, 9)
-    settings = {**QUICK, "tuning_runs": 12}
-    kept = UtilityPatching(**settings).fit(logits, labels)
-    resumed = []
-    monkeypatch.setattr(module, "ALIVE_BYTES", 0)
-    plain = Trajectory._resumed
-    monkeypatch.setattr(Trajectory, "_resumed", lambda self: resumed.append(self) or plain(self))
-    suspended = UtilityPatching(**settings).fit(logits, labels)
-    assert len(resumed) > len(set(resumed)) > 1
-    for name in FITTED:
-        np.testing.assert_array_equal(getattr(suspended, name), getattr(kept, name))
-    assert [(run["parameters"], run["score"]) for run in suspended.tuning_log_] == [
-        (run["parameters"], run["score"]) for run in kept.tuning_log_
-    ]
 
 
 def test_a_run_that_ends_early_is_scored_where_it_ended():
@@ -149,7 +149,7 @@ def test_tuning_is_repeatable(tuned):
 def test_tuning_works_on_few_points(n, classes):
     logits, labels = over_confident(n, classes, 14)
     calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 4}).fit(logits, labels)
-    assert len(calibrator.tuning_log_) == 4
+    assert 1 <= len({run["parameters"]["step_size"] for run in calibrator.tuning_log_}) <= 3
     assert np.isfinite(calibrator.predict_proba(logits)).all()
 
 
