@@ -45,7 +45,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     classes_ : [C], the class numbers 0 … C-1, or the classes' names, in the order of the columns
     n_features_in_ : int, C
     feature_names_in_ : [C], the columns' names, where a data frame was fitted
-    tuning_log_ : list of dicts, one per tuning run (`parameters`, `score`, `seconds`); empty
+    tuning_log_ : list of dicts, one per setting scored (`parameters`, `score`, `seconds`); empty
         where nothing was tuned, and not stored by `save`
     """
 

@@ -69,9 +69,11 @@ Group = tuple[Sequence[Job], Settings]
 def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     """Run all jobs; each is yielded when it ends, in whatever order that is.
 
-    Jobs of all groups wait in Slurm's queue at once; other engines take one group after another.
+    Jobs of all groups wait in Slurm's queue at once, or with `queue` for a core; other engines take
+    one group after another.
     `folder` is where logs go, of the engines that write some.
     """
+    groups = [group for group in groups if group[0]]
     target = str(groups[0][1]["_target_"]).rpartition(".")[2]
     if target in ("SlurmLauncher", "LocalLauncher"):
         return _on_submitit(groups, folder, "slurm" if target == "SlurmLauncher" else "local")
@@ -80,7 +82,7 @@ def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     }  # fmt: skip
     if target not in engines:
         raise UsageError(f"hydra/launcher: {target} is none of slurm, queue, cores, ray_cluster")
-    return chain.from_iterable(engines[target](*group) for group in groups if group[0])
+    return chain.from_iterable(engines[target](*group) for group in groups)
 
 
 def cores_of_a_job(launcher: Mapping[str, Any]) -> int:
@@ -280,6 +282,9 @@ def _leave(running: Iterable[Any], cluster: str) -> None:
             with suppress(ProcessLookupError):
                 os.kill(int(submission.job_id), signal.SIGTERM)
         time.sleep(0.5)
+    if left:  # amid a long product, which no signal interrupts
+        processes = " ".join(one.job_id for one in left)
+        say(f"{cluster}: these processes still run, to their unit's end: {processes}")
 
 
 def _executor(launcher: Settings, folder: Path, cluster: str) -> Any:

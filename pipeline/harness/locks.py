@@ -110,9 +110,10 @@ def _locked(path: Path) -> int:
         except OSError:
             os.close(file)
             raise
-        if os.fstat(file).st_nlink:
-            return file
-        os.close(file)  # its holder removed it meanwhile: a lock on a file without a name
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(file), path.stat()):
+                return file
+        os.close(file)  # its holder removed it meanwhile: a lock on a file of no or another name
 
 
 def _here() -> dict[str, Any]:
