@@ -1,4 +1,4 @@
-"""What all tests share: where the real data lies."""
+"""What all tests share: where the real data lies, and which child processes coverage looks at."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ import os
 from pathlib import Path
 
 import pytest
+
+MEASURING = "COVERAGE_PROCESS_CONFIG"
+"""By this variable child processes are measured, too."""
+MEASURED_CHILD: dict[str, str] = {}
+if "PYTEST_XDIST_WORKER" in os.environ and MEASURING in os.environ:
+    # `make test`: most children run whole stages, which reach nothing more of metrics/ and
+    # calibrators/ and would take longer.
+    MEASURED_CHILD[MEASURING] = os.environ.pop(MEASURING)
+
+
+@pytest.fixture(scope="session")
+def measured_child() -> dict[str, str]:
+    """The environment of a child process that is measured where the tests are."""
+    return {**os.environ, **MEASURED_CHILD}
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +13,10 @@ from tests.metrics.kernels.uncompiled import answers
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_compiled_kernels_answer_what_python_answers(tmp_path):
+def test_compiled_kernels_answer_what_python_answers(tmp_path, measured_child):
     path = tmp_path / "answers.npz"
     command = [sys.executable, "-m", "tests.metrics.kernels.uncompiled", str(path)]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+    subprocess.run(command, cwd=ROOT, env={**measured_child, "NUMBA_DISABLE_JIT": "1"}, check=True)
     with np.load(path) as python:
         compiled = answers()
         assert set(python.files) == set(compiled)
