@@ -64,6 +64,14 @@ def test_real_logits(real_split, name):
     assert fitted.nll_ == pytest.approx(nll(logits, labels, 1 / fitted.temperature_), rel=1e-12)
 
 
+def test_made_up_logits_have_the_temperature_of_the_plain_definition(made_up):
+    logits, labels = made_up()
+    fitted = TemperatureScaling().fit(logits, labels)
+    beta = reference.temperature(logits, labels)
+    assert 1 / fitted.temperature_ == pytest.approx(beta, rel=1e-4)
+    assert fitted.nll_ <= reference.log_loss(beta * logits.astype(float), labels)
+
+
 def test_recovers_the_temperature_that_the_labels_were_drawn_with(made_up):
     logits, labels = made_up(n=40_000, temperature=1.7)
     assert TemperatureScaling().fit(logits, labels).temperature_ == pytest.approx(1.7, rel=0.02)

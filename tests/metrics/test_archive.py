@@ -178,3 +178,15 @@ def test_an_array_that_ends_early_although_the_directory_says_otherwise(tmp_path
     content[directory + 24 : directory + 28] = (len(member) + 8).to_bytes(4, "little")
     (tmp_path / "x.npz").write_bytes(content)
     assert "array `a` is truncated" in refused(tmp_path / "x.npz")
+
+
+def test_an_array_that_does_not_fit_the_memory_is_one_line(tmp_path, monkeypatch):
+    """Below the limit of sizes, but the machine has less."""
+
+    def too_large(*_):
+        raise MemoryError
+
+    path = archive_of(tmp_path / "a.npz", labels=npy("(2,)", content=bytes(16)))
+    assert read_arrays(path)["labels"].shape == (2,)
+    monkeypatch.setattr("metrics.archive._read_member", too_large)
+    assert "too large for the memory; save fewer rows" in refused(path)

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from calibrators import LogitShiftPatching, UtilityPatching
 from metrics import brier_score, negative_log_likelihood
 from metrics.kernels.projection import project_rows_torch
-from tests.metrics.kernels.test_projection import project_rows
+from tests.metrics.kernels.projected import project_rows
 from tests.properties.examples import PROPERTY, seeds
 
 

@@ -7,16 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics import reference
-from metrics.kernels.projection import project_row, project_rows_torch
-
-
-def project_rows(points):
-    """Every row by the compiled projection, which overwrites it."""
-    projected = points.clone(memory_format=torch.contiguous_format)
-    for row in projected.numpy():
-        project_row(row)
-    return projected
-
+from metrics.kernels.projection import project_rows_torch
+from tests.metrics.kernels.projected import project_rows
 
 IMPLEMENTATIONS = {"compiled": project_rows, "torch": project_rows_torch}
 COORDINATES = st.one_of(

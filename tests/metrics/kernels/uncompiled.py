@@ -28,10 +28,10 @@ from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.gap_range import gap_range
 from metrics.kernels.label_ranks import label_ranks
 from metrics.kernels.prefix_range import prefix_range
-from metrics.kernels.projection import project_row
 from metrics.kernels.row_sort import argsort_rows, descending_order
 from metrics.kernels.softmax import residuals, softmax, squared_errors
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
+from tests.metrics.kernels.projected import project_rows
 
 Named = tuple[str, NDArray | Tensor | float]
 SHAPES = ((60, 3), (25, 9))
@@ -111,10 +111,7 @@ def rows() -> Iterator[Named]:
         top_sums = p.sort(dim=1, descending=True).values.cumsum(dim=1)
         yield f"sums {n}", class_wise_sums(p, y)
         yield f"top {n}", top_k_sums(top_sums, label_ranks(p, y[None])[0])
-        projected = z.numpy().copy()
-        for row in projected:
-            project_row(row)
-        yield f"projected {n}", projected
+        yield f"projected {n}", project_rows(z)
     keys = stream_keys(0, 7)
     yield "uniforms", hashed_uniforms(keys, torch.arange(3)[:, None])
     yield "uniforms by stream", hashed_uniforms(keys, torch.arange(21).reshape(3, 7), high=2.0)

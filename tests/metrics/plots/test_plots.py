@@ -51,6 +51,17 @@ def test_beside_a_method_far_off_the_noise_of_the_others_can_be_seen():
         assert high == -low == pytest.approx(1.08 * shown)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_forecast_without_an_error_or_noise_is_a_line_within_its_panel():
+    labels = forecast()[1]
+    figure = plot_utility(TopK((1,)), {"perfect": np.eye(4)[labels]}, labels)
+    running = visible(figure)[1]
+    assert list(running.lines[1].get_ydata()) == [0]
+    low, high = running.get_ylim()
+    assert low < 0 < high
+    figure.canvas.draw()
+
+
 def test_ecdf_of_one_array_or_of_several():
     errors = np.random.default_rng(0).random(50)
     (axis,) = plot_ecdf({"a $5 method": errors, "b": errors / 2}).axes
