@@ -9,7 +9,10 @@ from sklearn.base import clone
 from skopt.space import Categorical
 
 from calibrators import UtilityPatching
-from calibrators.patching.tuning import SCORED_EVERY
+from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.audit import StandardFamilies
+from calibrators.patching.tuning import SCORED_EVERY, HoldOut
+from calibrators.patching.update import ProjectedDescent
 from calibrators.solvers.tuning import evenly_spread
 from metrics import InputError, brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import FITTED, over_confident, tied_u_comb, u_comb
@@ -111,6 +114,24 @@ def test_a_run_that_ends_early_is_scored_where_it_ended():
     for run in calibrator.tuning_log_:
         expected = hold_out_score(calibrator, run["parameters"], logits, labels, tied_u_comb)
         assert run["score"] == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.045], ids=["goes on", "ends early"])
+def test_the_scores_on_the_way_are_those_of_runs_that_end_there(tolerance):
+    logits, labels = (torch.from_numpy(part) for part in over_confident(200, 3, 4))
+    families, descent = StandardFamilies(3, 0, 0, logits.device), ProjectedDescent(1.0)
+    points = HoldOut(logits.double().softmax(dim=1), labels, 0.3, 0, descent.loss)
+
+    def run(state):
+        return Algorithm1(state, families, descent, tolerance)
+
+    def scores(limits):
+        return list(points.scores(run, limits))
+
+    limits = [0, 1, 4, 9]
+    assert scores(limits) == [scores([limit])[0] for limit in limits]
+    assert (scores([8]) == scores([9])) == (tolerance > 0)
+    assert scores([]) == []
 
 
 @pytest.mark.parametrize("steps", [3, SCORED_EVERY, 13])
