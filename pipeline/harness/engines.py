@@ -73,8 +73,8 @@ def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     one group after another.
     `folder` is where logs go, of the engines that write some.
     """
-    groups = [group for group in groups if group[0]]
     target = str(groups[0][1]["_target_"]).rpartition(".")[2]
+    groups = [group for group in groups if group[0]]
     if target in ("SlurmLauncher", "LocalLauncher"):
         return _on_submitit(groups, folder, "slurm" if target == "SlurmLauncher" else "local")
     engines: dict[str, Callable[[Sequence[Job], Settings], Iterator[Ended]]] = {
@@ -225,7 +225,7 @@ def _on_submitit(groups: Sequence[Group], folder: Path, cluster: str) -> Iterato
     except RuntimeError as error:
         raise UsageError(f"hydra/launcher={cluster}: {one_line(error)}") from error
     # The local executor would start all at once.
-    most = max(launcher.get("cpus_per_task") or 1 for _, launcher in groups)
+    most = max((launcher.get("cpus_per_task") or 1 for _, launcher in groups), default=1)
     at_once = max(1, core_count() // most)
     waiting = [(number, job) for number, (jobs, _) in enumerate(groups) for job in jobs]
     running = dict[Any, tuple[int, Job]]()
