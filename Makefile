@@ -23,7 +23,7 @@ PEERS ?= .venv-peers
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
-	@echo "make test    set up, then lint, type checks and tests; fails where they miss a branch of the metrics"
+	@echo "make test    set up, then lint, type checks and tests; fails where they miss a branch of a method"
 	@echo "make coverage  the tests again; fails where they reach too little of the stages"
 	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"

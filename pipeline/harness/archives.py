@@ -27,6 +27,8 @@ from pipeline.harness.artifacts import (
 
 RECORD = "record.json"
 """The member of the npz that holds the record; readers of arrays pass it over."""
+DAMAGED = (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+"""What reading a file that is not whole raises."""
 
 
 def publish(
@@ -87,7 +89,7 @@ def _checked_record(file: IO[bytes], checksum: str) -> dict[str, Any] | None:
         with zipfile.ZipFile(file) as archive:
             record = unsealed(json.loads(archive.read(RECORD)))
             whole = record is not None and record.get(checksum) == _sha256_of_arrays(archive)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError):
+    except DAMAGED:
         return None
     return record if whole else None
 

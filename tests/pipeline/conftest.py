@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
+from pipeline.evaluate import run_evaluate
+from pipeline.fit import run_fit
 from pipeline.harness.artifacts import write_npz
 from pipeline.harness.command import CONF
 from pipeline.harness.units import Request
+from pipeline.logits import run_logits
 
 MakeRequest = Callable[..., Request]
 
@@ -32,6 +35,27 @@ def request_of(*overrides: str) -> Request:
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", list(overrides), return_hydra_config=True)
     return Request.of(config, config.hydra.runtime.choices, overrides)
+
+
+def run_all(request: Request) -> None:
+    """Logits, fits and scores."""
+    run_logits(request.benchmark_settings(), request)
+    run_fit(request.units(), request)
+    run_evaluate(request.units(), request)
+
+
+def times(folder: Path) -> dict[Path, int]:
+    """When each file was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The content of each file."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -27,32 +26,14 @@ from pipeline.harness.cached_logits import command_for
 from pipeline.harness.command import CONF, UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.reporting.collect import Runs
-from tests.pipeline.conftest import request_of, write_example
+from tests.pipeline.conftest import files_below, request_of, run_all, times, write_example
 
 FAST = "suite.calibrators=[uncalibrated,temperature]"
-
-
-def run_all(request):
-    run_logits(request.benchmark_settings(), request)
-    run_fit(request.units(), request)
-    run_evaluate(request.units(), request)
 
 
 def what_was_done(captured):
     """The stages' closing lines, without seconds."""
     return [re.sub(r", [\d.]+ s$", "", line) for line in captured.readouterr().out.splitlines()]
-
-
-def times(folder):
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
-
-
-def files_below(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def test_files_and_their_content(request_tiny, tmp_path):
@@ -288,84 +269,6 @@ def test_bad_input_leaves_nothing_half_written(request_tiny, tmp_path):
     assert not note.exists()
 
 
-class TestReadyMadeLogits:
-    """paths.precomputed: a folder with <precomputed>.npz, taken instead of computing."""
-
-    @pytest.fixture
-    def folder(self, tmp_path):
-        write_example(tmp_path / "ready/digits.npz", n=90, classes=10, seed=3)
-        (tmp_path / "ready/README.md").write_text("# Title\n\nOutputs of a model.\nMore.\n")
-        return tmp_path / "ready"
-
-    def request(self, request_tiny, *overrides):
-        """Digits, whose own source needs seconds, in the temporary folders of `tiny`."""
-        settings = request_tiny("split=0").settings("file")
-        return [
-            {**settings, "benchmark": {**settings["benchmark"], "precomputed": "digits"}}
-            | {"paths": {**settings["paths"], **dict(overrides)}}
-        ]
-
-    def test_taken_with_checksum_and_origin(self, request_tiny, tmp_path, folder):
-        run_logits(self.request(request_tiny, ("precomputed", str(folder))))
-        record = read_json(tmp_path / "data/logits/tiny.json")
-        assert record["n"] == 90
-        assert record["origin"]["file"] == str(folder / "digits.npz")
-        assert record["origin"]["sha256"] == sha256_of(folder / "digits.npz")
-        assert record["origin"]["readme_says"] == "Outputs of a model."
-
-    def test_stays_when_the_folder_is_not_named_again(self, request_tiny, tmp_path, folder):
-        run_logits(self.request(request_tiny, ("precomputed", str(folder))))
-        before = times(tmp_path)
-        run_logits(self.request(request_tiny))
-        assert times(tmp_path) == before
-
-    def test_the_environment_variable_names_a_folder_too(
-        self, request_tiny, tmp_path, folder, monkeypatch
-    ):
-        monkeypatch.setenv("PRECOMPUTED", str(folder))
-        run_logits(self.request(request_tiny))
-        assert read_json(tmp_path / "data/logits/tiny.json")["n"] == 90
-
-    def test_a_folder_without_the_file_computes(self, request_tiny, tmp_path):
-        (tmp_path / "empty").mkdir()
-        run_logits(self.request(request_tiny, ("precomputed", str(tmp_path / "empty"))))
-        assert read_json(tmp_path / "data/logits/tiny.json")["n"] == 200
-
-    def test_a_truncated_file_is_named(self, request_tiny, tmp_path, folder):
-        path = folder / "digits.npz"
-        path.write_bytes(path.read_bytes()[:500])
-        with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable .* truncated or damaged"):
-            run_logits(self.request(request_tiny, ("precomputed", str(folder))))
-        assert not (tmp_path / "data/logits/tiny.json").exists()
-
-    def test_a_folder_that_does_not_exist_is_named(self, request_tiny, tmp_path):
-        with pytest.raises(UnitsFailed, match="no such folder"):
-            run_logits(self.request(request_tiny, ("precomputed", str(tmp_path / "none"))))
-
-
-def test_arrays_are_shared_for_whole_suites_and_repeat(request_tiny, tmp_path, monkeypatch):
-    suite = tmp_path / "results/suites/digits"
-    run_all(request_tiny("calibrator=temperature"))
-    assert not suite.exists()  # one benchmark chosen by name is no suite
-    request = request_tiny("calibrator=temperature")
-    object.__setattr__(request, "whole_suite", True)
-    run_all(request)
-    first = files_below(suite)
-    names = [f"tiny-split-{k}.npz" for k in range(3)]
-    assert set(first) == {
-        "logits/tiny.npz", "logits/tiny.json",
-        *(f"{stage}/temperature/{name}" for stage in ("fit", "evaluate") for name in names),
-    }  # fmt: skip
-    object.__setattr__(forced := request_tiny("calibrator=temperature", "force=true"),
-                       "whole_suite", True)  # fmt: skip
-    run_all(forced)
-    assert files_below(suite) == first
-    run_all(request)
-    (suite / "fit/temperature/stray").write_text("of a unit that is no longer asked for")
-    run_all(request)
-    assert files_below(suite) == first
-
-
 def test_locks_of_who_was_killed_after_publishing_are_removed(request_tiny):
     request = request_tiny("calibrator=uncalibrated", "split=0")
     run_all(request)
@@ -374,26 +277,6 @@ def test_locks_of_who_was_killed_after_publishing_are_removed(request_tiny):
         path.write_text("{}")
     run_all(request)
     assert not files.fit_running.exists() and not files.metrics_running.exists()
-
-
-def test_what_came_by_dvc_pull_is_taken_where_it_is_absent(request_tiny, tmp_path):
-    request = request_tiny("calibrator=temperature")
-    object.__setattr__(request, "whole_suite", True)
-    run_all(request)
-    runs, logits = tmp_path / "results/runs", tmp_path / "data/logits"
-    before = files_below(runs), files_below(logits)
-    shutil.rmtree(runs)
-    shutil.rmtree(logits)
-    run_all(request_tiny("calibrator=temperature"))
-    after = files_below(runs), files_below(logits)
-    assert after[1] == before[1]
-    assert after[0] == {name: c for name, c in before[0].items() if "/run-" not in name}
-    assert not list(runs.rglob("run-*.json"))  # nothing was computed
-    kept = tmp_path / "results/suites/digits/fit/temperature/tiny-split-0.npz"
-    parameters = runs / "tiny/temperature/split-0/parameters.npz"
-    assert kept.samefile(parameters)
-    run_all(request_tiny("calibrator=temperature", "seed=1"))
-    assert not kept.samefile(parameters)  # a new file took its place; what is shared stays
 
 
 def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_path):
