@@ -15,8 +15,13 @@ def _end(number: int, frame: FrameType | None) -> None:
     os._exit(128 + number)
 
 
-if sys.argv[:1] == ["-m"]:  # `python -m pipeline.<stage>`, whose imports take a second
-    for _number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(_number, _end)
+def end_in_one_line() -> None:
+    """For a program whose imports take a second: what ends it until `user_errors_in_one_line`."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)
+
+
+if sys.argv[:1] == ["-m"]:  # `python -m pipeline.<stage>`
+    end_in_one_line()
 
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as in `metrics`, where a stage loads torch first

@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
+import pipeline
+
+if __name__ == "__main__":
+    pipeline.end_in_one_line()
 
 import numpy as np
 from numpy.typing import NDArray

@@ -33,6 +33,10 @@ from pathlib import Path
 from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
+import pipeline
+
+if __name__ == "__main__":
+    pipeline.end_in_one_line()
 
 from omegaconf import DictConfig
 

@@ -90,12 +90,14 @@ def _from_text(
         for spelling in (list(names), short_names(names)):
             if spelling is not None and set(values) <= set(spelling):
                 places = np.array([spelling.index(value) for value in values])
-                return ClassLabels(places[numbers].astype(np.int64), spelling)
-        unknown = next(value for value in values if value not in names)
+                notes = _what_is_no_label(spelling, values)
+                return ClassLabels(places[numbers].astype(np.int64), spelling, notes)
+        # Text amid numbers is the likelier slip.
+        unknown = min((value for value in values if value not in names), key=str.isdecimal)
         row = int((given == unknown).argmax())
         raise InputError(
             f"{field}: {_short(unknown)} in row {row} is no column's name (they are "
-            f"{_listed(names)}); name the columns as the labels are"
+            f"{_listed(names)}); correct it, or name the columns as the labels are"
         )
     if len(values) != classes:
         raise InputError(
@@ -105,6 +107,13 @@ def _from_text(
     order = [str(value) for value in values]
     note = f"labels are names: the columns are taken in alphabetical order, {_listed(order)}"
     return ClassLabels(numbers.astype(np.int64), order, [note])
+
+
+def _what_is_no_label(names: Sequence[str], labels: NDArray[np.str_]) -> list[str]:
+    """A note of the names [C] that no point bears: rare classes, or columns of something else."""
+    absent = sorted(set(names) - set(labels.tolist()), key=list(names).index)
+    text = f"no point's label is {_listed(absent)}; what is no class must not be among the columns"
+    return [text] if absent else []
 
 
 def _from_numbers(

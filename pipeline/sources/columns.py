@@ -6,6 +6,7 @@ change every number without a word.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,8 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     matrix = table[classes].to_numpy(np.float64, na_value=np.nan)
     if values != "logits":
         _check_all_are_probabilities(path, classes, matrix)
+    if values == "auto":
+        _check_all_are_numbered(path, classes, table[label])
     return Given(
         kind=None,
         matrix=matrix,
@@ -135,10 +138,24 @@ def _check_types(path: Path, table: pd.DataFrame, classes: Sequence[str]) -> Non
                 "probabilities; remove it"
             )
         if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise InputError(
-                f"{path}: column `{_short(name)}` holds text or dates; keep `label` and one column "
-                "of numbers per class (groups of points: --groups COLUMN)"
-            )
+            raise InputError(f"{path}: column `{_short(name)}` {_what_is_no_number(table[name])}")
+
+
+def _what_is_no_number(column: pd.Series[Any]) -> str:
+    """What is wrong with a column that is not of numbers, and the fix."""
+    import pandas as pd
+
+    text = column.astype(str)
+    given = column.notna().to_numpy()
+    wrong = given & pd.to_numeric(text, errors="coerce").isna().to_numpy()
+    if 0 < wrong.sum() < given.sum():
+        row = int(wrong.argmax())
+        cell = _short(str(text.to_numpy()[row]))
+        return f"holds `{cell}` in row {row}, which is no number; recompute or remove such rows"
+    return (
+        "holds text or dates; keep `label` and one column of numbers per class (groups of points: "
+        "--groups COLUMN)"
+    )
 
 
 def _check_are_classes(path: Path, classes: Sequence[str], labels: pd.Series[Any]) -> None:
@@ -150,6 +167,24 @@ def _check_are_classes(path: Path, classes: Sequence[str], labels: pd.Series[Any
             raise InputError(
                 f"{path}: column `{name}` would be taken for a class; {fix}, or rename it if it "
                 "is one"
+            )
+
+
+def _check_all_are_numbered(path: Path, classes: Sequence[str], labels: pd.Series[Any]) -> None:
+    """`InputError` for a column beside c0, c1, … that is neither numbered like them nor a label."""
+    starts = Counter(name.rstrip("0123456789") for name in classes if name[-1:].isdecimal())
+    start, count = max(starts.items(), key=lambda item: item[1], default=("", 0))
+    numbered = [f"{start}{first + k}" for first in (0, 1) for k in range(count)]
+    like = [name for name in classes if name in numbered]
+    if count < 2 or len(like) < count:
+        return  # names with a number in them, like models of a series
+    known = {str(value) for value in labels.unique()}
+    for name in classes:
+        if name not in like and name not in known:
+            raise InputError(
+                f"{path}: column `{_short(name)}` would be taken for a class, but is not numbered "
+                f"like {_listed(like)}; remove it, or say that all columns are logits: "
+                "--values logits (benchmark.source.values=logits)"
             )
 
 

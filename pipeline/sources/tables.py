@@ -17,6 +17,7 @@ TABLES = (".csv", ".parquet")
 """Endings of file names that are read as tables."""
 
 STARTS = {
+    b"\xff\xfe\0\0": "text in UTF-32; save it as UTF-8",
     b"\xff\xfe": "text in UTF-16; save it as UTF-8",
     b"\xfe\xff": "text in UTF-16; save it as UTF-8",
     b"PK": "a zip archive, such as an npz or a spreadsheet; name it .npz, or export it as CSV",

@@ -154,12 +154,13 @@ def test_a_stopped_run_continues_where_it_stopped(slow_run, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_the_imports_is_one_line(number):
-    command = [sys.executable, "-X", "importtime", "-m", "pipeline.fit"]
+@pytest.mark.parametrize("program", ["-m pipeline.fit", "scripts/score.py", "scripts/apply.py"])
+def test_a_signal_during_the_imports_is_one_line(program, number):
+    command = [sys.executable, "-X", "importtime", *program.split()]
     child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
     assert child.stderr is not None
     for line in child.stderr:
-        if line.rstrip().endswith(" pipeline"):  # the package is there, its stage is not
+        if line.rstrip().endswith((" pipeline.harness", " numpy")):  # amid what it needs
             break
     child.send_signal(number)
     rest = child.stderr.read()

@@ -51,6 +51,37 @@ def test_columns_of_other_things_than_classes(tmp_path, name, values):
     assert f"column `{name}` would be taken for a class; remove it" in line
 
 
+@pytest.mark.parametrize("name", ["image_id", "age", "level_0", "c0.1", "true"])
+def test_a_column_of_another_name_beside_numbered_ones_is_no_class_of_logits(tmp_path, name):
+    logits = table_of(values=5 * PROBABILITIES - 2)
+    logits.insert(0, name, [7.0, 8.5, -9.0, 10.0])
+    line = refused(tmp_path, logits)
+    assert (
+        f"column `{name}` would be taken for a class, but is not numbered like c0, c1, c2" in line
+    )
+    assert read(tmp_path, logits, values="logits").logits.shape == (4, 4)
+
+
+def test_models_of_a_series_are_no_numbered_classes(tmp_path):
+    names = ("GPT4", "GPT3", "Claude")
+    result = read(tmp_path, table_of(names, 5 * PROBABILITIES - 2))
+    assert result.details["class_names"] == list(names)
+
+
+def test_a_class_that_no_point_bears_is_told(tmp_path):
+    names = ("cat", "dog", "age")
+    result = read(tmp_path, table_of(names, labels=["cat", "dog", "dog", "cat"]))
+    assert [line for line in result.details["warnings"] if "no point's label is age" in line]
+
+
+def test_a_cell_that_is_no_number_is_named(tmp_path):
+    for cell in ("nan", "NA", "n/a", "1,5"):
+        line = refused(tmp_path, table_of().assign(c1=[0.1, 0.2, cell, 0.3]))
+        assert f"column `c1` holds `{cell}` in row 2, which is no number" in line
+    line = refused(tmp_path, table_of(labels=[0, 1, "nan", 2]))
+    assert "labels: nan in row 2 is no column's name" in line
+
+
 def test_a_class_may_have_such_a_name_where_labels_bear_it(tmp_path):
     table = table_of(("id", "key", "name"), labels=["id", "key", "name", "id"])
     assert read(tmp_path, table).details["class_names"] == ["id", "key", "name"]
@@ -112,7 +143,7 @@ def test_names_that_pandas_would_take_for_missing(tmp_path):
     labels = ["NA", "None", "nan", "NA"]
     result = read(tmp_path, table_of(("NA", "None", "nan"), labels=labels))
     assert accuracy(result) == 1.0
-    assert "column `c1` holds text" in refused(tmp_path, table_of().assign(c1=["0.1", "NA", 0, 1]))
+    assert "column `c1` holds text" in refused(tmp_path, table_of().assign(c1=list("abcd")))
 
 
 def test_percentages_are_not_taken_for_logits(tmp_path):

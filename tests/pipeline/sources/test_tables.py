@@ -24,6 +24,7 @@ def zipped() -> bytes:
     ("content", "words"),
     [
         (TEXT.encode("utf-16"), "UTF-16; save it as UTF-8"),
+        (TEXT.encode("utf-32"), "UTF-32; save it as UTF-8"),
         (TEXT.encode("utf-16-be"), "zero bytes"),
         (TEXT.replace("a", "é").encode("latin-1"), "not in UTF-8"),
         (TEXT.replace(",", ";").encode(), "separated by semicolons"),
