@@ -22,12 +22,13 @@ class Draws(NamedTuple):
     """R draws of the outcome codes of n points.
 
     usual: [n], a frequent code of each point; those of other codes, point by point: `draw` and
-    `code` [k], point i from `starts[i]` to `starts[i + 1]`.
+    `code` [k], point i from `starts[i]` to `starts[i + 1]`. Draws are numbered in two bytes where
+    that is enough: beyond some thousand points reading these lists is what takes the time.
     """
 
     usual: NDArray[Any]
     starts: NDArray[np.int64]
-    draw: NDArray[np.uint32]
+    draw: NDArray[Any]
     code: NDArray[Any]
 
     @classmethod
@@ -37,7 +38,8 @@ class Draws(NamedTuple):
         usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
         _find_usual(codes, usual, starts)
         np.cumsum(starts, out=starts)
-        unusual = np.empty(starts[-1], np.uint32), np.empty(starts[-1], codes.dtype)
+        numbers = np.uint16 if codes.shape[1] <= 1 << 16 else np.uint32
+        unusual = np.empty(starts[-1], numbers), np.empty(starts[-1], codes.dtype)
         _list_unusual(codes, usual, starts, *unusual)
         return cls(usual, starts, *unusual)
 
@@ -110,8 +112,7 @@ def ranges_of_draws(
                 if first < last:
                     _widen(lowest, highest, away, smallest, largest)
                     lowest, highest = np.inf, -np.inf
-                for k in range(first, last):
-                    away[draw_of[k]] += table[code_of[k]] - payoff
+                _add_unusual(draw_of, code_of, first, last, table, payoff, away)
                 total += payoff - predicted[row, i]
                 if j == n - 1 or unsigned[j] != unsigned[j + 1]:
                     lowest = min(lowest, total)
@@ -123,7 +124,20 @@ def ranges_of_draws(
 
 
 @compiled
+def _add_unusual(
+    draw_of: Any, code_of: Any, first: int, last: int, table: Any, payoff: float, away: Any
+) -> None:
+    """Add what one point's unusual outcomes pay more than its usual one."""
+    k, end = np.uint64(first), np.uint64(last)  # unsigned: indices that cannot count from the end
+    while k < end:
+        away[draw_of[k]] += table[code_of[k]] - payoff
+        k += np.uint64(1)
+
+
+@compiled
 def _widen(lowest: float, highest: float, away: Any, smallest: Any, largest: Any) -> None:
+    # Conditional expressions, as min and max keep the compiler from the vector instructions.
     for draw in range(away.size):
-        smallest[draw] = min(smallest[draw], lowest + away[draw])
-        largest[draw] = max(largest[draw], highest + away[draw])
+        low, high = lowest + away[draw], highest + away[draw]
+        smallest[draw] = low if low < smallest[draw] else smallest[draw]
+        largest[draw] = high if high > largest[draw] else largest[draw]

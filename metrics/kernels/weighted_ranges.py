@@ -66,14 +66,14 @@ def weighted_ranges_of_rows(
         j = 0
         while j < n:
             untied = TOGETHER if _untied(unsigned, j) else 1
-            some, part = order[j : j + untied], residuals[j : j + untied]
             if count:
+                some, part = order[j : j + untied], residuals[j : j + untied]
                 _pass_edges(weights, some, part, edges, total, passed, following, at_edges[row])
             if untied == TOGETHER:
-                _add_untied(weights, some, part, total, smallest, largest)
+                _add_untied(weights, order, residuals, j, total, smallest, largest)
             else:
                 ends = j == n - 1 or unsigned[j] != unsigned[j + 1]
-                _add_one(weights[some[0]], part[0], ends, total, smallest, largest)
+                _add_one(weights[order[j]], residuals[j], ends, total, smallest, largest)
             j += untied
         low[row] = smallest
         high[row] = largest
@@ -94,19 +94,26 @@ def _untied(keys: Any, j: int) -> bool:
 
 @compiled
 def _add_untied(
-    weights: Any, points: Any, residuals: Any, total: Any, smallest: Any, largest: Any
+    weights: Any, order: Any, residuals: Any, j: int, total: Any, smallest: Any, largest: Any
 ) -> None:
-    a, b, c, d = points
-    first, second, third, fourth = weights[a], weights[b], weights[c], weights[d]
-    e, f, g, h = residuals
+    # Four numbers and four rows, no slices, and no min or max: the compiler then keeps to vectors.
+    first, second = weights[order[j]], weights[order[j + 1]]
+    third, fourth = weights[order[j + 2]], weights[order[j + 3]]
+    e, f, g, h = residuals[j], residuals[j + 1], residuals[j + 2], residuals[j + 3]
     for draw in range(total.size):
         one = total[draw] + first[draw] * e
         two = one + second[draw] * f
         three = two + third[draw] * g
         four = three + fourth[draw] * h
         total[draw] = four
-        smallest[draw] = min(smallest[draw], min(min(one, two), min(three, four)))
-        largest[draw] = max(largest[draw], max(max(one, two), max(three, four)))
+        low = one if one < two else two
+        low = low if low < three else three
+        low = low if low < four else four
+        smallest[draw] = low if low < smallest[draw] else smallest[draw]
+        high = one if one > two else two
+        high = high if high > three else three
+        high = high if high > four else four
+        largest[draw] = high if high > largest[draw] else largest[draw]
 
 
 @compiled
