@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -27,7 +28,7 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
 )
 from calibrators.losses import Loss
-from calibrators.solvers.tuning import best_runs, run_and_log, tune
+from calibrators.solvers.tuning import best_run, best_runs, run_and_log, tune
 
 QUICK_TOLERANCE, TOLERANCE = 1e-5, 1e-6
 """On the Newton decrement, about twice the gap to the minimal objective, in nats."""
@@ -118,9 +119,10 @@ def tune_penalties(
     the strongest penalties are fitted, where no others can overfit less: a few iterations, which
     tell what overfits, and begin near every other solution.
     """
-    runs.quick(**{**fixed, **{name: dimension.high for name, dimension in space.items()}})
-    _, log = tune(lambda tried: runs.quick(**{**fixed, **tried}), space, count, seed, batch)
+    runs.quick(**fixed, **{name: dimension.high for name, dimension in space.items()})
+    _, log = tune(lambda tried: runs.quick(**fixed, **tried), space, count, seed, batch)
     refits: list[dict[str, Any]] = []
     for run in best_runs(log, REFITTED):
-        run_and_log(lambda tried: runs.careful(**{**fixed, **tried}), run["parameters"], refits)
-    return dict(best_runs(refits, 1)[0]["parameters"]), log + refits
+        tried = run["parameters"]
+        run_and_log(partial(runs.careful, **fixed, **tried), tried, refits)
+    return dict(best_run(refits)["parameters"]), log + refits

@@ -11,7 +11,7 @@ compete in round t (`audit.Auditor`), an update says how rows move and how far (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -79,6 +79,12 @@ class Algorithm1:
     def __iter__(self) -> Iterator[Patch]:
         while (patch := self.round()) is not None:
             yield patch
+
+    def replay(self, patches: Sequence[Patch]) -> None:
+        """Begin after `patches`, the first that an equal run found."""
+        for patch in patches:
+            patch.apply(self.state, self.update)
+        self.number += len(patches)
 
     def round(self) -> Patch | None:
         """Do one round; None, with the reason in `stopped`, if it ends here."""

@@ -8,9 +8,8 @@ everything is refitted on all of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import islice
+from collections.abc import Sequence
+from itertools import islice, product
 from typing import Any, Literal
 
 from torch import Tensor
@@ -20,9 +19,16 @@ from calibrators.patching.base import Patching
 from calibrators.patching.own import classes_of
 from calibrators.patching.start import check_start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, HoldOut, Objective, score_of
+from calibrators.patching.tuning import (
+    SCORED_EVERY,
+    STEP_SIZES,
+    HoldOut,
+    Objective,
+    TuningRun,
+    score_of,
+)
 from calibrators.patching.update import ProjectedDescent
-from calibrators.solvers.tuning import best_runs, evenly_spread, run_and_log
+from calibrators.solvers.tuning import best_run, evenly_spread
 from metrics.validation import InputError
 
 PaperStart = Literal["softmax", "temperature"]
@@ -163,30 +169,36 @@ class UtilityPatching(Patching):
             given["step_size"] = math.nan  # has no part in η
         if not self.standard:
             given["sampled"] = False  # there are none
-        if all(value is not None for value in given.values()):
+        free = [name for name, value in given.items() if value is None]
+        if not free:
             return given
-        limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
-        points = HoldOut(probabilities, labels, self.holdout, self.seed, self._score)
-        for step_size, sampled, most in self._runs_asked_for(given, limits):
-            passed = [most] if given["steps"] is not None else [k for k in limits if k <= most]
-            scores = points.scores(partial(self._run, step_size, sampled), passed)
-            for steps in passed:
-                setting = {"step_size": step_size, "steps": steps, "sampled": sampled}
-                tried = {name: setting[name] for name in given if given[name] is None}
-                run_and_log(lambda _: next(scores), tried, self.tuning_log_)  # noqa: B023
-        return {**given, **best_runs(self.tuning_log_, 1)[0]["parameters"]}
+        hold_out = self.holdout, self.seed, self._run, self._score
+        runs = self._runs_asked_for(given)
+        HoldOut(probabilities, labels, *hold_out).race(runs)
+        self.tuning_log_ = [
+            {**tried, "parameters": {name: tried["parameters"][name] for name in free}}
+            for run in runs
+            for tried in run.log
+        ]
+        return {**given, **best_run(self.tuning_log_)["parameters"]}
 
-    def _runs_asked_for(
-        self, given: dict[str, Any], limits: Sequence[int]
-    ) -> Iterator[tuple[float, bool, int]]:
-        """Yield step size, sampling and largest number of steps of each run that is asked for."""
+    def _runs_asked_for(self, given: dict[str, Any]) -> list[TuningRun]:
+        """Return a run for each step size and sampling that is asked for, as long as is asked."""
         from skopt.space import Categorical  # takes a second to import: only where tuned
 
+        limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}
         free = {name: Categorical(space[name]) for name in given if given[name] is None}
-        most: dict[tuple[float, bool], int] = {}
-        for asked in evenly_spread(free, self.tuning_runs, self.seed):
-            step_size, steps, sampled = ({**given, **asked}[name] for name in space)
-            most[step_size, sampled] = max(steps, most.get((step_size, sampled), 0))
-        for step_size, sampled in sorted(most, key=lambda run: (-run[0], run[1])):
-            yield step_size, sampled, most[step_size, sampled]
+        sizes = STEP_SIZES if given["step_size"] is None else [given["step_size"]]
+        asked: dict[tuple[float, bool], list[int]] = {
+            pair: [] for pair in product(sizes, (False, True))
+        }
+        for setting in evenly_spread(free, self.tuning_runs, self.seed):
+            step_size, steps, sampled = ({**given, **setting}[name] for name in space)
+            asked[step_size, sampled].append(steps)
+        scored = limits if given["steps"] is None else [given["steps"]]
+        return [
+            TuningRun(*pair, [k for k in scored if k <= max(steps)])
+            for pair, steps in asked.items()
+            if steps
+        ]

@@ -11,6 +11,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ def tune(
     log: list[dict[str, Any]] = []
 
     def evaluate(point: list[Any]) -> float:
-        return run_and_log(objective, _named(space, point), log)
+        tried = _named(space, point)
+        return run_and_log(partial(objective, tried), tried, log)
 
     spread = min(runs, max(4, runs // 4))
     dimensions, points = _halton(space, spread, seed)
@@ -57,10 +59,7 @@ def tune(
             points = _ask(optimizer, min(batch, runs - len(log)))
             scores += [evaluate(point) for point in points]
             _tell(optimizer, points, _finite(scores)[-len(points) :])
-    best = best_runs(log, 1)
-    if not best:
-        raise ValueError(f"tuning: none of {runs} runs gave a finite score")
-    return dict(best[0]["parameters"]), log
+    return dict(best_run(log)["parameters"]), log
 
 
 def evenly_spread(space: Mapping[str, Any], count: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -85,13 +84,11 @@ def _named(space: Mapping[str, Any], point: list[Any]) -> dict[str, Any]:
 
 
 def run_and_log(
-    objective: Callable[[dict[str, Any]], float],
-    parameters: dict[str, Any],
-    log: list[dict[str, Any]],
+    score_of_run: Callable[[], float], parameters: dict[str, Any], log: list[dict[str, Any]]
 ) -> float:
     """Append one run to `log` as `tune` does; return its score, to 8 digits."""
     begin = time.perf_counter()
-    score = float(f"{objective(parameters):.{DIGITS}g}")
+    score = float(f"{score_of_run():.{DIGITS}g}")
     seconds = time.perf_counter() - begin
     log.append({"parameters": parameters, "score": score, "seconds": seconds})
     return score
@@ -101,6 +98,14 @@ def best_runs(log: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     """The `count` runs of the lowest finite scores, best first; of equal ones the earlier."""
     finite = [run for run in log if math.isfinite(run["score"])]
     return sorted(finite, key=lambda run: float(run["score"]))[:count]
+
+
+def best_run(log: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first of `best_runs`; `ValueError` if no run gave a finite score."""
+    best = best_runs(log, 1)
+    if not best:
+        raise ValueError(f"tuning: none of {len(log)} runs gave a finite score")
+    return best[0]
 
 
 def _optimizer(dimensions: list[Any], told: int, seed: int) -> Any:

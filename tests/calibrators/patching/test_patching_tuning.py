@@ -11,10 +11,16 @@ from skopt.space import Categorical
 from calibrators import UtilityPatching
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.tuning import SCORED_EVERY, HoldOut
+from calibrators.patching.tuning import (
+    COMPARED_AT,
+    SCORED_EVERY,
+    SURVIVORS,
+    HoldOut,
+    TuningRun,
+)
 from calibrators.patching.update import ProjectedDescent
 from calibrators.solvers.tuning import evenly_spread
-from metrics import InputError, brier_score, negative_log_likelihood
+from metrics import FunctionUtility, InputError, brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import FITTED, over_confident, tied_u_comb, u_comb
 
 QUICK = {"tuning_runs": 20, "max_steps": 20, "sampled_count": 10}
@@ -116,22 +122,56 @@ def test_a_run_that_ends_early_is_scored_where_it_ended():
         assert run["score"] == pytest.approx(expected, rel=1e-7)
 
 
+def hold_out(logits, labels, tolerance=0.0):
+    """Points whose runs lower the Brier score, and are scored by it."""
+    families = StandardFamilies(logits.shape[1], 0, 0, logits.device)
+
+    def begin(step_size, sampled, state):
+        return Algorithm1(state, families, ProjectedDescent(step_size), tolerance)
+
+    score = ProjectedDescent(1.0).loss
+    return HoldOut(logits.double().softmax(dim=1), labels, 0.3, 0, begin, score)
+
+
+def scores_of(run):
+    return [tried["score"] for tried in run.log]
+
+
 @pytest.mark.parametrize("tolerance", [0.0, 0.045], ids=["goes on", "ends early"])
 def test_the_scores_on_the_way_are_those_of_runs_that_end_there(tolerance):
-    logits, labels = (torch.from_numpy(part) for part in over_confident(200, 3, 4))
-    families, descent = StandardFamilies(3, 0, 0, logits.device), ProjectedDescent(1.0)
-    points = HoldOut(logits.double().softmax(dim=1), labels, 0.3, 0, descent.loss)
+    points = hold_out(*map(torch.from_numpy, over_confident(200, 3, 4)), tolerance)
 
-    def run(state):
-        return Algorithm1(state, families, descent, tolerance)
-
-    def scores(limits):
-        return list(points.scores(run, limits))
+    def scores(limits, stops=()):
+        run = TuningRun(1.0, False, limits)
+        for stop in (*stops, limits[-1]):
+            points.go_on(run, stop)
+        return scores_of(run)
 
     limits = [0, 1, 4, 9]
     assert scores(limits) == [scores([limit])[0] for limit in limits]
+    assert scores(limits, stops=[1, 3, 4]) == scores(limits)  # waits do not show
     assert (scores([8]) == scores([9])) == (tolerance > 0)
-    assert scores([]) == []
+
+
+def test_the_best_runs_alone_go_on():
+    points = hold_out(*map(torch.from_numpy, over_confident(200, 3, 4)))
+    limits = [5, COMPARED_AT, COMPARED_AT + 5]
+    sizes = [1.0, 0.1, 0.03, 0.01, 0.003]
+    runs = [TuningRun(size, False, limits) for size in sizes]
+    points.race(runs)
+    first = sorted(runs, key=lambda run: min(scores_of(run)[:2]))
+    assert [len(run.log) for run in first] == [3] * SURVIVORS + [2] * (len(runs) - SURVIVORS)
+    late = [TuningRun(size, False, [COMPARED_AT + 5]) for size in sizes]
+    points.race(late)  # nothing to compare them by
+    assert all(len(run.log) == 1 for run in late)
+
+
+def test_scores_that_are_not_finite_are_told():
+    logits, labels = over_confident(200, 3, 4)
+    huge = FunctionUtility(lambda p: torch.full_like(p, 1e308) * torch.arange(-1, 2))
+    calibrator = UtilityPatching(**QUICK, utilities=[huge], standard=False)
+    with pytest.raises(ValueError, match="finite score"):
+        calibrator.fit(logits, labels)
 
 
 @pytest.mark.parametrize("steps", [3, SCORED_EVERY, 13])
