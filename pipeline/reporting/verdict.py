@@ -111,11 +111,11 @@ def verdict_of(
     return Verdict(tuple(sentences), tuple(uses), overall)
 
 
-def short(value: float) -> str:
-    """A number in two significant digits, without a leading zero: `.0061`."""
+def short(value: float, significant: int = 2) -> str:
+    """A number in two (or so many) significant digits, without a leading zero: `.0061`."""
     if not math.isfinite(value):
         return "?"
-    digits = 1 - math.floor(math.log10(abs(value))) if value else 2
+    digits = significant - 1 - math.floor(math.log10(abs(value))) if value else significant
     text = f"{value:.{max(digits, 0)}f}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
@@ -211,29 +211,43 @@ def _take(cell: Evidence, take: str, as_good: Sequence[str], sure: str) -> str:
     else:
         text = f"Take {name}: every other method's error is significantly larger."
     if cell.beyond:
-        text += (
-            f" It is off by more than chance, too: {short(cell.mean)}, floor {short(cell.floor)}."
-        )
+        error, floor = _told_apart(cell.mean, cell.floor)
+        text += f" It is off by more than chance, too: {error}, floor {floor}."
     return text
+
+
+def _told_apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers in as many digits, two to four, as show which is larger."""
+    texts = ((short(first, digits), short(second, digits)) for digits in (2, 3, 4))
+    *_, most = pairs = list(texts)
+    return next((pair for pair in pairs if pair[0] != pair[1]), most)
 
 
 def _overall(uses: Sequence[UseVerdict], table: Table) -> str | None:
     """A method that is among the best for every use; the one with the best Brier score of those."""
-    good = [{use.take, *use.as_good} for use in uses]
-    common = set.intersection(*good) if good else set()
-    if not common:
-        return None
     brier = table.get("brier", {})
-    order = list(table[uses[0].metric])
-    return min(common, key=lambda m: (brier[m].mean if m in brier else 0.0, order.index(m)))
+    order = list(table[uses[0].metric]) if uses else []
+    return min(
+        _best_everywhere(uses),
+        key=lambda m: (brier[m].mean if m in brier else 0.0, order.index(m)),
+        default=None,
+    )
+
+
+def _best_everywhere(uses: Sequence[UseVerdict]) -> set[str]:
+    good = [{use.take, *use.as_good} for use in uses]
+    return set.intersection(*good) if good else set()
 
 
 def _overall_sentence(uses: Sequence[UseVerdict], overall: str | None) -> str:
     if overall is None:
         return "No method is among the best for all of these uses: choose by yours."
+    start = f"One method for all of these: {method_name(overall)}"
     if all(use.take == overall and not use.as_good for use in uses):
-        return f"One method for all of these: {method_name(overall)}, clearly."
-    return f"One method for all of these: {method_name(overall)}; no test finds a better one."
+        return f"{start}, clearly."
+    if len(_best_everywhere(uses)) == 1:
+        return f"{start}; no test finds a better one."
+    return f"{start}; no test finds a better one, and of such methods its Brier score is smallest."
 
 
 def _unknown(uses: Sequence[UseVerdict], points: int, splits: int) -> list[str]:

@@ -323,6 +323,20 @@ def test_terminal_without_a_terminal_folds_no_cell(small) -> None:
     assert re.search(r"Noise floor +47\.25 \[94\.50\] +10\.7 \[21\.3\]", text)
 
 
+@pytest.mark.parametrize(("width", "parts"), [(200, 1), (45, 2)])
+def test_a_narrow_terminal_shows_columns_below_others_and_folds_no_cell(
+    small, width, parts
+) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, force_terminal=True, color_system=None)
+    print_tables([build_table(small, SMALL)], console)
+    table = stream.getvalue().split("Mean over")[0]
+    assert table.count("Vector Scaling") == parts
+    assert all(table.count(cell) == 1 for cell in ("94.10 ± 0.40", "47.25 [94.50]", "15.8 ± 2.0"))
+    assert "…" not in table
+    assert max(map(len, table.splitlines())) <= width
+
+
 def test_names_of_variants_and_of_unknown_keys() -> None:
     assert method_name("isotonic_raw") == "IR (unnormalised)"
     assert method_name("dirichlet_logits") == "Dirichlet (on logits)"

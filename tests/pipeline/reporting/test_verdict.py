@@ -34,6 +34,12 @@ def test_a_clear_winner_that_is_beyond_its_floor_says_both():
     assert text.endswith("It is off by more than chance, too: .020, floor .0050.")
 
 
+def test_an_error_just_beyond_its_floor_is_not_printed_as_equal_to_it():
+    column = {"temperature": cell(0.02512, True, beyond=True, floor=0.02487)}
+    text = verdict_of({"u_topk": column}, 3000, 10).sentences[0]
+    assert text.endswith("It is off by more than chance, too: .0251, floor .0249.")
+
+
 @pytest.mark.parametrize(
     ("best", "overall", "words"),
     [
@@ -59,7 +65,13 @@ def test_one_method_for_all_uses_where_it_is_among_the_best_everywhere(best, ove
 def test_of_several_for_all_uses_the_one_with_the_best_brier_score():
     table = {"brier": {"isotonic": cell(0.2, beyond=None), "vector": cell(0.1, beyond=None)}}
     table["u_cwe"] = {m: cell(0.01, True) for m in ("isotonic", "vector")}
-    assert verdict_of(table, 3000, 10).overall == "vector"
+    table["u_topk"] = {"isotonic": cell(0.01, True), "vector": cell(0.02, True)}
+    verdict = verdict_of(table, 3000, 10)
+    assert verdict.overall == "vector"
+    assert verdict.sentences[2] == (
+        "One method for all of these: Vector Scaling; no test finds a better one, and of such "
+        "methods its Brier score is smallest."
+    )
 
 
 def test_what_a_small_sample_cannot_show_is_said():
