@@ -285,6 +285,17 @@ def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
     assert all(0 < width <= 400 for width in widths)
 
 
+def test_on_paper_tables_are_small_and_nothing_asks_to_scroll_or_click(browser, file):
+    browser.open(file, width=400, height=800)
+    browser("Emulation.setEmulatedMedia", media="print")
+    style = "getComputedStyle(document.querySelector('section {}'), '{}').{}"
+    assert browser.value(style.format(".wide + .hint", "", "display")) == "none"
+    assert browser.value(style.format("th button", "::after", "display")) == "none"
+    sizes = {browser.value(style.format(part, "", "fontSize")) for part in ("td", "th small")}
+    assert sizes == {"10px"}
+    browser("Emulation.setEmulatedMedia", media="")
+
+
 def test_charts_come_back_after_a_moment_without_width(browser, file):
     browser.open(file)
     browser.wait(f"{CHART} !== null")
