@@ -85,6 +85,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if options.quick:
         _make_quick(options)
     options.methods = list(dict.fromkeys(map(_completed, options.methods)))
+    options.method = options.method and _completed(options.method)
     checks = (_what_is_out_of_range, _unknown_method, _what_to_calibrate_for, _what_to_save)
     for check in checks:
         if mistake := check(options):
@@ -218,11 +219,14 @@ def _completed(method: str) -> str:
 def _unknown_method(options: argparse.Namespace) -> str | None:
     """What is wrong with the first method that has no file in conf/calibrator."""
     known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))
-    for method in [*options.methods, *([options.method] if options.method else [])]:
+    named = [("--methods", method) for method in options.methods]
+    if options.method:
+        named.append(("--method", options.method))
+    for option, method in named:
         if method not in known:
             close = difflib.get_close_matches(method, known, n=1)
             hint = f" (did you mean {close[0]}?)" if close else ""
-            return f"--methods {method}: no such method{hint}; known: {', '.join(known)}"
+            return f"{option} {method}: no such method{hint}; known: {', '.join(known)}"
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def decisions_markdown(record: Mapping[str, Any]) -> str:
         "actions. Differences: negative is cheaper. Most misjudged: the action with the largest "
         "mean of realized minus expected loss over its points (decision calibration, Zhao et al. "
         f"2021), in brackets how often it is taken. One action for all points: {constants}; the "
-        "best in hindsight is the reference.\n"
+        "best in hindsight is the reference. All pairs of methods: decisions.json.\n"
     )
 
 
@@ -50,8 +51,11 @@ def _over(splits: int) -> str:
 
 
 def _with_half(values: Mapping[str, Any], name: str) -> str:
-    half = values[f"{name}_half_width"]
-    return f"{values[name]:.4g}" + ("" if half is None else f" ± {half:.2g}")
+    value, half = values[name], values[f"{name}_half_width"]
+    if not half:
+        return f"{value:.4g}" + ("" if half is None else " ± 0")
+    digits = max(1 - math.floor(math.log10(half)), 0)
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
 
 
 def _misjudged(actions: Mapping[str, Mapping[str, float]]) -> str:

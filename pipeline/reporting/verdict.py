@@ -121,11 +121,11 @@ def short(value: float, significant: int = 2) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """`.00–.15`: two decimals, more where the interval is narrower than a few hundredths."""
+    """`.00–.15`, `-.37 to -.08`: two decimals, more where it is narrower than a few hundredths."""
     width = abs(high - low)
     digits = 2 if width == 0 or width >= 0.05 else 1 - math.floor(math.log10(width))
     ends = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (low, high))
-    return "–".join(re.sub(r"^(-?)0\.", r"\1.", end) for end in ends)
+    return (" to " if low < 0 else "–").join(re.sub(r"^(-?)0\.", r"\1.", end) for end in ends)
 
 
 def names(methods: Iterable[str], last: str = "and") -> str:

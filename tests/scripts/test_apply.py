@@ -113,7 +113,10 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     [
         (["--save", "a.npz"], "which of the methods"),
         (["--save", "a.csv", "--method", "vector"], "end its name with .npz"),
-        (["--save", "a.npz", "--method", "vektor"], "did you mean vector"),
+        (
+            ["--save", "a.npz", "--method", "vektor"],
+            "--method vektor: no such method (did you mean vector?)",
+        ),
         (["--method", "vector"], "say where to"),
     ],
 )

@@ -169,6 +169,7 @@ def test_an_output_that_is_a_file_is_named(score, tmp_path, monkeypatch, capsys,
 def test_a_method_is_known_by_how_it_begins(score):
     options = score.parse(["x.npz", "--methods", "temp", "vec", "isotonic"])
     assert options.methods == ["temperature", "vector", "isotonic"]
+    assert score.parse(["x.npz", "--save", "c.npz", "--method", "temp"]).method == "temperature"
 
 
 def test_quick_takes_methods_without_tuning_unless_others_are_named(score):

@@ -1,0 +1,33 @@
+"""What decisions cost, as a person reads it."""
+
+from pipeline.reporting.decisions import decisions_markdown
+
+
+def record(half):
+    def priced(cost, other, difference):
+        against = {"difference": difference, "difference_half_width": half}
+        return {
+            "cost": cost,
+            "cost_half_width": half,
+            "expected": 0.1,
+            "actions": {"wait": {"share": 1.0, "gap": 0.01}},
+            "against": {other: against, "always wait": against},
+        }
+
+    methods = {
+        "temperature": priced(0.1383333, "vector", -0.0027777),
+        "vector": priced(0.1411111, "temperature", 0.0027777),
+    }
+    constant = {"wait": 0.4}
+    return {"methods": methods, "best_constant": "wait", "constant": constant, "splits": 4}
+
+
+def test_a_number_and_its_half_width_have_as_many_digits():
+    text = decisions_markdown(record(0.01046))
+    assert "| Temp. Scaling | 0.138 ± 0.010 | 0.1 | -0.003 ± 0.010 | – |" in text
+    assert "| Vector Scaling | 0.141 ± 0.010 | 0.1 | 0.003 ± 0.010 | 0.003 ± 0.010 |" in text
+
+
+def test_methods_that_act_alike_differ_by_nothing_and_one_split_has_no_spread():
+    assert "-0.002778 ± 0 |" in decisions_markdown(record(0.0))
+    assert "±" not in decisions_markdown(record(None)).partition("\n\nMean")[0]
