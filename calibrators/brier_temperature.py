@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from calibrators.row_means import row_means
 from calibrators.solvers.root import solve_increasing
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels, row_weights
-from metrics.kernels.threads import over_blocks, row_blocks
+from metrics.kernels.softmax import exponential
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -99,26 +99,7 @@ def brier_moments(
     logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None = None
 ) -> BrierMoments:
     """Return the `BrierMoments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, float64."""
-    n, classes = logits.shape
-    shares = row_weights(weights, logits)
-    total = float(shares.sum())
-    if has_kernels(logits):
-        values, codes, counts = logits.contiguous().numpy(), labels.numpy(), shares.numpy()
-
-        def block_sums(start: int, stop: int) -> list[float]:
-            out = np.empty(4)
-            part = slice(start, stop)
-            brier_sums(values[part], codes[part], counts[part], beta, out)
-            return [float(value) for value in out]
-
-        parts = over_blocks(block_sums, row_blocks(n, classes))
-        means = [math.fsum(part[k] for part in parts) / total for k in range(4)]
-    else:
-        sums = torch.zeros(4, dtype=torch.float64, device=logits.device)
-        for start, stop in row_blocks(n, classes, 1 << 24):
-            part = slice(start, stop)
-            sums += _brier_sums_torch(logits[part], labels[part], beta) @ shares[part]
-        means = (sums / total).tolist()
+    means = row_means(brier_sums, _brier_sums_torch, logits, labels, beta, weights)
     score, slope, curvature, size = means
     return BrierMoments(score, slope, curvature, 4 * EPS * size)
 

@@ -22,10 +22,10 @@ from calibrators.base import Calibrator
 from calibrators.brier_temperature import brier_moments, least_brier
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
+from calibrators.row_means import row_means
 from calibrators.solvers.root import solve_increasing
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels, row_weights, softmax
-from metrics.kernels.threads import over_blocks, row_blocks
+from metrics.kernels.softmax import exponential, softmax
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
@@ -111,27 +111,8 @@ def moment_sums(logits: Any, labels: Any, weights: Any, beta: float, out: Any) -
 
 def moments(logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None = None) -> Moments:
     """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64."""
-    n, classes = logits.shape
-    shares = row_weights(weights, logits)
-    size = float(shares.sum())
-    if has_kernels(logits):
-        values, codes, counts = logits.contiguous().numpy(), labels.numpy(), shares.numpy()
-
-        def block_sums(start: int, stop: int) -> list[float]:
-            out = np.empty(4)
-            part = slice(start, stop)
-            moment_sums(values[part], codes[part], counts[part], beta, out)
-            return [float(value) for value in out]
-
-        parts = over_blocks(block_sums, row_blocks(n, classes))
-        totals = [math.fsum(part[k] for part in parts) / size for k in range(4)]
-    else:
-        sums = torch.zeros(4, dtype=torch.float64, device=logits.device)
-        for start, stop in row_blocks(n, classes, 1 << 24):
-            part = slice(start, stop)
-            sums += _moments_torch(logits[part], labels[part], beta) @ shares[part]
-        totals = (sums / size).tolist()
-    log_total, expected, of_label, variance = totals
+    means = row_means(moment_sums, _moments_torch, logits, labels, beta, weights)
+    log_total, expected, of_label, variance = means
     return Moments(log_total, expected, of_label, variance, beta)
 
 
@@ -168,67 +149,81 @@ def fit_temperature(
     )
 
 
+class _Search:
+    """Passes over logits, labels and weights [n], counted, and the fit that comes out of them."""
+
+    def __init__(self, logits: Tensor, labels: Tensor, weights: Tensor | None) -> None:
+        self.logits, self.labels, self.weights = logits, labels, weights
+        self.seen: list[Moments] = []
+        self.spread = math.sqrt(self.at(0.0).variance)
+
+    def at(self, beta: float) -> Moments:
+        """One pass."""
+        self.seen.append(moments(self.logits, self.labels, beta, self.weights))
+        return self.seen[-1]
+
+    def slope(self, beta: float) -> tuple[float, float, bool]:
+        """The NLL's slope, for `solve_increasing`."""
+        m = self.at(beta)
+        return m.slope, m.variance, abs(m.slope) <= m.rounding
+
+    def fit(self, beta: float, outcome: str) -> TemperatureFit:
+        """What was found."""
+        known = next((m for m in self.seen if m.beta == beta), None)
+        nll = (known or self.at(beta)).nll
+        return TemperatureFit(beta, nll, nll, self.spread, len(self.seen), outcome)
+
+
 def _fit_likelihood(
     logits: Tensor, labels: Tensor, weights: Tensor | None = None
 ) -> TemperatureFit:
     """Return the minimiser of the NLL.
 
     The boundary cases are decided before iterating, from one pass at β = 0. The optimum is zero or
-    less if the slope there is not negative. It is infinite if every label attains its row's
-    maximum (separable data): then the β is returned at which the mean NLL is log((n+2)/(n+1)), the
-    NLL of the confidence (n+1)/(n+2) that n hits in n trials support by the rule of succession.
+    less if the slope there is not negative, and infinite for separable data.
     """
-    n = logits.shape[0] if weights is None else float(weights.sum())
-    seen: list[Moments] = []
-
-    def at(beta: float) -> Moments:
-        seen.append(moments(logits, labels, beta, weights))
-        return seen[-1]
-
-    zero = at(0.0)
-    spread = math.sqrt(zero.variance)
-
-    def fit(beta: float, outcome: str) -> TemperatureFit:
-        known = next((m for m in seen if m.beta == beta), None)
-        nll = (known or at(beta)).nll
-        return TemperatureFit(beta, nll, nll, spread, len(seen), outcome)
-
+    search = _Search(logits, labels, weights)
+    zero, spread = search.seen[0], search.spread
     if spread == 0:
-        return fit(1.0, "constant")
+        return search.fit(1.0, "constant")
     low, high = SMALLEST / spread, LARGEST / spread
     if zero.slope >= -zero.rounding:
-        return fit(low, "uninformative")
+        return search.fit(low, "uninformative")
     start = min(max(1.0, 0.1 / spread), 10 / spread)
     if zero.of_label == 0:
-        target = math.log((n + 2) / (n + 1))
-
-        def excess(beta: float) -> tuple[float, float, bool]:
-            m = at(beta)
-            if m.nll <= 0:
-                return math.inf, 0.0, False
-            value = math.log(target / m.nll)
-            return value, -m.slope / m.nll, abs(value) < 1e-12
-
-        beta, reached = solve_increasing(excess, start, 0.0, high)
-        return fit(beta, "separable") if reached and beta < 0.999 * high else fit(high, "bound")
+        return _fit_separable(search, start, high)
     stride = logits.numel() // PILOT_ELEMENTS
     if stride >= 2:
-        pilot = _fit_likelihood(
-            logits[::stride].contiguous(),
-            labels[::stride].contiguous(),
-            None if weights is None else weights[::stride],
-        )
+        some = logits[::stride].contiguous(), labels[::stride].contiguous()
+        pilot = _fit_likelihood(*some, None if weights is None else weights[::stride])
         if pilot.outcome == "optimum":
             start = pilot.beta
-
-    def slope(beta: float) -> tuple[float, float, bool]:
-        m = at(beta)
-        return m.slope, m.variance, abs(m.slope) <= m.rounding
-
-    beta, reached = solve_increasing(slope, start, 0.0, high)
+    beta, reached = solve_increasing(search.slope, start, 0.0, high)
     if not low < beta < 0.999 * high:
-        return fit(min(max(beta, low), high), "bound")
-    return fit(beta, "optimum" if reached else "unconverged")
+        return search.fit(min(max(beta, low), high), "bound")
+    return search.fit(beta, "optimum" if reached else "unconverged")
+
+
+def _fit_separable(search: _Search, start: float, high: float) -> TemperatureFit:
+    """Return the β at which the mean NLL is log((n+2)/(n+1)); every label has its row's maximum.
+
+    That is the NLL of the confidence (n+1)/(n+2) that n hits in n trials support by the rule of
+    succession.
+    """
+    n = len(search.labels) if search.weights is None else float(search.weights.sum())
+    target = math.log((n + 2) / (n + 1))
+
+    def excess(beta: float) -> tuple[float, float, bool]:
+        m = search.at(beta)
+        if m.nll <= 0:
+            return math.inf, 0.0, False
+        value = math.log(target / m.nll)
+        return value, -m.slope / m.nll, abs(value) < 1e-12
+
+    beta, reached = solve_increasing(excess, start, 0.0, high)
+    if reached and beta < 0.999 * high:
+        return search.fit(beta, "separable")
+    return search.fit(high, "bound")
 
 
 def report(found: TemperatureFit, who: str) -> None:
