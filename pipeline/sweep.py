@@ -25,6 +25,7 @@ from pipeline.harness.artifacts import read_json_if_whole
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.engines import (
+    SECONDS_BETWEEN_LOOKS,
     Ended,
     check_failures,
     cores_of_a_job,
@@ -125,26 +126,28 @@ def main(config: DictConfig) -> None:
         columns_of(settings[name])  # an unknown metric is told before hours of work
     ended = list(run_and_tell([([LogitsJob(request, name) for name in made], gpu)], folder))
     lost = {one.job.benchmark for one in ended if one.error}
-    waiting = {name: own for name, own in _waiting(request).items() if name not in lost}
-    check_columns([unit for units in waiting.values() for unit in units])
+    units = {name: own for name, own in _by_benchmark(request).items() if name not in lost}
+    waiting, held = _waiting(units)
+    check_columns([unit for own in waiting.values() for unit in own])
     large = {name for name in settings if options["gpu"] and is_large(settings[name])}
-    jobs: list[Any] = []
-    for name, units in waiting.items():
-        at_once = units_at_once(config.jobs, gpu if name in large else launcher)
-        jobs += chunks(request, name, units, 60 * options["minutes_per_job"], at_once)
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
-    jobs += [job for job in studies if not job.is_done()]
-    on_gpus = [job for job in jobs if job.benchmark in large]
-    others = [job for job in jobs if job.benchmark not in large]
-    ended += run_and_tell([(on_gpus, gpu), (others, launcher)], folder)
-    for line in closing(ended, [unit for units in waiting.values() for unit in units], began):
+    jobs: list[Any] = [job for job in studies if not job.is_done()]
+    while waiting or jobs or held:
+        for name, own in waiting.items():
+            at_once = units_at_once(config.jobs, gpu if name in large else launcher)
+            jobs += chunks(request, name, own, 60 * options["minutes_per_job"], at_once)
+        on_gpus = [job for job in jobs if job.benchmark in large]
+        others = [job for job in jobs if job.benchmark not in large]
+        ended += run_and_tell([(on_gpus, gpu), (others, launcher)], folder)
+        waiting, held, jobs = _released(held), {}, []
+    for line in closing(ended, [unit for own in units.values() for unit in own], began):
         say(line)
     check_failures(ended)
-    units = request.units()
+    every = [unit for own in units.values() for unit in own]
     run_logits(list(settings.values()), request)
-    run_fit(units, request)
-    run_evaluate(units, request)
+    run_fit(every, request)
+    run_evaluate(every, request)
     if not options["report"]:
         return
     if study.benchmarks:
@@ -153,17 +156,41 @@ def main(config: DictConfig) -> None:
         run_report(request)
 
 
-def _waiting(request: Request) -> dict[str, list[Unit]]:
-    """Per benchmark asked for, the units that are neither done nor under way (`force`: all)."""
+UnitsOf = dict[str, list[Unit]]
+"""Per benchmark asked for, some of its units."""
+
+
+def _by_benchmark(request: Request) -> UnitsOf:
     every = request.units()
     each = len(every) // len(request.benchmarks)
-    waiting = {}
-    for number, name in enumerate(request.benchmarks):
-        found = states(every[number * each : (number + 1) * each])
-        kept = [s.unit for s in found if s.unit.settings["force"] or s.name not in (DONE, RUNNING)]
-        if kept:
-            waiting[name] = kept
-    return waiting
+    return {
+        name: every[number * each : (number + 1) * each]
+        for number, name in enumerate(request.benchmarks)
+    }
+
+
+def _waiting(units: UnitsOf) -> tuple[UnitsOf, UnitsOf]:
+    """Those that are neither done nor under way (`force`: all), and those that others work on."""
+    waiting: UnitsOf = {}
+    held: UnitsOf = {}
+    for name, own in units.items():
+        for state in states(own):
+            if state.unit.settings["force"] or state.name not in (DONE, RUNNING):
+                waiting.setdefault(name, []).append(state.unit)
+            elif state.name == RUNNING:
+                held.setdefault(name, []).append(state.unit)
+    return waiting, held
+
+
+def _released(held: UnitsOf) -> UnitsOf:
+    """Wait for those who work on `held`; what they leave undone is for jobs, not for us."""
+    if held:
+        say(f"waiting: others work on {sum(map(len, held.values()))} of the units")
+    while True:
+        left, still = _waiting(held)
+        if not still:
+            return left
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def units_at_once(jobs: int | str, launcher: Mapping[str, Any]) -> int | None:

@@ -112,7 +112,7 @@ def read_json(path: Path | str) -> Any:
     """The content of a JSON file; `CorruptFile` if it is truncated, `FileNotFoundError` without."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFile(f"{path}: not readable as JSON ({error}); delete it and rerun") from error
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -105,15 +105,20 @@ def run_and_tell(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
         yield one
 
 
+def counted(jobs: Sequence[object]) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"{len(jobs)} job" + ("s" if len(jobs) != 1 else "")
+
+
 def failure_lines(ended: Sequence[Ended]) -> Iterator[str]:
     """How many jobs are done, and what failed, equal errors told once."""
     failed = [one for one in ended if one.error]
-    yield f"sweep: {len(ended) - len(failed)} of {len(ended)} jobs done, {len(failed)} failed"
+    yield f"sweep: {len(ended) - len(failed)} of {counted(ended)} done, {len(failed)} failed"
     groups: dict[str, list[Ended]] = {}
     for one in failed:
         groups.setdefault(str(one.error), []).append(one)
     for error, group in groups.items():
-        yield f"failed, {len(group)} jobs: {error}"
+        yield f"failed, {counted(group)}: {error}"
         yield from (f"    {one.job}" + (f": {one.log}" if one.log else "") for one in group)
 
 
@@ -121,7 +126,7 @@ def check_failures(ended: Sequence[Ended]) -> None:
     """Raise `UnitsFailed` where a job failed."""
     if failed := [one for one in ended if one.error]:
         raise UnitsFailed(
-            f"{len(failed)} of {len(ended)} jobs failed; what is done stays, run it again"
+            f"{len(failed)} of {counted(ended)} failed; what is done stays, run it again"
         )
 
 
@@ -236,9 +241,10 @@ def _on_submitit(groups: Sequence[Group], folder: Path, cluster: str) -> Iterato
             starting, waiting = waiting[:count], waiting[count:]
             for number, executor in enumerate(executors):
                 if own := [job for of, job in starting if of == number]:
-                    submitted, refused = _submitted(executor, own)
+                    with _signals_wait():
+                        submitted, refused = _submitted(executor, own)
+                        running |= {one: (number, job) for one, job in submitted.items()}
                     yield from refused
-                    running |= {one: (number, job) for one, job in submitted.items()}
             if running and cluster == "slurm" and look % LOOKS_BETWEEN_QUESTIONS == last:
                 next(iter(running)).watcher.update()
                 _cancel_what_never_starts(running)
@@ -250,6 +256,21 @@ def _on_submitit(groups: Sequence[Group], folder: Path, cluster: str) -> Iterato
                 time.sleep(SECONDS_BETWEEN_LOOKS)
     finally:
         _leave(running, cluster)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """SIGTERM and Ctrl-C take effect at the end: no job is submitted and yet unknown to us."""
+    came: list[int] = []
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _submitted(executor: Any, jobs: Sequence[Job]) -> tuple[dict[Any, Job], list[Ended]]:
@@ -266,7 +287,7 @@ def _submitted(executor: Any, jobs: Sequence[Job]) -> tuple[dict[Any, Job], list
     finally:
         signal.signal(signal.SIGINT, before)
     first = submitted[0].job_id
-    say(f"{executor.cluster}: {len(submitted)} jobs, from {first}; logs: {executor.folder}")
+    say(f"{executor.cluster}: {counted(submitted)}, from {first}; logs: {executor.folder}")
     return dict(zip(submitted, jobs)), []
 
 

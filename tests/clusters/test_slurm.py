@@ -140,7 +140,7 @@ def test_a_job_past_its_time_limit_is_queued_again_and_goes_on(plain):
         wait_for(lambda: "Restarts=1" in slurm("scontrol", "show", "job", array), seconds=600)
         slurm("scontrol", "update", f"JobId={array}", "TimeLimit=30")  # enough, once it goes on
     assert running.wait(timeout=900) == 0
-    assert "sweep: 1 of 1 jobs done, 0 failed" in output.read_text()
+    assert "sweep: 1 of 1 job done, 0 failed" in output.read_text()
     found = {name: data for name, data in sweep.files().items() if name.endswith(".npz")}
     assert len(found) == 2 and found.items() <= plain.files().items()
 
@@ -209,7 +209,7 @@ def started(command, output, units, held):
 def job_array(output):
     """The number of the job array, once the sweep says that it was handed over."""
     for line in output.read_text().splitlines():
-        if line.startswith("slurm: ") and " jobs, from " in line:
+        if line.startswith("slurm: ") and ", from " in line:
             return line.split()[4].rstrip(";").partition("_")[0]
     return None
 

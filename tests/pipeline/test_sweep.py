@@ -1,9 +1,11 @@
 """sweep: units become jobs by recorded times; every job ends with one line, however it ended."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections import namedtuple
 from functools import partial
 from types import SimpleNamespace
 
@@ -12,8 +14,9 @@ from omegaconf import OmegaConf
 
 from pipeline.harness import engines
 from pipeline.harness.artifacts import write_json
-from pipeline.harness.command import CONF
+from pipeline.harness.command import CONF, Terminated
 from pipeline.harness.engines import Ended, run_jobs
+from pipeline.harness.locks import claimed
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
 from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing, units_at_once
@@ -142,6 +145,50 @@ def test_a_stopped_sweep_says_how_to_end_its_jobs_on_slurm(capsys):
     engines._leave(running, "slurm")
     engines._leave([], "slurm")
     assert capsys.readouterr().out == "slurm: its jobs go on; to end them: scancel 46 47\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_amid_the_submission_waits_until_the_jobs_are_recorded(
+    number, tmp_path, monkeypatch, capsys
+):
+    submitted = namedtuple("submitted", "job_id")
+
+    def submit(jobs):
+        os.kill(os.getpid(), number)
+        return [submitted(f"46_{one}") for one in range(len(jobs))]
+
+    def stop(*_):
+        raise Terminated
+
+    fake = SimpleNamespace(cluster="slurm", folder=tmp_path, submit_array=submit)
+    monkeypatch.setattr(engines, "_executor", lambda *_: fake)
+    slurm = {"_target_": SUBMITIT.replace("LocalLauncher", "SlurmLauncher")}
+    before = signal.signal(number, stop)
+    try:
+        with pytest.raises(Terminated):
+            list(run_jobs([([GOOD, BAD], slurm)], tmp_path))
+        assert signal.getsignal(number) is stop
+    finally:
+        signal.signal(number, before)
+    assert "to end them: scancel 46\n" in capsys.readouterr().out
+
+
+def test_what_another_sweep_leaves_undone_becomes_a_job(request_tiny, tmp_path):
+    request = request_tiny("calibrator=temperature", "split=0", "sweep.report=false")
+    (unit,) = request.units()
+    command = [sys.executable, "-m", "pipeline.sweep", "benchmark=file", "calibrator=temperature"]
+    with claimed(unit.files.fit_running, str(unit), "another"):
+        sweep = subprocess.Popen(
+            [*command, *request.overrides, "split=0"],
+            stdout=subprocess.PIPE, text=True, cwd=CONF.parent,
+        )  # fmt: skip
+        assert sweep.stdout is not None
+        lines = iter(sweep.stdout.readline, "")
+        assert any("waiting: others work on 1 of the units" in line for line in lines)
+    rest = sweep.communicate(timeout=120)[0]
+    assert "[1/1] done: file temperature split 0" in rest
+    assert "sweep: 2 of 2 jobs done, 0 failed" in rest
+    assert "fit: nothing to do, 1 up to date" in rest
 
 
 def wait_until(what, seconds=60):
