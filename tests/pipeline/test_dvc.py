@@ -50,6 +50,28 @@ def test_the_stage_and_its_calibrator_come_from_dvc():
         arguments_of("nothing", {})
 
 
+ODD = (
+    "/data/日本",
+    "null",
+    "True",
+    "123",
+    ".5",
+    "a b ",
+    " ",
+    "it's",
+    "a\\",
+    "${x}",
+    "$(id)",
+    "a,b",
+)
+
+
+@pytest.mark.parametrize("folder", ODD)
+def test_a_folder_in_params_yaml_may_have_any_name(folder):
+    _, arguments = arguments_of("logits", {"suite": "digits", "precomputed": folder})
+    assert resolved(composed([*arguments, "benchmark=digits"]))["paths"]["precomputed"] == folder
+
+
 @pytest.mark.parametrize("name", ["../../x", "/x", "a/b", ".hidden", ""])
 def test_a_benchmark_keeps_to_its_folder(name):
     arguments = ["benchmark=file", override("benchmark.name", name)]
