@@ -14,6 +14,11 @@ REACHED ?= 100
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
+# Not make's functions: they take a folder's name apart at its spaces, and a shell at its quotes.
+OF_FOLDER := PATH="$(abspath $(VENV))/bin:$$PATH" python -c 'import os; \
+  from pipeline.harness.command import override; \
+  print(override("precomputed", os.path.abspath(os.environ["PRECOMPUTED"])))'
+export PRECOMPUTED
 # Its own environment: other packages stay out of ours.
 PEERS ?= .venv-peers
 
@@ -58,7 +63,7 @@ repro: setup
 	  echo 'SUITE=$(SUITE): no such suite; known:' $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@cp params.yaml .params.before
-	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S 'precomputed=$(abspath $(PRECOMPUTED))') \
+	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S "$$($(OF_FOLDER))") \
 	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }
 	@rm .params.before
 endif

@@ -164,11 +164,16 @@ class FunctionUtility(UtilityClass):
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """The function's answer, checked for shape and finiteness."""
         vectors = self.function(forecast.probabilities)
-        if not isinstance(vectors, Tensor) or vectors.is_complex():
-            what = vectors.dtype if isinstance(vectors, Tensor) else type(vectors).__name__
+        if not isinstance(vectors, Tensor):
+            what = type(vectors).__name__
+        elif vectors.is_complex() or vectors.is_quantized:
+            what = str(vectors.dtype)
+        else:
+            what = "" if vectors.layout == torch.strided else str(vectors.layout)
+        if what:
             raise InputError(
                 f"utility function: returned {what} for a torch tensor of probabilities; return a "
-                "tensor of real numbers, written with torch's functions"
+                "dense tensor of real numbers, written with torch's functions"
             )
         if vectors.shape != forecast.probabilities.shape:
             raise InputError(

@@ -308,6 +308,8 @@ def test_kinds_of_arrays_without_real_values(values, words):
         (lambda p: None, "returned NoneType"),
         (lambda p: p.sum(dim=1), "returned shape [2]"),
         (lambda p: p.to(torch.complex64), "returned torch.complex64"),
+        (lambda p: p.to_sparse(), "returned torch.sparse_coo"),
+        (lambda p: torch.quantize_per_tensor(p.float(), 0.1, 0, torch.qint8), "torch.qint8"),
         (lambda p: p * float("nan"), "NaN or infinite"),
         (lambda p: p.to("meta"), "on meta"),
     ],

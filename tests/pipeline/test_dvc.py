@@ -169,5 +169,8 @@ def test_a_failed_run_tells_why_and_leaves_the_parameters_as_they_were(project):
     assert "paths.precomputed=/no/such/folder: no such folder" in told
     assert (project / "params.yaml").read_bytes() == before
     assert shell(project, "git", "status", "--short", "params.yaml") == ""
+    told = shell(project, *make, "PRECOMPUTED=/no/such 'old' $$(touch it) folder", code=2)
+    assert "/no/such 'old' $(touch it) folder: no such folder" in told
+    assert not (project / "it").exists()
     told = shell(project, *make, "SUITE=digitz", code=2)
     assert "SUITE=digitz: no such suite; known: " in told
