@@ -30,7 +30,7 @@ def zipped() -> bytes:
         (TEXT.replace(",", ";").encode(), "separated by semicolons"),
         (TEXT.replace(",", ";").replace(".", ",").encode(), "separated by semicolons"),
         (TEXT.replace(",", "\t").encode(), "separated by tabs"),
-        (gzip.compress(TEXT.encode()), "compressed with gzip; unpack it"),
+        (gzip.compress(TEXT.encode(), mtime=0), "compressed with gzip; unpack it"),
         (zipped(), "a zip archive, such as an npz or a spreadsheet; name it .npz"),
         (b"PAR1....", "a parquet file"),
         (b"\n\n", "an empty CSV"),
