@@ -15,7 +15,7 @@ REACHED ?= 100
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
 # Not make's functions: they take a folder's name apart at its spaces, and a shell at its quotes.
-OF_FOLDER := PATH="$(abspath $(VENV))/bin:$$PATH" python -c 'import os; \
+OF_FOLDER := $(RUN) python -c 'import os; \
   from pipeline.harness.command import override; \
   print(override("precomputed", os.path.abspath(os.environ["PRECOMPUTED"])))'
 export PRECOMPUTED

@@ -104,7 +104,7 @@ class HoldOut:
     def race(self, runs: Sequence[TuningRun]) -> None:
         """Score all runs up to `COMPARED_AT` patches, then the best `SURVIVORS` to their ends.
 
-        Runs that have no score by then all go on.
+        One that was not to be longer takes a place, too. Runs without a score by then all go on.
         """
         for run in runs:
             self.go_on(run, COMPARED_AT)
@@ -132,7 +132,7 @@ class HoldOut:
         algorithm.replay(run.patches)
         for patch in run.patches:
             patch.apply(held, algorithm.update)
-        for limit in limits:
+        for limit in limits:  # pragma: no branch - nobody asks for more
             if algorithm.stopped == "limit":
                 for patch in islice(algorithm, limit - len(run.patches)):
                     patch.apply(held, algorithm.update)

@@ -27,7 +27,10 @@ from pipeline.harness.artifacts import (
 
 RECORD = "record.json"
 """The member of the npz that holds the record; readers of arrays pass it over."""
-DAMAGED = (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+DAMAGED = (
+    *(OSError, ValueError, KeyError, RecursionError),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError),
+)
 """What reading a file that is not whole raises."""
 
 

@@ -119,7 +119,7 @@ def _end(how: str, code: int) -> NoReturn:
 
 def override(key: str, value: str) -> str:
     """`key=value` as Hydra reads it, whatever characters `value` holds; `${` stays what it is."""
-    is_word = re.fullmatch(r"[A-Za-z/][\w./:+@%-]*", value, re.ASCII)
+    is_word = re.fullmatch(r"[A-Za-z/]([\w./:+@% -]*[\w./:+@%-])?", value, re.ASCII)
     if is_word and value.lower() not in ("null", "true", "false", "nan", "inf"):
         return f"{key}={value}"
     text = re.sub(r"(\\*)'", r"\1\1\'", value.replace("${", r"\${"))

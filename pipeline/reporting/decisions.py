@@ -12,6 +12,9 @@ from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+ROUNDING = 1e-12
+"""A difference of losses that is no larger comes from the order in which they were added up."""
+
 
 def decisions_markdown(record: Mapping[str, Any]) -> str:
     """A table of costs per method and one sentence per action that is misjudged most."""
@@ -52,10 +55,11 @@ def _over(splits: int) -> str:
 
 def _with_half(values: Mapping[str, Any], name: str) -> str:
     value, half = values[name], values[f"{name}_half_width"]
-    if not half:
+    value = value if abs(value) > ROUNDING else 0.0
+    if half is None or half <= ROUNDING:
         return f"{value:.4g}" + ("" if half is None else " ± 0")
     digits = max(1 - math.floor(math.log10(half)), 0)
-    return f"{value:.{digits}f} ± {half:.{digits}f}"
+    return f"{round(value, digits) + 0.0:.{digits}f} ± {half:.{digits}f}"  # no -0.00
 
 
 def _misjudged(actions: Mapping[str, Mapping[str, float]]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +99,7 @@ def verdict_of(
     overall = _overall(uses, table) if compared else None
     sentences = [sentence for use in uses for sentence in use.sentences]
     if len(uses) > 1 and compared:
-        sentences.append(_overall_sentence(uses, overall))
+        sentences.append(_overall_sentence(uses, overall, table.get("brier", {})))
     chosen = overall or (uses[0].take if uses else None)
     bound = (certificates or {}).get(chosen or "", math.nan)
     if chosen and math.isfinite(bound):
@@ -229,7 +229,7 @@ def _overall(uses: Sequence[UseVerdict], table: Table) -> str | None:
     order = list(table[uses[0].metric]) if uses else []
     return min(
         _best_everywhere(uses),
-        key=lambda m: (brier[m].mean if m in brier else 0.0, order.index(m)),
+        key=lambda m: (brier[m].mean if m in brier else math.inf, order.index(m)),
         default=None,
     )
 
@@ -239,13 +239,16 @@ def _best_everywhere(uses: Sequence[UseVerdict]) -> set[str]:
     return set.intersection(*good) if good else set()
 
 
-def _overall_sentence(uses: Sequence[UseVerdict], overall: str | None) -> str:
+def _overall_sentence(
+    uses: Sequence[UseVerdict], overall: str | None, brier: Collection[str]
+) -> str:
     if overall is None:
         return "No method is among the best for all of these uses: choose by yours."
     start = f"One method for all of these: {method_name(overall)}"
     if all(use.take == overall and not use.as_good for use in uses):
         return f"{start}, clearly."
-    if len(_best_everywhere(uses)) == 1:
+    others = _best_everywhere(uses) - {overall}
+    if not others or overall not in brier:
         return f"{start}; no test finds a better one."
     return f"{start}; no test finds a better one, and of such methods its Brier score is smallest."
 

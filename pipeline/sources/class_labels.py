@@ -93,7 +93,9 @@ def _from_text(
                 notes = _what_is_no_label(spelling, values)
                 return ClassLabels(places[numbers].astype(np.int64), spelling, notes)
         # Text amid numbers is the likelier slip.
-        unknown = min((value for value in values if value not in names), key=str.isdecimal)
+        known = {*names, *(short_names(names) or ())}
+        wrong = [value for value in values if value not in known] or values
+        unknown = min((value for value in wrong if value not in names), key=str.isdecimal)
         row = int((given == unknown).argmax())
         raise InputError(
             f"{field}: {_short(unknown)} in row {row} is no column's name (they are "

@@ -21,6 +21,7 @@ from metrics.validation import (
     InputError,
     look_like_probabilities,
 )
+from pipeline.sources.class_labels import short_names
 from pipeline.sources.given import Given
 from pipeline.sources.tables import read_table
 
@@ -66,7 +67,7 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     if values != "logits":
         _check_all_are_probabilities(path, classes, matrix)
     if values == "auto":
-        _check_all_are_numbered(path, classes, table[label])
+        _check_all_are_numbered(path, classes, matrix, table[label])
     return Given(
         kind=None,
         matrix=matrix,
@@ -170,17 +171,24 @@ def _check_are_classes(path: Path, classes: Sequence[str], labels: pd.Series[Any
             )
 
 
-def _check_all_are_numbered(path: Path, classes: Sequence[str], labels: pd.Series[Any]) -> None:
-    """`InputError` for a column beside c0, c1, … that is neither numbered like them nor a label."""
+def _check_all_are_numbered(
+    path: Path, classes: Sequence[str], matrix: NDArray[np.float64], labels: pd.Series[Any]
+) -> None:
+    """`InputError` for a column beside c0, c1, … that is neither numbered like them nor a label.
+
+    Where all columns together are probabilities, each is a class.
+    """
+    if look_like_probabilities(torch.tensor(matrix)):
+        return
     starts = Counter(name.rstrip("0123456789") for name in classes if name[-1:].isdecimal())
     start, count = max(starts.items(), key=lambda item: item[1], default=("", 0))
     numbered = [f"{start}{first + k}" for first in (0, 1) for k in range(count)]
     like = [name for name in classes if name in numbered]
     if count < 2 or len(like) < count:
         return  # names with a number in them, like models of a series
-    known = {str(value) for value in labels.unique()}
-    for name in classes:
-        if name not in like and name not in known:
+    known = {str(value).strip() for value in labels.unique()}
+    for name, short in zip(classes, short_names(classes) or classes, strict=True):
+        if name not in like and not known & {name, short}:
             raise InputError(
                 f"{path}: column `{_short(name)}` would be taken for a class, but is not numbered "
                 f"like {_listed(like)}; remove it, or say that all columns are logits: "

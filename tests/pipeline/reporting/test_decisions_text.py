@@ -30,4 +30,5 @@ def test_a_number_and_its_half_width_have_as_many_digits():
 
 def test_methods_that_act_alike_differ_by_nothing_and_one_split_has_no_spread():
     assert "-0.002778 ± 0 |" in decisions_markdown(record(0.0))
+    assert "-0.002778 ± 0 |" in decisions_markdown(record(7.5e-17))
     assert "±" not in decisions_markdown(record(None)).partition("\n\nMean")[0]

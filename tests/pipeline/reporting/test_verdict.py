@@ -74,6 +74,12 @@ def test_of_several_for_all_uses_the_one_with_the_best_brier_score():
     )
 
 
+def test_without_brier_scores_nothing_is_said_of_them():
+    table = {key: {m: cell(0.01, True) for m in ("isotonic", "vector")} for key in ("u_cwe",)}
+    table["u_topk"] = {"isotonic": cell(0.01, True), "vector": cell(0.02, True)}
+    assert "Brier" not in " ".join(verdict_of(table, 3000, 10).sentences)
+
+
 def test_what_a_small_sample_cannot_show_is_said():
     table = {"u_cwe": {"temperature": cell(0.1, True, floor=0.3)}}
     assert verdict_of(table, 12, 10).sentences[-1] == (

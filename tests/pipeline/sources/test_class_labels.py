@@ -60,6 +60,7 @@ def test_the_columns_names_win():
     [
         (["cat", "dog"], None, "2 names (cat, dog) for 3 columns; add `class_names`"),
         (["cat", "cow"], ["cat", "dog", "emu"], "cow in row 1 is no column's name"),
+        (["bird", "dog"], ["p_bird", "p_cat", "p_cow"], "dog in row 1 is no column's name"),
         (["cat", ""], None, "none in row 1"),
         ([0, None], None, "none in row 1"),
         ([0.0, np.nan], None, "NaN"),

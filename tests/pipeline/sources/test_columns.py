@@ -62,6 +62,14 @@ def test_a_column_of_another_name_beside_numbered_ones_is_no_class_of_logits(tmp
     assert read(tmp_path, logits, values="logits").logits.shape == (4, 4)
 
 
+def test_a_class_of_another_name_beside_numbered_ones(tmp_path):
+    names = ("p_1", "p_2", "p_other")
+    assert read(tmp_path, table_of(names)).details["class_names"] == list(names)  # sum to one
+    labels = ["1", "2", "other", "1"]
+    result = read(tmp_path, table_of(names, 5 * PROBABILITIES - 2, labels=labels))
+    assert result.labels.tolist() == [0, 1, 2, 0]
+
+
 def test_models_of_a_series_are_no_numbered_classes(tmp_path):
     names = ("GPT4", "GPT3", "Claude")
     result = read(tmp_path, table_of(names, 5 * PROBABILITIES - 2))
