@@ -141,10 +141,10 @@ def main(config: DictConfig) -> None:
         others = [job for job in jobs if job.benchmark not in large]
         ended += run_and_tell([(on_gpus, gpu), (others, launcher)], folder)
         waiting, held, jobs = _released(held), {}, []
-    for line in closing(ended, [unit for own in units.values() for unit in own], began):
+    every = [unit for own in units.values() for unit in own]
+    for line in closing(ended, every, began):
         say(line)
     check_failures(ended)
-    every = [unit for own in units.values() for unit in own]
     run_logits(list(settings.values()), request)
     run_fit(every, request)
     run_evaluate(every, request)

@@ -56,8 +56,8 @@ def print_tables(tables: Iterable[ResultTable], console: Console | None = None) 
     for table in tables:
         for part in [table] if starred else _parts_within(console.width, table):
             shown = rich_table(part, starred)
-            wide = Console(file=console.file, width=max(console.width, _natural_width(shown)))
-            (wide if starred else console).print(shown)
+            width = max(console.width, _natural_width(shown)) if starred else None
+            (Console(file=console.file, width=width) if starred else console).print(shown)
         notes.update(dict.fromkeys(table.notes_with(best)))
     for note in notes:
         console.print(note, style="dim", highlight=False, markup=False)

@@ -178,8 +178,6 @@ def _check_all_are_numbered(
 
     Where all columns together are probabilities, each is a class.
     """
-    if look_like_probabilities(torch.tensor(matrix)):
-        return
     starts = Counter(name.rstrip("0123456789") for name in classes if name[-1:].isdecimal())
     start, count = max(starts.items(), key=lambda item: item[1], default=("", 0))
     numbered = [f"{start}{first + k}" for first in (0, 1) for k in range(count)]
@@ -187,13 +185,18 @@ def _check_all_are_numbered(
     if count < 2 or len(like) < count:
         return  # names with a number in them, like models of a series
     known = {str(value).strip() for value in labels.unique()}
-    for name, short in zip(classes, short_names(classes) or classes, strict=True):
-        if name not in like and not known & {name, short}:
-            raise InputError(
-                f"{path}: column `{_short(name)}` would be taken for a class, but is not numbered "
-                f"like {_listed(like)}; remove it, or say that all columns are logits: "
-                "--values logits (benchmark.source.values=logits)"
-            )
+    shorts = short_names(classes) or classes
+    odd = [
+        name
+        for name, short in zip(classes, shorts, strict=True)
+        if name not in like and not known & {name, short}
+    ]
+    if odd and not look_like_probabilities(torch.tensor(matrix)):
+        raise InputError(
+            f"{path}: column `{_short(odd[0])}` would be taken for a class, but is not numbered "
+            f"like {_listed(like)}; remove it, or say that all columns are logits: "
+            "--values logits (benchmark.source.values=logits)"
+        )
 
 
 def _check_all_are_probabilities(
