@@ -6,15 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from calibrators.inputs import from_probabilities
 from calibrators.temperature import TemperatureScaling
-from metrics.validation import InputError
+from metrics.validation import InputError, check_weights
 
 
 class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -48,17 +50,27 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibrator = calibrator
         self.cv = cv
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit both on features `X` and labels `y` [n]."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit both on features `X` and labels `y` [n], each with `sample_weight` [n] if given.
+
+        `InputError` where the classifier's `fit` takes no weights or the calibrator has no weighted
+        form (`Calibrator.fit` says which have one). Under scikit-learn's metadata routing the
+        classifier gets the weights that it requests.
+        """
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         self._check_classes(codes)
+        weights = {}
+        if sample_weight is not None:
+            weights["sample_weight"] = check_weights(sample_weight, len(codes)).cpu().numpy()
+        given = self._given_to_the_classifier(weights)
         folds = check_cv(self.cv, codes, classifier=True)
-        logits = self._logits(
-            cross_val_predict(self.classifier, X, codes, cv=folds, method=self._method())
+        scores = cross_val_predict(
+            self.classifier, X, codes, cv=folds, method=self._method(), params=given
         )
-        self.calibrator_ = clone(self.calibrator or TemperatureScaling()).fit(logits, codes)
-        self.classifier_ = clone(self.classifier).fit(X, codes)
+        calibrator = clone(self.calibrator or TemperatureScaling())
+        self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
+        self.classifier_ = clone(self.classifier).fit(X, codes, **given)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifier_, name):
                 setattr(self, name, getattr(self.classifier_, name))
@@ -77,6 +89,12 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What scikit-learn's metadata routing hands to `fit`, and `fit` to the classifier's."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(classifier=self.classifier, method_mapping=mapping)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.classifier)
@@ -90,6 +108,18 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 return name
         kind = type(self.classifier).__name__
         raise InputError(f"classifier: {kind} has neither {' nor '.join(known)}; take one that has")
+
+    def _given_to_the_classifier(self, weights: dict[str, Any]) -> dict[str, Any]:
+        """What of `weights` the classifier's `fit` gets; `InputError` where it takes none."""
+        if get_config()["enable_metadata_routing"]:
+            routed: dict[str, Any] = process_routing(self, "fit", **weights)["classifier"]["fit"]
+            return routed
+        if weights and not has_fit_parameter(self.classifier, "sample_weight"):
+            raise InputError(
+                f"sample_weight: {type(self.classifier).__name__}.fit takes none; take a "
+                "classifier that does, or draw points in proportion to their weights"
+            )
+        return weights
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
         """Scores of either method as logits [n, C]."""

@@ -146,7 +146,7 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
             f"{name}: {float(vector[row]):g} in row {row}; weights are finite and not negative"
         )
     if not bool(vector.any()):
-        raise InputError(f"{name}: all are 0; give some point a weight")
+        raise InputError(f"{name}: all are zero; give some point a weight")
     return vector
 
 

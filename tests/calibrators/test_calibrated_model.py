@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,7 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from calibrators import CalibratedModel, TemperatureScaling, VectorScaling
+from calibrators import CalibratedModel, LogitShiftPatching, TemperatureScaling, VectorScaling
 from metrics import TopK, negative_log_likelihood
 from metrics.validation import InputError
 
@@ -100,3 +102,67 @@ def test_bad_problems_are_told_in_one_line():
     with pytest.raises(InputError, match="neither decision_function nor predict_proba"):
         CalibratedModel(StandardScaler()).fit(x, y)
     assert clone(CalibratedModel(KNeighborsClassifier(3))).classifier.n_neighbors == 3
+
+
+def weighted_problem():
+    """Features, labels, whole weights and two folds, and the same with every point repeated."""
+    x, y = problem(3, 300)
+    weights = np.random.default_rng(0).integers(0, 4, 300)
+    fold = np.arange(300) % 2
+    copies = np.repeat(np.arange(300), weights)
+    splits = [
+        [(np.flatnonzero(of != k), np.flatnonzero(of == k)) for k in (0, 1)]
+        for of in (fold, fold[copies])
+    ]
+    return (x, y, weights, splits[0]), (x[copies], y[copies], splits[1])
+
+
+def test_a_weight_counts_as_that_many_points_in_the_classifier_and_in_the_calibrator():
+    (x, y, weights, splits), (many_x, many_y, many_splits) = weighted_problem()
+    one = CalibratedModel(GaussianNB(), cv=splits).fit(x, y, sample_weight=weights)
+    many = CalibratedModel(GaussianNB(), cv=many_splits).fit(many_x, many_y)
+    np.testing.assert_allclose(one.calibrator_.temperature_, many.calibrator_.temperature_)
+    np.testing.assert_allclose(one.predict_proba(x), many.predict_proba(x), atol=1e-9)
+    plain = CalibratedModel(GaussianNB(), cv=splits).fit(x, y)
+    assert abs(plain.predict_proba(x) - one.predict_proba(x)).max() > 0.01
+
+
+def test_cross_validation_passes_weights_on():
+    (x, y, weights, _), _ = weighted_problem()
+    model = CalibratedModel(GaussianNB(), cv=3)
+    by_params = cross_validate(
+        model, x, y, cv=2, params={"sample_weight": weights}, return_estimator=True
+    )
+    train = next(StratifiedKFold(2).split(x, y))[0]
+    by_hand = clone(model).fit(x[train], y[train], weights[train])
+    assert by_params["estimator"][0].calibrator_.temperature_ == by_hand.calibrator_.temperature_
+
+
+@pytest.mark.parametrize("requested", [True, False])
+def test_metadata_routing_gives_the_classifier_the_weights_that_it_requests(requested):
+    (x, y, weights, splits), _ = weighted_problem()
+    by_hand = GaussianNB().fit(x, y, weights if requested else None)
+    with config_context(enable_metadata_routing=True):
+        classifier = GaussianNB().set_fit_request(sample_weight=requested)
+        model = CalibratedModel(classifier, cv=splits).set_fit_request(sample_weight=True)
+        routed = clone(model).fit(x, y, sample_weight=weights)
+        model.set_params(cv=3).set_score_request(sample_weight=True)
+        found = cross_validate(model, x, y, cv=2, params={"sample_weight": weights})
+    np.testing.assert_array_equal(routed.classifier_.theta_, by_hand.theta_)
+    assert np.isfinite(found["test_score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "weights", "told"),
+    [
+        (CalibratedModel(KNeighborsClassifier()), np.ones(300), "KNeighborsClassifier.fit takes"),
+        (CalibratedModel(GaussianNB(), LogitShiftPatching()), np.ones(300), "no weighted form"),
+        (CalibratedModel(GaussianNB()), -np.ones(300), "weights are finite and not negative"),
+        (CalibratedModel(GaussianNB()), np.ones(299), "shape \\[299\\] for 300 rows"),
+    ],
+)
+def test_weights_that_cannot_count_are_told_in_one_line(model, weights, told):
+    x, y = problem(3, 300)
+    with pytest.raises(InputError, match=told) as error:
+        model.fit(x, y, sample_weight=weights)
+    assert "\n" not in str(error.value)

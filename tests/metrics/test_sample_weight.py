@@ -100,7 +100,7 @@ def test_the_compiled_weighted_sums_equal_plain_torch(n, draws, bins, distinct, 
         (np.ones(4), "sample_weight: shape \\[4\\] for 5 rows"),
         ([1, 1, -1, 1, 1], "sample_weight: -1 in row 2"),
         ([1, 1, 1, np.inf, 1], "sample_weight: inf in row 3"),
-        (np.zeros(5), "sample_weight: all are 0"),
+        (np.zeros(5), "sample_weight: all are zero"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(weights, message, forecast_of):
