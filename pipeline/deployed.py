@@ -21,6 +21,7 @@ from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_path
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
+from pipeline.sources.columns import check_are_numbers
 from pipeline.sources.file import check_is_file
 from pipeline.sources.tables import TABLES, read_table
 
@@ -89,7 +90,5 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
             f"{path}: {len(names)} columns, but the calibrator was fitted on "
             f"{calibrator.n_features_in_} classes; give one column per class and no other"
         )
-    try:
-        return table.to_numpy(np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: a column holds no numbers ({error}); remove it") from error
+    check_are_numbers(path, table, wanted or names)
+    return table.to_numpy(np.float64, na_value=np.nan)

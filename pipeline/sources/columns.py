@@ -40,6 +40,11 @@ NOT_CLASSES = {
 """Names that columns of other things than classes usually have, in lower case."""
 
 
+WHAT_A_TABLE_HOLDS = (
+    "keep `label` and one column of numbers per class (groups of points: --groups COLUMN)"
+)
+
+
 def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     """What the CSV or parquet file `path` gives.
 
@@ -61,7 +66,7 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     classes = [name for name in names if name not in (label, groups)]
     if not classes:
         raise InputError(f"{path}: no column beside the labels; add one per class")
-    _check_types(path, table, classes)
+    check_are_numbers(path, table, classes, WHAT_A_TABLE_HOLDS)
     _check_are_classes(path, classes, table[label])
     matrix = table[classes].to_numpy(np.float64, na_value=np.nan)
     if values != "logits":
@@ -128,7 +133,13 @@ def _label_column(path: Path, names: Sequence[str]) -> str:
     raise InputError(f"{path}: no column `label` (the first line reads {_listed(names)}); {fix}")
 
 
-def _check_types(path: Path, table: pd.DataFrame, classes: Sequence[str]) -> None:
+def check_are_numbers(
+    path: Path, table: pd.DataFrame, classes: Sequence[str], fix: str = "remove it"
+) -> None:
+    """`InputError` naming the first column of `classes` that is not of numbers, and its cell.
+
+    `fix` is what to do with a column of text or dates.
+    """
     import pandas as pd
 
     for name in classes:
@@ -139,24 +150,23 @@ def _check_types(path: Path, table: pd.DataFrame, classes: Sequence[str]) -> Non
                 "probabilities; remove it"
             )
         if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise InputError(f"{path}: column `{_short(name)}` {_what_is_no_number(table[name])}")
+            raise InputError(f"{path}: column `{_short(name)}` {_no_number(table[name], fix)}")
 
 
-def _what_is_no_number(column: pd.Series[Any]) -> str:
+def _no_number(column: pd.Series[Any], fix: str) -> str:
     """What is wrong with a column that is not of numbers, and the fix."""
     import pandas as pd
 
     text = column.astype(str)
     given = column.notna().to_numpy()
-    wrong = given & pd.to_numeric(text, errors="coerce").isna().to_numpy()
-    if 0 < wrong.sum() < given.sum():
+    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
+    wrong = given & ~np.isfinite(numbers)  # whole numbers of 400 digits become infinite
+    if 0 < wrong.sum() < given.sum() or np.isinf(numbers).any():
         row = int(wrong.argmax())
         cell = _short(str(text.to_numpy()[row]))
-        return f"holds `{cell}` in row {row}, which is no number; recompute or remove such rows"
-    return (
-        "holds text or dates; keep `label` and one column of numbers per class (groups of points: "
-        "--groups COLUMN)"
-    )
+        what = "too large a number" if np.isinf(numbers[row]) else "no number"
+        return f"holds `{cell}` in row {row}, which is {what}; recompute or remove such rows"
+    return f"holds text or dates; {fix}"
 
 
 def _check_are_classes(path: Path, classes: Sequence[str], labels: pd.Series[Any]) -> None:
