@@ -24,7 +24,7 @@ from torch import Tensor
 
 from metrics.kinds import as_tensor, like
 from metrics.utilities.base import parameter_matrix
-from metrics.validation import InputError, check_labels, check_probabilities
+from metrics.validation import InputError, check_labels, check_numbers, check_probabilities
 
 
 class Decisions(NamedTuple):
@@ -70,7 +70,7 @@ def decisions(
 def constant_losses(losses: Any, labels: Any) -> Any:
     """Return the mean loss of each action taken at all points: [K], of the kind of `labels`."""
     table = parameter_matrix(losses, "losses")
-    y = check_labels(labels, len(as_tensor(labels)), len(table))
+    y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
     return like(table.to(y.device)[y].mean(dim=0), labels)
 
 
@@ -88,12 +88,13 @@ def net_benefit(probability: Any, event: Any, thresholds: Any) -> Any:
     Raises:
         InputError: shapes differ, or a value is outside its range.
     """
-    p, t = (as_tensor(values, torch.float64) for values in (probability, thresholds))
+    p = check_numbers(probability, "probability").to(torch.float64)
+    t = check_numbers(thresholds, "thresholds").to(torch.float64)
     if p.ndim != 1 or not len(p) or not bool(((p >= 0) & (p <= 1)).all()):
         raise InputError("probability: expected numbers from 0 to 1, [n]")
     if t.ndim != 1 or not bool(((t > 0) & (t < 1)).all()):
         raise InputError("thresholds: expected numbers between 0 and 1, [T]")
-    happened = check_labels(as_tensor(event).to(torch.int64), len(p), 2, name="event").to(p.device)
+    happened = check_labels(event, len(p), 2, name="event").to(p.device)
     acts = p[None] >= t.to(p.device)[:, None]
     hits = (acts & (happened == 1)).to(torch.float64).mean(dim=1)
     false_alarms = (acts & (happened == 0)).to(torch.float64).mean(dim=1)

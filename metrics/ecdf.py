@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_numbers
@@ -20,7 +21,7 @@ def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Raises:
         InputError: not one-dimensional, empty or not finite.
     """
-    values = check_numbers(errors, "errors").cpu().numpy().astype(np.float64)
+    values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise InputError(f"errors: expected finite values of shape [M], got {list(values.shape)}")
     return np.sort(values), np.arange(1, values.size + 1) / values.size

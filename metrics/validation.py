@@ -26,6 +26,15 @@ LARGEST_LOGIT = 1e100
 """Squares of logits must not overflow; only float64 can hold anything that large."""
 
 
+NUMBERS = {
+    *(torch.bool, torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    *(torch.complex32, torch.complex64, torch.complex128),  # told from the others where they count
+}
+"""Types of torch that can be compared and added up; it has others of a few bits."""
+
+
 class InputError(ValueError):
     """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
 
@@ -37,21 +46,49 @@ def is_whole(value: Any) -> bool:
 
 def check_numbers(values: Any, name: str) -> Tensor:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise."""
+    _check_nothing_is_masked(values, name)
     try:
         tensor = as_tensor(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: not an array of numbers ({error})") from error
-    _check_is_dense(tensor, name)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name}: not an array of numbers ({_reason(error)})") from error
+    tensor = _dense(tensor, name)
     if tensor.dtype.is_complex:
         raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
     return tensor
 
 
-def _check_is_dense(tensor: Tensor, name: str) -> None:
+def _reason(error: Exception) -> str:
+    """What torch or NumPy said, on one line and without the list of all types."""
+    return " ".join(str(error).partition(" The only supported types")[0].split())[:200]
+
+
+def _check_nothing_is_masked(values: Any, name: str) -> None:
+    """`InputError` for a masked entry, which would count with whatever lies under the mask."""
+    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values)):
+        masked = np.ma.getmaskarray(values)
+        raise InputError(
+            f"{name}: {int(masked.sum())} values are masked, the first in row "
+            f"{int(np.argwhere(masked)[0, 0]) if masked.ndim else 0}; fill or remove such rows"
+        )
+
+
+def _dense(tensor: Tensor, name: str) -> Tensor:
+    """`tensor` if its numbers lie in memory as they are; `InputError` otherwise."""
     if tensor.is_meta:
         raise InputError(f"{name}: a meta tensor has no values; give one on the CPU or a GPU")
+    if tensor.is_nested:
+        raise InputError(f"{name}: a nested tensor; stack its rows: torch.stack(t.unbind())")
+    if tensor.is_quantized:
+        raise InputError(f"{name}: a quantized tensor; give its numbers: dequantize()")
     if tensor.layout != torch.strided:
         raise InputError(f"{name}: a {tensor.layout} tensor; make it dense: to_dense()")
+    if isinstance(tensor, torch.masked.MaskedTensor):
+        raise InputError(f"{name}: a masked tensor; fill or remove what is masked")
+    if str(tensor.dtype).startswith("torch.float8"):  # torch computes with none of them
+        tensor = tensor.to(torch.float32)
+    if tensor.dtype not in NUMBERS:
+        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
+    return tensor.resolve_neg()
 
 
 def _matrix(values: Any, name: str) -> Tensor:
@@ -123,15 +160,18 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
             f"{name}: expected shape [n], got {list(vector.shape)}; give the number of each "
             "point's class (argmax of one-hot rows, ravel of a single column)"
         )
+    if not len(vector):
+        raise InputError(f"{name}: none; at least one point is needed")
     if vector.shape[0] != n:
         raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
     if vector.dtype.is_floating_point:
         _check_whole(vector, classes, name)
     elif vector.dtype.is_complex:
         raise InputError(f"{name}: expected whole numbers, got {vector.dtype}")
-    vector = vector.to(torch.int64)
+    else:  # float64 holds, nearly, what of uint64 int64 does not
+        vector = vector.to(torch.float64 if vector.dtype == torch.uint64 else torch.int64)
     _check_range(vector, classes, name)
-    return vector
+    return vector.to(torch.int64)
 
 
 def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
@@ -152,18 +192,18 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
 
 def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
     """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
+    _check_nothing_is_masked(labels, name)
     try:
         vector = as_tensor(labels)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         entries = np.asarray(labels, dtype=object).ravel()
         text = next((str(entry) for entry in entries if isinstance(entry, (str, bytes))), None)
         problem = f"{name}: not an array of class numbers 0 to {classes - 1}"
         if text is None:
-            raise InputError(f"{problem} ({error})") from error
+            raise InputError(f"{problem} ({_reason(error)})") from error
         shown = text if len(text) <= 20 else f"{text[:20]}…"
         raise InputError(f"{problem} (it holds {shown!r}); map names to numbers") from error
-    _check_is_dense(vector, name)
-    return vector
+    return _dense(vector, name)
 
 
 def _check_whole(vector: Tensor, classes: int, name: str) -> None:
@@ -193,10 +233,16 @@ def _check_range(vector: Tensor, classes: int, name: str) -> None:
         fix = "correct or remove such rows"
     else:
         fix = "correct such rows, or add the columns of the other classes"
+    first = _whole(float(vector[row]))
     raise InputError(
-        f"{name}: values run from {low} to {high}, allowed are 0 to {classes - 1} "
-        f"({classes} classes), the first outside is {int(vector[row])} in row {row}; {fix}"
+        f"{name}: values run from {_whole(low)} to {_whole(high)}, allowed are 0 to {classes - 1} "
+        f"({classes} classes), the first outside is {first} in row {row}; {fix}"
     )
+
+
+def _whole(number: float) -> str:
+    """A whole number in full where that is short: 7, 1e+20."""
+    return f"{int(number)}" if abs(number) < 1e9 else f"{number:.6g}"
 
 
 def check_probabilities(

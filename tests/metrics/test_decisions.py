@@ -54,6 +54,12 @@ def test_the_threshold_of_a_binary_decision_is_where_both_actions_cost_the_same(
         (lambda: net_benefit([0.5, 2], [0, 1], [0.5]), "probability: expected numbers from 0"),
         (lambda: net_benefit([0.5], [0], [1.0]), "thresholds"),
         (lambda: net_benefit([0.5, 0.5], [0, 3], [0.5]), "event"),
+        (lambda: net_benefit([0.5, 0.5], [0, 0.5], [0.5]), "event: expected whole numbers"),
+        (lambda: net_benefit(["a", "b"], [0, 1], [0.5]), "probability: not an array of numbers"),
+        (lambda: net_benefit([0.5, 0.5], [0, 1], ["a"]), "thresholds: not an array of numbers"),
+        (lambda: constant_losses(LOSSES, 1), "labels: expected shape"),
+        (lambda: constant_losses(LOSSES, []), "labels: none"),
+        (lambda: constant_losses(LOSSES, ["a"]), "labels: not an array of numbers"),
         (lambda: acting_threshold(LOSSES), "expected two classes"),
     ],
 )

@@ -17,7 +17,15 @@ def test_levels_count_the_utilities_up_to_an_error():
         assert level == reference.ecdf(errors, x)
 
 
-@pytest.mark.parametrize("errors", [torch.tensor([2.0, 1.0]), np.array([2, 1]), [2.0, 1.0]])
+@pytest.mark.parametrize(
+    "errors",
+    [
+        torch.tensor([2.0, 1.0]),
+        torch.tensor([2.0, 1.0], dtype=torch.bfloat16),
+        np.array([2, 1]),
+        [2.0, 1.0],
+    ],
+)
 def test_all_kinds_come_back_as_sorted_doubles(errors):
     ordered, levels = ecdf(errors)
     assert ordered.tolist() == [1.0, 2.0]

@@ -60,6 +60,7 @@ BAD_PROBABILITIES = {
     "none": (None, ["not an array of numbers"]),
     "complex": (P.astype(complex), ["real numbers", "complex128"]),
     "booleans": (P > 0.4, ["real numbers", "bool"]),
+    "masked": (np.ma.masked_equal(P, 0.8), ["1 values are masked", "row 1", "fill or remove"]),
 }
 BAD_LABELS = {
     "too few": ([0], ["1 labels for 2 rows", "lengths must agree"]),
@@ -77,6 +78,11 @@ BAD_LABELS = {
     "ragged": ([[0], [0, 1]], ["not an array of class numbers"]),
     "complex": ([1j, 0], ["whole numbers"]),
     "none": (None, ["not an array of class numbers"]),
+    "empty": ([], ["at least one point"]),
+    "huge": ([0, 1e20], ["from 0 to 1e+20", "1e+20 in row 1", "columns of the other classes"]),
+    "hugely negative": ([-1e20, 0], ["-1e+20 in row 0", "remove such rows"]),
+    "unsigned": (np.array([2**64 - 1, 0], np.uint64), ["1.84467e+19 in row 0"]),
+    "masked": (np.ma.masked_array([0, 1], [False, True]), ["1 values are masked", "row 1"]),
 }
 
 
@@ -287,17 +293,44 @@ def test_three_decimals_of_three_classes_sum_to_one_but_for_rounding():
     [
         (torch.empty(2, 3, device="meta"), "a meta tensor has no values"),
         (torch.eye(3).to_sparse(), "to_dense"),
+        (torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]), "torch.stack(t.unbind())"),
+        (torch.masked.masked_tensor(torch.eye(3), torch.eye(3) > 0), "a masked tensor"),
+        (torch.zeros(2, 3, dtype=torch.uint8).view(torch.bits8), "torch.bits8"),
+        ([torch.ones(3, requires_grad=True)], "not an array of numbers"),
         (np.zeros((2, 3), "M8[s]"), "not an array of numbers"),
         (np.eye(3, dtype=complex), "complex128"),
         (np.zeros(3, dtype=[("a", float)]), "not an array of numbers"),
     ],
-    ids=["meta", "sparse", "dates", "complex", "structured"],
+    ids=lambda case: case if isinstance(case, str) else "",
 )
 def test_kinds_of_arrays_without_real_values(values, words):
     for call in (lambda: accuracy(values, Y), lambda: check_logits(values)):
         assert words in message_of(call)
     if isinstance(values, torch.Tensor):
         assert message_of(lambda: check_labels(values, 3, 3)).startswith("labels: ")
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_a_quantized_tensor_is_told_from_its_numbers():
+    rows = torch.quantize_per_tensor(torch.tensor(P).float(), 0.1, 0, torch.qint8)
+    assert "dequantize()" in message_of(lambda: accuracy(rows, Y))
+    assert accuracy(rows.dequantize(), Y) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float16, torch.bfloat16])
+def test_few_bits_are_read_as_what_they_stand_for(dtype):
+    rows = torch.tensor([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125]])
+    assert brier_score(rows.to(dtype), Y) == brier_score(rows, Y)
+    assert accuracy(rows, torch.tensor(Y).to(dtype)) == 1
+
+
+def test_a_view_with_its_sign_put_off_is_what_it_says():
+    rows = torch._neg_view(torch.tensor(-P))
+    assert TopK().calibration_errors(rows, Y).tolist() == TopK().calibration_errors(P, Y).tolist()
+
+
+def test_a_mask_without_a_masked_entry_hides_nothing():
+    assert accuracy(np.ma.masked_array(P, False), Y) == accuracy(P, Y)
 
 
 @pytest.mark.parametrize(
