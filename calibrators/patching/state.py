@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.compiled import compiled
-from metrics.kernels.near_ties import places_of
+from metrics.kernels.near_ties import places_of, rank_rows
 from metrics.kernels.threads import over_blocks, row_blocks
 
 TIED_RANKS = 2.5e-7
@@ -54,24 +55,23 @@ class PatchedForecast:
         A few at a time: what is computed for them then stays in the cache.
         """
         self._sums: Tensor | None = None
+        if not self.on_cpu:
+            forecast = Forecast(moved(slice(0, len(rows))), TIED_RANKS)
+            self.probabilities[rows] = forecast.probabilities
+            self.order[rows] = forecast.order
+            self.top_sums[rows] = forecast.top_sums
+            self.ranks[rows] = places_of(self.labels[rows], forecast.order)
+            return
 
         def work(start: int, stop: int) -> None:
-            part = rows[start:stop]
-            forecast = Forecast(moved(slice(start, stop)), TIED_RANKS)
-            if self.on_cpu:
-                given = forecast.probabilities, forecast.order, part
-                _replace_rows(*(x.numpy() for x in (*given, *self._arrays())))
-                return
-            self.probabilities[part] = forecast.probabilities
-            self.order[part] = forecast.order
-            self.top_sums[part] = forecast.top_sums
-            self.ranks[part] = places_of(self.labels[part], forecast.order)
+            given = moved(slice(start, stop)).numpy()
+            order = np.empty(given.shape, np.int32)
+            rank_rows(given, TIED_RANKS, order)
+            own = (x.numpy() for x in (rows[start:stop], *self._arrays()))
+            _replace_rows(given, order, *own)
 
-        if self.on_cpu:
-            classes = self.probabilities.shape[1]
-            over_blocks(work, row_blocks(len(rows), classes, MOVED_ELEMENTS))
-        else:
-            work(0, len(rows))
+        classes = self.probabilities.shape[1]
+        over_blocks(work, row_blocks(len(rows), classes, MOVED_ELEMENTS))
 
     def _arrays(self) -> tuple[Tensor, ...]:
         return self.probabilities, self.order, self.top_sums, self.labels, self.ranks

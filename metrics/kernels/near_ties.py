@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.kernels.compiled import compiled
@@ -41,21 +42,24 @@ def near_tie_order(probabilities: Tensor, tied: float) -> Tensor:
         return near_tie_order_torch(probabilities, tied)
     p = probabilities.contiguous().numpy()
     order = np.empty(p.shape, np.int32)
+    over_row_blocks(
+        lambda start, stop: rank_rows(p[start:stop], tied, order[start:stop]), len(p), p.size
+    )
+    return torch.from_numpy(order)
+
+
+def rank_rows(p: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
+    """Write `near_tie_order` of the rows of `p` [n, C] to `order`, on this thread alone."""
     cell_bits, class_bits = bits_of(p.shape[1], tied)
     keys = np.uint32 if cell_bits + class_bits <= 32 else np.uint64
-
-    def work(start: int, stop: int) -> None:
-        rows = max(1, min(stop - start, PACKED // p.shape[1]))
-        packed = np.empty((rows, p.shape[1]), keys)
-        for first in range(start, stop, rows):
-            some = p[first : min(first + rows, stop)]
-            found = packed[: len(some)]
-            pack_cells(some, cell_bits, class_bits, found)
-            found.sort(axis=1)
-            unpack_order(found, some, tied, class_bits, order[first : first + len(some)])
-
-    over_row_blocks(work, len(p), p.size)
-    return torch.from_numpy(order)
+    rows = max(1, min(len(p), PACKED // p.shape[1]))
+    packed = np.empty((rows, p.shape[1]), keys)
+    for first in range(0, len(p), rows):
+        some = p[first : first + rows]
+        found = packed[: len(some)]
+        pack_cells(some, cell_bits, class_bits, found)
+        found.sort(axis=1)
+        unpack_order(found, some, tied, class_bits, order[first : first + rows])
 
 
 def bits_of(classes: int, tied: float) -> tuple[int, int]:

@@ -158,7 +158,7 @@ def test_the_same_patches_come_out_everywhere(name, alone, logits_file):
 def test_without_tied_ranks_rounding_would_decide(monkeypatch):
     """The test above can fail."""
     logits, labels = over_confident(3900, MADE_UP_CLASSES, 5)
-    monkeypatch.setattr(state, "TIED_RANKS", 0.0)
+    monkeypatch.setattr(state, "TIED_RANKS", 1e-15)
     calibrator = UtilityPatching(**FIXED).fit(logits[:900].astype(np.float64), labels[:900])
     forecast = state.PatchedForecast(torch.from_numpy(logits[900:]).double().softmax(dim=1))
     for patch in calibrator.patches():
