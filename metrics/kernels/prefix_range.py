@@ -61,7 +61,7 @@ def prefix_range(
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
         edges: increasing integers [E] from 0 to n, positions where the running sum is reported;
             with weights float64 [R, E], the weight passed there: a point across one is divided.
-        weights: float64 [R, n], of each point; codes are [1, n] then.
+        weights: float64 or float32 [R, n], of each point; codes are [1, n] then.
     """
     if weights is not None:
         return _weighted(predicted, payoffs, codes[0], edges, weights)
@@ -186,7 +186,7 @@ def weighted_prefix_range_torch(
     ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     residuals = payoffs.gather(1, codes.to(torch.int64)[order]) - ordered
     low, high, at_edges = [], [], []
-    for draw, wanted in zip(weights, edges.to(predicted.device), strict=True):
+    for draw, wanted in zip(weights.double(), edges.to(predicted.device), strict=True):
         sums = (draw[order] * residuals).cumsum(dim=1)
         at_ends = sums.where(ends, torch.zeros_like(sums))
         low.append(at_ends.min(dim=1).values.clamp(max=0))

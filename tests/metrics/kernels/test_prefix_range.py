@@ -131,16 +131,16 @@ def test_outcome_codes_may_be_many():
     draws=st.integers(1, 4),
     bins=st.integers(0, 6),
     distinct=st.sampled_from([1, 5, 40]),
-    whole=st.booleans(),
+    kind=st.sampled_from(["whole", "float32", "float64"]),
     seed=st.integers(0, 999),
 )
-def test_weights_of_both_kinds_equal_plain_torch(n, draws, bins, distinct, whole, seed):
+def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind, seed):
     """Few ties let four points go together; edges then fall among them."""
     predicted, payoffs, outcome = problem(3, n, 4, 1, seed, distinct)
     random = np.random.default_rng(seed)
-    weights = random.integers(4, size=(draws, n)) if whole else random.random((draws, n))
-    weights = torch.from_numpy(weights.astype(np.float64))
-    edges = weights.sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
+    drawn = random.integers(4, size=(draws, n)) if kind == "whole" else random.random((draws, n))
+    weights = torch.from_numpy(drawn.astype(np.float32 if kind == "float32" else np.float64))
+    edges = weights.double().sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
     given = predicted, payoffs, outcome, edges if bins else None, weights
     ours = prefix_range(*given)
     plain = weighted_prefix_range_torch(
