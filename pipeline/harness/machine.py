@@ -10,6 +10,7 @@ import time
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
@@ -32,6 +33,31 @@ def core_count() -> int:
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     asked = os.environ.get("SLURM_CPUS_PER_TASK", "")  # where Slurm counts cores and binds none
     return min(cores, int(asked)) if asked.isdigit() else cores
+
+
+def free_memory() -> int:
+    """Bytes that this process and its children may take, which a scheduler may have made fewer."""
+    import psutil  # type: ignore[import-untyped]  # `status` has no use for it
+
+    free = [psutil.virtual_memory().available]
+    asked = os.environ.get("SLURM_MEM_PER_NODE", "")  # in megabytes
+    if asked.isdigit():
+        free.append(int(asked) << 20)
+    return min(free + _limits_of_groups())
+
+
+def _limits_of_groups(
+    root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
+) -> list[int]:
+    """The memory limits of the control groups (version 2) that this process is in."""
+    try:
+        folder = root / own.read_text(encoding="ascii").rpartition("::")[2].strip().lstrip("/")
+        around = [folder, *folder.parents]
+        files = [one / "memory.max" for one in around if one.is_relative_to(root)]
+        told = [file.read_text(encoding="ascii").strip() for file in files if file.exists()]
+    except OSError:  # no such thing here
+        return []
+    return [int(text) for text in told if text.isdigit()]
 
 
 @cache

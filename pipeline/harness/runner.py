@@ -14,12 +14,12 @@ from typing import Any, Protocol, TypeVar
 
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
 from pipeline.harness.locks import Busy
-from pipeline.harness.machine import core_count, device_name
+from pipeline.harness.machine import core_count, device_name, free_memory
 from pipeline.harness.progress import Bar, print_summary, say
 from pipeline.harness.units import Settings
 
-LARGE = 20_000_000
-"""Logits (n x C) from which on one unit keeps all cores busy, and several fill the memory."""
+BYTES_PER_LOGIT = 80
+"""What a process takes at most for each of a unit's logits, n x C; patching takes the most."""
 TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
 SECONDS_TO_START = 5.0
@@ -86,9 +86,10 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     """Processes for units of `sizes` (n x C each): `jobs` itself, or by the rule behind `auto`."""
     if jobs != "auto":
         return max(1, int(jobs))
-    if device.startswith("cuda") or any(size >= LARGE for size in sizes):
+    if device.startswith("cuda"):
         return 1
-    return max(1, min(core_count(), len(sizes)))
+    fit = free_memory() // (BYTES_PER_LOGIT * max(sizes))
+    return max(1, min(core_count(), len(sizes), fit))
 
 
 def run_stage(

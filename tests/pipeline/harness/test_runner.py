@@ -11,7 +11,6 @@ import pytest
 from metrics import InputError
 from pipeline.harness import runner
 from pipeline.harness.command import UnitsFailed
-from pipeline.harness.machine import core_count
 from pipeline.harness.runner import Outcome, attempt, close, job_count, run_tasks
 
 
@@ -77,11 +76,14 @@ def test_slow_tasks_move_to_processes(monkeypatch):
     assert handed_over == list("cdef")
 
 
-def test_job_count():
-    small, large = [10_000 * 100] * 50, [50_000 * 1000]
-    assert job_count("auto", small, "cpu") == min(50, core_count())
-    assert job_count("auto", small[:1], "cpu") == 1
-    assert job_count("auto", small + large, "cpu") == 1
+def test_as_many_processes_as_cores_units_and_memory_allow(monkeypatch):
+    monkeypatch.setattr(runner, "core_count", lambda: 8)
+    monkeypatch.setattr(runner, "free_memory", lambda: 16 << 30)
+    small, large = [10_000 * 100] * 50, [50_000 * 1000] * 50
+    assert job_count("auto", small, "cpu") == 8
+    assert job_count("auto", small[:3], "cpu") == 3
+    assert job_count("auto", small + large, "cpu") == 4
+    assert job_count("auto", [1_000_000 * 1000] * 2, "cpu") == 1
     assert job_count("auto", small, "cuda") == 1
     assert job_count(3, large, "cuda") == 3
 
