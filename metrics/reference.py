@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -303,6 +304,21 @@ def redraw(p: Floats, uniforms: Floats) -> Labels:
 def noise_floor(p: Floats, uniforms: Floats) -> Floats:
     """UC(f, U_CWE) of R draws of labels from p, for which p is perfectly calibrated: [R]."""
     return np.array([class_wise_errors(p, redraw(p, draw)).max() for draw in uniforms])
+
+
+def certificate(v: Floats, u: Floats, multipliers: Floats, confidence: float = 0.95) -> Floats:
+    """What bounds the true UC of one utility (`metrics.certificate`): [1 + R].
+
+    UC + z √(V/n), and the range of the running sum of the residuals times each of `multipliers`
+    [R, n], over n. Of a class of utilities take the largest of each.
+    """
+    n, residuals = len(v), u - v
+    bound = NormalDist().inv_cdf(confidence) * math.sqrt(np.mean(residuals**2) / n)
+    order = np.argsort(v)
+    sums = np.cumsum(multipliers[:, order] * residuals[order], axis=1)
+    ends = np.pad(sums[:, np.append(np.diff(v[order]) > 0, True)], ((0, 0), (1, 0)))
+    ranges = (ends.max(axis=1) - ends.min(axis=1)) / n
+    return np.append(utility_calibration(v, u) + bound, ranges)
 
 
 def scorecard(

@@ -62,8 +62,9 @@ def axes(quick: bool) -> tuple[tuple[Axis, ...], Size]:
         n, classes, utilities = (500, 1000, 2000, 4000), (5, 10, 20, 40), (25, 50, 100, 200)
         base = Size(1000, 10, utilities=50)
     else:
-        n = (1000, 2000, 4000, 8000, 16_000, 32_000, 64_000)
-        classes, utilities = (10, 30, 100, 300, 1000), (50, 100, 200, 400, 800, 1600)
+        n = (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+        classes = (2, 10, 100, 1000, 10_000, 21_843)  # the last: ImageNet-21k
+        utilities = (10, 100, 1000, 10_000, 100_000)
         base = Size(4000, 100, utilities=200)
     panels = (
         Axis("n", "points n", n, "∝ n log n", _n_log_n),
@@ -112,7 +113,11 @@ def draw(points: Sequence[Point], machine: str, quick: bool, folder: Path, stem:
 
 
 def _short(value: int) -> str:
-    return f"{value // 1000}k" if value % 1000 == 0 else str(value)
+    return f"{value // 1_000_000}M" if value >= 1_000_000 else _in_thousands(value)
+
+
+def _in_thousands(value: int) -> str:
+    return f"{value / 1000:.0f}k" if value >= 1000 else str(value)
 
 
 def _draw_panel(ax: Axes, axis: Axis, points: Sequence[Point]) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 import metrics
 from metrics import reference
+from metrics.certificate import MULTIPLIERS, evidence_of
 from metrics.forecast import Forecast
 from scripts.speed import peers
 from scripts.speed.case import OURS, OURS_GPU, PLAIN, Answer, Case, Contender, Target
@@ -208,6 +209,29 @@ def noise_floor(size: Size) -> Case:
     return Case("floor", "Noise floor of U_CWE", size, contenders, ROUNDING, note=note)
 
 
+def certificate(size: Size) -> Case:
+    """Bounds on the true U_CWE: of every class its UC and second moment, and 200 multipliers."""
+
+    def plain(data: Data) -> Any:
+        p, y = data.plain
+        seeded = torch.Generator().manual_seed(SEED)
+        normals = torch.randn(MULTIPLIERS, len(p), generator=seeded, dtype=torch.float64).float()
+        found = [
+            reference.certificate(p[:, c], 1.0 * (y == c), normals.numpy())
+            for c in range(p.shape[1])
+        ]
+        return np.max(found, axis=0)
+
+    def ours(data: Data) -> Any:
+        forecast = Forecast(data.p)
+        given = forecast, forecast.outcomes(data.labels), torch.zeros(0), 0.95, SEED
+        evidence = evidence_of(metrics.ClassWise(), *given)
+        return torch.cat([torch.tensor([evidence.upper]), evidence.multiplied.cpu()])
+
+    note = "upper bound and the law behind the lower one; plain: one sort per class, as ours"
+    return Case("certificate", "Certificate of U_CWE", size, both(plain, ours), ROUNDING, note=note)
+
+
 def _numbers(result: Any) -> Answer:
     """The answer of either scorecard: a mapping, or ours with its curves apart."""
     if isinstance(result, dict):
@@ -217,13 +241,14 @@ def _numbers(result: Any) -> Answer:
     return {**values, **curves}
 
 
-def _card(data: Data, floor: int) -> Any:
+def _card(data: Data, floor: int, bootstrap: int = 0) -> Any:
     return metrics.scorecard(
         data.p,
         data.labels,
         utilities=data.linear.matrix.shape[0] if data.linear else 0,
         utility_seed=SEED,
         floor_repetitions=floor,
+        bootstrap_repetitions=bootstrap,
         exponents=EXPONENTS,
     )
 
@@ -238,8 +263,13 @@ def scorecard(size: Size, with_plain: bool = True) -> Case:
     plain_and_ours = both(plain, lambda data: _card(data, 0), _numbers)
     floor = contender("ours + floor", lambda data: _card(data, 100), _numbers)
     floor_gpu = contender("ours + floor (GPU)", floor.run, _numbers, device="cuda")
-    contenders = (*plain_and_ours, floor, floor_gpu)
-    note = "all metrics and both eCDFs; + floor: 100 draws of the labels"
+    whole = contender("ours, whole evaluation", lambda data: _card(data, 400, 200), _numbers)
+    contenders = (*plain_and_ours, floor, whole, floor_gpu)
+    note = (
+        "all metrics, certificates and both eCDFs; + floor: 100 draws of the labels; whole "
+        "evaluation: as the stage does it, 400 draws and 200 resamplings of the points; plain: the "
+        "metrics and eCDFs alone"
+    )
     return Case(
         "scorecard",
         "Scorecard",
@@ -259,7 +289,7 @@ def metric_cases(quick: bool) -> list[Case]:
         small = [curve_case(curve) for curve_case in (linear_curve, rank_curve, scorecard)]
         widths = [class_wise_equal_width(plain), top_class_equal_width(plain)]
         parts = [class_wise(plain), top_k(plain), class_wise_binned(plain)]
-        return [*small, *parts, *widths, noise_floor(Size(n, classes, draws=5))]
+        return [*small, *parts, *widths, noise_floor(Size(n, classes, draws=5)), certificate(plain)]
     cifar10, cifar100, imagenet = (3000, 10), (3000, 100), (15_000, 1000)
     return [
         linear_curve(Size(*cifar10, utilities=1500)),
@@ -275,11 +305,13 @@ def metric_cases(quick: bool) -> list[Case]:
         class_wise_equal_width(Size(*cifar100)),
         top_class_equal_width(Size(*cifar100)),
         noise_floor(Size(*cifar100, draws=20)),
+        certificate(Size(*cifar100)),
         scorecard(Size(*cifar100, utilities=1500)),
         linear_curve(Size(*imagenet, utilities=1500), Target(1 / 10, PLAIN), gpu_target=0.060),
         class_wise(Size(*imagenet), Target(1 / 4, PLAIN)),
         top_k(Size(*imagenet)),
         class_wise_binned(Size(*imagenet), Target(1 / 15, MASKS)),
         noise_floor(Size(*imagenet, draws=5)),
+        certificate(Size(*imagenet)),
         scorecard(Size(*imagenet, utilities=1500), with_plain=False),
     ]

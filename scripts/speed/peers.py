@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from calibrators.reference import log_loss
+from metrics import reference
 from pipeline.sources.heavy_imports import require
 from scripts.speed.case import Answer, Contender
 from scripts.speed.inputs import Arrays
@@ -64,6 +65,21 @@ def probmetrics_vector() -> Contender:
         return _nll(data, data.logits / fitted.temp_.numpy() + fitted.bias_.numpy())
 
     return _peer("probmetrics", _probmetrics_data, run, answer, SOLVER)
+
+
+def structured(name: str) -> Contender:
+    """`SVSCalibrator` or `SMSCalibrator`: other methods, whose likelihood is only told."""
+
+    def run(data: Arrays) -> Any:
+        calibrator = getattr(require("probmetrics.calibrators"), name)()
+        return calibrator.fit(data.probabilities, data.labels)
+
+    def answer(data: Arrays, fitted: Any) -> Answer:
+        p = np.asarray(fitted.predict_proba(data.probabilities), float)
+        return {"nll": np.array(reference.negative_log_likelihood(p, data.labels))}
+
+    label = f"probmetrics {name.removesuffix('Calibrator')}"
+    return Contender(label, _probmetrics_data, run, answer, "probmetrics", tolerance=np.inf)
 
 
 def _probmetrics_data(inputs: Arrays, device: str) -> Arrays:
