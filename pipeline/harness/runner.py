@@ -18,8 +18,8 @@ from pipeline.harness.machine import core_count, device_name, free_memory
 from pipeline.harness.progress import Bar, print_summary, say
 from pipeline.harness.units import Settings
 
-BYTES_PER_LOGIT = 80
-"""What a process takes at most for each of a unit's logits, n x C; patching takes the most."""
+BYTES_PER_LOGIT = 60
+"""What a process takes at most for each of a unit's logits, n x C; patching most, about 48."""
 TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
 SECONDS_TO_START = 5.0
