@@ -13,7 +13,7 @@ from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import sidecar_path
 from pipeline.harness.command import literal
 from pipeline.harness.units import Settings
-from pipeline.sources.own_utilities import settings_of
+from pipeline.sources.own_utilities import settings_of, who_values_a_worse_rank_more
 
 
 def own_utilities(given: Mapping[str, str], settings: Settings) -> dict[str, dict[str, Any]]:
@@ -27,6 +27,21 @@ def own_utilities(given: Mapping[str, str], settings: Settings) -> dict[str, dic
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     found = {f"u_{kind}": settings_of(kind, value, names) for kind, value in given.items()}
     return {key: {k: _literal(v) for k, v in entry.items()} for key, entry in found.items()}
+
+
+def remarks(own: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a person may have meant otherwise in the files of `evaluation.own`, a line each."""
+    entry = own.get("u_valuations")
+    if entry is None:
+        return []
+    users = who_values_a_worse_rank_more(entry["path"], entry["class_names"])
+    if not users:
+        return []
+    shown = ", ".join(users[:3]) + (", …" if len(users) > 3 else "")
+    return [
+        f"{entry['path']}: a worse rank is worth more than a better one to {shown}; that is "
+        "scored, but unusual: column 1 is the rank of the most probable class"
+    ]
 
 
 def is_patching(method: str) -> bool:

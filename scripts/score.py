@@ -45,11 +45,11 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.all_or_nothing import all_or_nothing
 from pipeline.harness.command import CONF, literal, user_errors_in_one_line
-from pipeline.harness.progress import say_written
+from pipeline.harness.progress import say, say_written
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own_file import write_results
-from pipeline.own_utilities import aim_at, is_patching, own_utilities
+from pipeline.own_utilities import aim_at, is_patching, own_utilities, remarks
 from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
 
@@ -296,6 +296,8 @@ def score(options: argparse.Namespace) -> None:
     run_logits([settings])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     options.own = own_utilities(given, settings)
+    for line in remarks(options.own):
+        say(line)
     units = units_for(options)
     run_fit(units)
     run_evaluate(units)

@@ -15,7 +15,12 @@ from types import FrameType
 from typing import NoReturn
 
 import hydra
-from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.errors import (
+    HydraException,
+    InstantiationException,
+    MissingConfigException,
+    OverrideParseException,
+)
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -161,10 +166,12 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, InstantiationException) and cause is not None and is_user_error(cause):
         return one_line(cause)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        group, _, name = error.missing_cfg_file.rpartition("/")
+        group, _, name = error.missing_cfg_file.removeprefix("hydra/").partition("/")
         close = difflib.get_close_matches(name, error.options, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         return f"{group}={name}: no such name{hint}; known: {', '.join(error.options)}"
+    if isinstance(error, OverrideParseException):
+        return f"{error.override}: not readable as a setting; quote its value: key='value'"
     if found := re.match(r"Could not override '([\w.@/]+)'", str(error)):
         return _unknown_setting(found[1])
     text = str(error) or type(error).__name__

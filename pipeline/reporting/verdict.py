@@ -144,7 +144,8 @@ def _is_use(key: str) -> bool:
 
 
 def _use_name(key: str) -> str:
-    return USES.get(key, f"your own utility {key.removeprefix('u_')}")
+    own = "" if key == "u_utility" else f" {key.removeprefix('u_')}"
+    return USES.get(key, f"your own utility{own}")
 
 
 def _use(key: str, column: Mapping[str, Evidence], compared: bool) -> UseVerdict:

@@ -8,6 +8,7 @@ CSV, parquet: the column `label` (or `labels`), then one column per class.
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,12 @@ VALUES = ("auto", "logits", "probabilities")
 
 NEARLY_ONE = 0.05
 """Rows that sum to one within this, of numbers in [0, 1], are no logits unless somebody says so."""
+
+SAME_SUMS, ROUNDED_SUMS = 1e-3, 0.03
+"""Rows of numbers >= 0 whose sums differ by this share are no logits; of whole numbers, at most."""
+
+ENOUGH_ROWS = 10
+"""Fewer rows may sum to the same by chance."""
 
 NOTED = 1e-5
 """Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
@@ -137,6 +144,24 @@ def _refuse_probabilities(path: Path, matrix: Any) -> None:
             f"{path}: these look like percentages (rows sum to about 100); divide them by 100, "
             f"{instead}"
         )
+    if len(sums) >= ENOUGH_ROWS and (common := _common_sum(numbers, sums)):
+        raise InputError(
+            f"{path}: all rows sum to about {common:.6g} and nothing is negative, as of votes or "
+            "probabilities times a number; divide each row by its sum and save it as "
+            f"probabilities, {instead}"
+        )
+
+
+def _common_sum(numbers: NDArray[Any], sums: NDArray[np.float64]) -> float:
+    """What rows of votes or of scaled probabilities sum to; 0 where they differ.
+
+    Whole numbers may be rounded, which leaves sums of C of them within 1.5 sqrt(C) or five sigma.
+    """
+    common = float(np.median(sums))
+    slack = SAME_SUMS * common
+    if (numbers == np.round(numbers)).all():
+        slack = max(slack, min(1.5 * math.sqrt(numbers.shape[1]), ROUNDED_SUMS * common))
+    return common if np.abs(sums - common).max() <= slack else 0.0
 
 
 def _checked_logits(path: Path, matrix: Any) -> NDArray[np.float32]:

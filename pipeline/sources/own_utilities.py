@@ -75,6 +75,14 @@ def valuations(path: str | Path, class_names: Names, sha256: str | None = None) 
     return Rank(table.numbers(order))
 
 
+def who_values_a_worse_rank_more(path: str | Path, class_names: Names) -> list[str]:
+    """The users of a file of valuations that rise somewhere; U_rank's (Example 3.6) do not."""
+    given = np.asarray(valuations(path, class_names).matrix)
+    rising = np.flatnonzero((np.diff(given, axis=1) > 0).any(axis=1))
+    names = Table.read(path).names
+    return [names[user] for user in rising]
+
+
 def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> Decision:
     """The loss of each action under each class."""
     table = Table.read(path, sha256, named=True)

@@ -103,6 +103,8 @@ def test_own_utilities_are_a_use_and_shared_columns_are_none():
     table = {key: {"temperature": cell(0.1, True)} for key in keys}
     (use,) = verdict_of(table, 50, 10).uses
     assert use.use == "your own utility payoffs_ann"
+    (function,) = verdict_of({"u_utility": {"temperature": cell(0.1, True)}}, 50, 10).uses
+    assert function.use == "your own utility"
 
 
 def test_without_floors_nothing_is_claimed_of_noise():

@@ -160,6 +160,27 @@ def test_percentages_are_not_taken_for_logits(tmp_path):
     assert read(tmp_path, table_of(values=100 * PROBABILITIES), values="logits").logits.max() > 50
 
 
+@pytest.mark.parametrize("scale", [255, 1000, 37.5])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_votes_and_scaled_probabilities_are_not_taken_for_logits(tmp_path, scale, rounded):
+    rows = scale * np.random.default_rng(0).dirichlet(np.ones(3), size=40)
+    rows = np.round(rows) if rounded and scale > 100 else rows
+    table = table_of(values=rows, labels=np.arange(40) % 3)
+    line = refused(tmp_path, table)
+    assert f"all rows sum to about {scale:g}" in line and "divide each row by its sum" in line
+    assert read(tmp_path, table, values="logits").logits.max() == np.float32(rows.max())
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 1000])
+def test_logits_that_happen_to_be_positive_or_whole_are_read(tmp_path, classes):
+    random = np.random.default_rng(0)
+    many = random.normal(size=(40, classes))
+    for rows in (np.abs(many), np.round(128 + 20 * many), random.integers(3, size=many.shape)):
+        path = tmp_path / "x.npz"
+        np.savez(path, logits=rows, labels=np.arange(40) % 2)
+        np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
+
+
 def test_booleans_are_no_numbers(tmp_path):
     assert "holds True and False" in refused(tmp_path, table_of().assign(c1=[True, False] * 2))
 
