@@ -35,6 +35,7 @@ from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, composed, resolved
 from pipeline.reporting.collect import UnitResult, summarise
 from pipeline.reporting.comparison import LIMIT, Candidate, compare, printed_values
+from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import family, method_name
 
 BESIDE = ("temperature", "vector")
@@ -124,15 +125,16 @@ def _markdown(numbers: pd.DataFrame, totals: dict[str, int]) -> str:
     """One line per seed, then mean and range over the other seeds than 0."""
     others = numbers[numbers.index != 0].dropna()
     heading = [f"{c} (of {totals[c]})" if c in totals else str(c) for c in numbers.columns]
-    lines = [["Seed", *heading], ["---"] + ["--:"] * len(heading)]
-    for seed, row in numbers.iterrows():
-        lines.append([str(seed), *("" if pd.isna(v) else f"{v:.0f}" for v in row)])
+    lines = [
+        [str(seed), *("" if pd.isna(v) else f"{v:.0f}" for v in row)]
+        for seed, row in numbers.iterrows()
+    ]
     if len(others):
         name = f"Mean of {len(others)} other seeds"
         lines.append([name, *(f"{v:.1f}" for v in others.mean())])
         ends = zip(others.min(), others.max(), strict=True)
         lines.append(["Range", *(f"{low:.0f} … {high:.0f}" for low, high in ends)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table(["Seed", *heading], lines)
 
 
 Key = tuple[int, str, str]

@@ -24,8 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 import pandas as pd
 
 from pipeline.harness.artifacts import CorruptFile, read_json, write_text
+from pipeline.harness.command import CONF
 from pipeline.harness.progress import say
 from pipeline.harness.units import composed
+from pipeline.reporting.markdown import markdown_table
 
 RECORDS = {
     "fit": "runs/*/*/split-*/run-fit.json",
@@ -35,7 +37,6 @@ RECORDS = {
 KEY = ["stage", "benchmark", "calibrator"]
 """What seconds are summed over the splits of; in the stage dynamics the family of utilities."""
 HEADINGS = {"stage": "Stage", "benchmark": "Benchmark", "calibrator": "Calibrator or family"}
-CONF = Path(__file__).resolve().parents[1] / "conf"
 
 
 def read_times(results: Path) -> pd.DataFrame:
@@ -75,13 +76,8 @@ def combinations(now: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
     Where `before` has another number of splits, its mean per split counts, times those of now.
     `compared`: the seconds of now that have a counterpart before.
     """
-    sums = now.groupby(KEY, as_index=False).agg(
-        splits=("seconds", "size"), seconds=("seconds", "sum")
-    )
-    earlier = before.groupby(KEY, as_index=False).agg(
-        before_splits=("seconds", "size"), mean=("seconds", "mean")
-    )
-    found = sums.merge(earlier, how="left", on=KEY)
+    earlier = before.groupby(KEY).seconds.agg(before_splits="size", mean="mean")
+    found = now.groupby(KEY).seconds.agg(splits="size", seconds="sum").join(earlier).reset_index()
     found["before_splits"] = found.before_splits.fillna(0).astype(int)
     found["before_seconds"] = found.pop("mean") * found.splits
     found["compared"] = found.seconds.where(found.before_seconds.notna())
@@ -92,12 +88,9 @@ def combinations(now: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
     """By stage, where there is one, then the longest first."""
-    rows = rows.sort_values("seconds", ascending=False, kind="stable")
-    if "stage" not in rows:
-        return rows
-    return rows.sort_values(
-        "stage", key=lambda stage: stage.map(list(RECORDS).index), kind="stable"
-    )
+    by = [name for name in ("stage", "seconds") if name in rows]
+    place = list(RECORDS).index
+    return rows.sort_values(by, key=lambda c: c.map(place) if c.name == "stage" else -c)
 
 
 def size_of(now: pd.DataFrame) -> str:
@@ -135,14 +128,10 @@ def table(parts: pd.DataFrame, by: list[str], compares: bool) -> str:
     total[by[0]] = "Total"
     headings = ["Units", "Seconds", "Share", *(["Before", "Before / now"] if compares else [])]
     lines = [
-        [*(HEADINGS[name] for name in by), *headings],
-        [*("---" for _ in by), *("--:" for _ in headings)],
-        *(
-            [*(row[name] for name in by), *cells(row)[: len(headings)]]
-            for _, row in pd.concat([sums, total]).iterrows()
-        ),
+        [*(row[name] for name in by), *cells(row)[: len(headings)]]
+        for _, row in pd.concat([sums, total]).iterrows()
     ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown_table([*(HEADINGS[name] for name in by), *headings], lines, text=len(by))
 
 
 def cells(row: pd.Series) -> list[str]:

@@ -12,6 +12,7 @@ import pandas as pd
 from metrics.registry import metric
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
+from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import METHODS, method_name
 from pipeline.reporting.page import page, scrolling
 from pipeline.reporting.paper_notes import note_of
@@ -188,24 +189,19 @@ SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper", "Closest choi
 
 def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """The whole comparison as Markdown."""
-    summary = _markdown_table(SUMMARY_HEADING, summary_lines(cells, titles))
+    summary = markdown_table(SUMMARY_HEADING, summary_lines(cells, titles))
     parts = [f"# {TITLE}", INTRO, summary, RULE]
     left = left_lines(cells, titles)
     if left:
-        parts += [LEFT, _markdown_table(LEFT_COLUMNS, left)]
+        parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
     for (table,), rows in _grouped(cells, ["table"]):
         default, counts = rows[rows["default"]], agreement(rows)
         parts.append(f"## {titles.get(table, table)}")
         parts.append(f"{count_line(counts[counts['default']])} (our default).")
-        parts.append(_markdown_table(COLUMNS, cell_lines(default)))
+        parts.append(markdown_table(COLUMNS, cell_lines(default)))
         parts.append("Cells within 3 s.e. per row of the table, for each alternative:")
-        parts.append(_markdown_table(_alternative_heading(counts), _alternative_lines(counts)))
+        parts.append(markdown_table(_alternative_heading(counts), _alternative_lines(counts)))
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown_table(heading: Line, lines: Iterable[Line]) -> str:
-    rule = ["---", *("--:" for _ in heading[1:])]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
 
 
 def comparison_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
 
@@ -37,9 +38,8 @@ def decisions_markdown(record: Mapping[str, Any]) -> str:
         for method, one in methods.items()
     ]
     constants = ", ".join(f"{name} {cost:.4g}" for name, cost in record["constant"].items())
-    lines = [f"| {' | '.join(row)} |" for row in [heading, ["---", *["--:"] * 5], *rows]]
     return (
-        "### Decisions\n\n" + "\n".join(lines) + "\n\n"
+        f"### Decisions\n\n{markdown_table(heading, rows)}\n\n"
         "Mean loss of taking the action of least expected loss, on the test points"
         f"{_over(record['splits'])}; foreseen: the loss that the probabilities expect of these "
         "actions. Differences: negative is cheaper. Most misjudged: the action with the largest "

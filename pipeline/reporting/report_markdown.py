@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metrics.registry import metric
-from pipeline.reporting import table_formats
+from pipeline.reporting.markdown import escape_markdown
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
-from pipeline.reporting.table_formats import escape_markdown
+from pipeline.reporting.table_formats import markdown
 
 
 def report_markdown(title: str, sections: Sequence[Section]) -> str:
@@ -27,7 +27,7 @@ def _section(section: Section) -> str:
     for key, group in section.failures.items():
         lines = [f"{method_name(method)}: {failure.words}" for method, failure in group.items()]
         parts += [escape_markdown(metric(key).text), _bullets(lines)]
-    parts += [table_formats.markdown(table).rstrip() for table in section.tables]
+    parts += [markdown(table).rstrip() for table in section.tables]
     return "\n\n".join(parts)
 
 

@@ -1,12 +1,11 @@
-"""A ResultTable in LaTeX, Markdown and HTML."""
+"""A ResultTable in LaTeX and Markdown; the page has a template of its own."""
 
 from __future__ import annotations
 
 import math
-import re
-from html import escape
 
 from metrics.registry import METRICS, Metric
+from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
 
 # Works with booktabs alone: where bm or graphicx is not loaded, bold and scaling degrade.
@@ -107,22 +106,15 @@ def plain_floor_cell(cell: Cell) -> str:
     return f"{cell.mean} [{cell.spread}]" if cell.mean else "–"
 
 
-def escape_markdown(text: str) -> str:
-    """Plain text as Markdown text: no markup, no HTML, one line."""
-    line = " ".join(escape(text, quote=False).split())
-    return re.sub(r"([\\`*\[\]|$]|(?<!\w)_|_(?!\w))", r"\\\1", line)
-
-
 def markdown(table: ResultTable) -> str:
     """The same table as GitHub-flavoured Markdown, with its notes below."""
     heading = ["Method", *(f"{_markdown_name(m)} {m.scale}" for m in table.metrics)]
     rows = [[r.name, *(_markdown_cell(c) for c in r.cells)] for r in table.rows]
     if table.floor is not None:
         rows.append([f"*{table.floor.name}*", *(plain_floor_cell(c) for c in table.floor.cells)])
-    rule = ["---", *("--:" for _ in table.metrics)]
-    lines = [f"| {' | '.join(row)} |" for row in [heading, rule, *rows]]
     notes = "\n\n".join(map(escape_markdown, table.notes))
-    return f"### {escape_markdown(table.title)}\n\n" + "\n".join(lines) + f"\n\n{notes}\n"
+    title = escape_markdown(table.title)
+    return f"### {title}\n\n{markdown_table(heading, rows)}\n\n{notes}\n"
 
 
 def _markdown_name(column: Metric) -> str:
@@ -131,26 +123,3 @@ def _markdown_name(column: Metric) -> str:
 
 def _markdown_cell(cell: Cell) -> str:
     return f"**{plain_number(cell)}**{plain_marks(cell)}" if cell.best else plain_cell(cell)
-
-
-def html(table: ResultTable) -> str:
-    """The same table as an HTML `table`, for a page with the style of page.py."""
-    heading = "".join(f"<th>{m.html}<br><small>{m.scale}</small></th>" for m in table.metrics)
-    rows = [
-        f"<tr><th>{escape(row.name)}</th>" + "".join(map(_html_cell, row.cells)) + "</tr>"
-        for row in table.rows
-    ]
-    if table.floor is not None:
-        cells = "".join(f"<td>{plain_floor_cell(c)}</td>" for c in table.floor.cells)
-        rows.append(f'<tr class="floor"><th>{table.floor.name}</th>{cells}</tr>')
-    body = "\n".join(rows)
-    return (
-        f'<table class="results">\n<thead><tr><th>Method</th>{heading}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table>"
-    )
-
-
-def _html_cell(cell: Cell) -> str:
-    classes = [name for name, on in (("best", cell.best), ("beyond", cell.beyond)) if on]
-    kind = f' class="{" ".join(classes)}"' if classes else ""
-    return f"<td{kind}>{plain_cell(cell)}</td>"

@@ -38,11 +38,6 @@ def _cell(cell: Cell, starred: bool) -> str:
     return f"[bold green]{'*' if starred else ''}{plain_cell(cell)}[/]"
 
 
-def print_table(table: ResultTable, console: Console | None = None) -> None:
-    """Print one table and its notes (see print_tables)."""
-    print_tables([table], console)
-
-
 def print_tables(tables: Iterable[ResultTable], console: Console | None = None) -> None:
     """Print tables, then their notes, equal ones once.
 

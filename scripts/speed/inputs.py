@@ -59,23 +59,14 @@ def _drawn(n: int, classes: int) -> tuple[NDArray[np.float32], NDArray[np.int64]
         class_bias=0.3,
         noise=0.3,
     )
-    logits = np.empty((n, classes), np.float32)
-    labels = np.empty(n, np.int64)
-    start = 0
-    for block in classifier.blocks(n, SEED):
-        rows = slice(start, start + len(block.labels))
-        logits[rows], labels[rows] = block.logits, block.labels
-        start = rows.stop
-    return logits, labels
+    sample = classifier.sample(n, SEED)
+    return sample.logits, sample.labels
 
 
 @lru_cache(maxsize=2)
 def _softmax(n: int, classes: int) -> NDArray[np.float64]:
-    probabilities = np.empty((n, classes))
     logits, _ = _drawn(n, classes)
-    for start in range(0, n, 4096):
-        part = slice(start, start + 4096)
-        probabilities[part] = softmax(logits[part].astype(np.float64), axis=1)
+    probabilities: NDArray[np.float64] = softmax(logits.astype(np.float64), axis=1)
     return probabilities
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline.harness.artifacts import write_text
+from pipeline.reporting.markdown import markdown_table
 from scripts.speed.case import OURS, OURS_GPU, Agreement, Case, Target
 from scripts.speed.measure import MIB, RUNS, SLOW_SECONDS, Measurement
 
@@ -207,12 +208,8 @@ def markdown(rows: Sequence[Row]) -> str:
     parts = ["# Speed", LEGEND]
     for machine in dict.fromkeys(each.machine for each in rows):
         own = [each for each in rows if each.machine == machine]
-        lines: list[tuple[str, ...]] = [
-            HEADINGS,
-            ("---", "---", "---", "--:", "--:", "--:", "--:", "--:"),
-        ]
-        lines += [_without_repetition(own, k) for k in range(len(own))]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        lines = (_without_repetition(own, k) for k in range(len(own)))
+        table = markdown_table(HEADINGS, lines, text=3)
         notes = {f"{each.title}: {each.note}." for each in own if each.note}
         listed = "\n".join(f"- {note}" for note in sorted(notes))
         processor, _, versions = machine.partition("; ")

@@ -1,0 +1,19 @@
+"""Plain text and tables of text as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def escape_markdown(text: str) -> str:
+    """Plain text as Markdown text: no markup, no HTML, one line."""
+    line = " ".join(escape(text, quote=False).split())
+    return re.sub(r"([\\`*\[\]|$]|(?<!\w)_|_(?!\w))", r"\\\1", line)
+
+
+def markdown_table(heading: Sequence[str], lines: Iterable[Sequence[str]], text: int = 1) -> str:
+    """A table of cells that are Markdown; the first `text` columns are not right-aligned."""
+    rule = ["---" if column < text else "--:" for column in range(len(heading))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
