@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
@@ -33,7 +32,7 @@ from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import one_by_one, run_stage
-from pipeline.harness.splits import split_indices
+from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Request, Settings, composed, resolved
 from pipeline.reporting.dynamics_figures import write_dynamics_figures
 from pipeline.sources.result import Progress
@@ -93,7 +92,13 @@ def run_dynamics(request: Request) -> None:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
         return
-    run_stage("dynamics", tasks, is_done, partial(one_by_one, "dynamics", run_task), benchmark_of)
+    run_stage(
+        "dynamics",
+        tasks,
+        is_done,
+        partial(one_by_one, "dynamics", run_task),
+        lambda task: task.benchmark,
+    )
     for one in settings:
         own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
         written = write_dynamics_figures(
@@ -105,13 +110,8 @@ def run_dynamics(request: Request) -> None:
         for stem in dict.fromkeys(path.with_suffix("") for path in written):
             say(f"wrote {stem}.{{pdf,svg,png}}")
     if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
-        content = {str(task): _receipt_entry(task) for task in tasks}
+        content = {str(task): {"hash": task.hash, **_checksums(task)} for task in tasks}
         write_receipt(request, settings[0], "dynamics", content)
-
-
-def benchmark_of(task: DynamicsTask) -> str:
-    """The line of the closing table that a study belongs to."""
-    return task.benchmark
 
 
 def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:
@@ -149,8 +149,12 @@ def is_done(task: DynamicsTask) -> bool:
         record is not None
         and record.get("hash") == task.hash
         and all((task.folder / name).is_file() for name in FILES)
-        and record.get("files") == {name: sha256_of(task.folder / name) for name in FILES}
+        and record.get("files") == _checksums(task)
     )
+
+
+def _checksums(task: DynamicsTask) -> dict[str, str]:
+    return {name: sha256_of(task.folder / name) for name in FILES}
 
 
 def run_task(task: DynamicsTask, progress: Progress | None = None) -> bool:
@@ -195,11 +199,8 @@ def _study(task: DynamicsTask, device: str, progress: Progress | None) -> tuple[
     """The study on the calibration points of the split, and how many those are."""
     import torch
 
-    splits = task.settings["splits"]
     logits, labels = load_logits(task.logits.path, task.logits.sha256)
-    points, _ = split_indices(
-        len(labels), task.split, splits["seed"], splits["calibration_fraction"]
-    )
+    points, _ = indices_of(task.settings, len(labels), task.split)
     probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
     study = run_study(
         probabilities,
@@ -211,10 +212,6 @@ def _study(task: DynamicsTask, device: str, progress: Progress | None) -> tuple[
         progress,
     )
     return study, len(points)
-
-
-def _receipt_entry(task: DynamicsTask) -> dict[str, Any]:
-    return {"hash": task.hash, **{name: sha256_of(task.folder / name) for name in FILES}}
 
 
 if __name__ == "__main__":

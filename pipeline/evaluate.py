@@ -32,7 +32,7 @@ from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import run_stage
 from pipeline.harness.shared import adopt, share
-from pipeline.harness.splits import split_indices
+from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings, Unit
 
@@ -182,7 +182,7 @@ def scored(fit: FitTask, test: HeldOut) -> Scorecard:
         test.labels,
         points=test.points,
         population=fit.logits.n,
-        similarity=_similarity(fit),
+        similarity=similarity_of(fit),
         rows_sum_to_one=test.rows_sum_to_one,
         **options | {"own": made_of(options["own"])},
     )
@@ -227,12 +227,9 @@ def held_out(fit: FitTask, device: str) -> HeldOut:
     """A unit's calibrated probabilities and labels on its test points."""
     import torch
 
-    splits = fit.unit.settings["splits"]
     calibrator, parameters_sha256 = _calibrator(fit)
     logits, labels = load_logits(fit.logits.path, fit.logits.sha256)
-    _, test = split_indices(
-        len(labels), fit.unit.split, splits["seed"], splits["calibration_fraction"]
-    )
+    _, test = indices_of(fit.settings, len(labels), fit.unit.split)
     probabilities = calibrator.predict_proba(torch.from_numpy(logits[test]).to(device))
     rows_sum_to_one = bool(getattr(calibrator, "normalize", True))
     truth = torch.from_numpy(labels[test]).to(device)
@@ -249,7 +246,8 @@ def _calibrator(fit: FitTask) -> tuple[Any, str]:
         return kind.load(file), record[PARAMETERS_SHA256]
 
 
-def _similarity(fit: FitTask) -> NDArray[np.float64] | None:
+def similarity_of(fit: FitTask) -> NDArray[np.float64] | None:
+    """Similarity of the benchmark's classes [C, C], where it has one."""
     if fit.logits.similarity is None:
         return None
     return read_npz(fit.logits.similarity)["matrix"]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metrics.validation import InputError
-from pipeline.evaluate import HeldOut, held_out
+from pipeline.evaluate import HeldOut, held_out, similarity_of
 from pipeline.fit import FitTask, fit_tasks, is_fitted
-from pipeline.harness.artifacts import read_npz, read_record, sha256_of_json, write_record
+from pipeline.harness.artifacts import read_record, sha256_of_json, write_record
 from pipeline.harness.cached_logits import logits_path
 from pipeline.harness.progress import say
 from pipeline.harness.runner import run_stage, side_by_side
@@ -159,9 +159,7 @@ def evaluation_options(fit: FitTask) -> Any:
 
     names = {field.name for field in fields(Options)}
     given = {k: v for k, v in fit.unit.settings["evaluation"].items() if k in names}
-    similarity = fit.logits.similarity and read_npz(fit.logits.similarity)["matrix"]
-    own = made_of(given["own"])
-    return Options(**given | {"own": own, "similarity": similarity})
+    return Options(**given | {"own": made_of(given["own"]), "similarity": similarity_of(fit)})
 
 
 def _redrawn(splits: Sequence[HeldOut], n: int) -> list[Tensor]:

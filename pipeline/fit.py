@@ -23,7 +23,7 @@ from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import Outcome, SizedTask, run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
-from pipeline.harness.splits import split_indices
+from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits
@@ -192,12 +192,9 @@ def _fitted(task: FitTask, device: str) -> Any:
     """The calibrator, fitted on the calibration points of the split."""
     import torch
 
-    settings, splits = task.unit.settings, task.unit.settings["splits"]
     logits, labels = load_logits(task.logits.path, task.logits.sha256)
-    points, _ = split_indices(
-        len(labels), task.unit.split, splits["seed"], splits["calibration_fraction"]
-    )
-    calibrator = made_of(settings["calibrator"])
+    points, _ = indices_of(task.settings, len(labels), task.unit.split)
+    calibrator = made_of(task.settings["calibrator"])
     calibrator.fit(
         torch.from_numpy(logits[points]).to(device), torch.from_numpy(labels[points]).to(device)
     )

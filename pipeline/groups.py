@@ -24,7 +24,7 @@ from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.progress import say
 from pipeline.harness.runner import run_stage, side_by_side
-from pipeline.harness.splits import split_indices
+from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Settings, Unit
 from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.pooled import pooled
@@ -123,11 +123,7 @@ def write_groups(task: FailureTask) -> None:
 
 def _large_enough(groups: NDArray[np.str_], fits: Sequence[FitTask]) -> list[str]:
     """The groups with LEAST test points in every split, in the order of their names."""
-    splits, n = fits[0].unit.settings["splits"], len(groups)
-    tested = [
-        split_indices(n, fit.unit.split, splits["seed"], splits["calibration_fraction"])[1]
-        for fit in fits
-    ]
+    tested = [indices_of(fit.settings, len(groups), fit.unit.split)[1] for fit in fits]
     names: list[str] = np.unique(groups).tolist()
     return [name for name in names if min((groups[t] == name).sum() for t in tested) >= LEAST]
 

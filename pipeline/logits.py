@@ -69,7 +69,12 @@ def run_logits(settings: list[Settings], request: Request | None = None) -> None
     tasks = [LogitsTask(one) for one in settings]
     for one in settings:
         adopt(one, "logits", shared_files(one))
-    run_stage("logits", tasks, is_made, partial(one_by_one, "logits", make_once))
+    run_stage(
+        "logits",
+        tasks,
+        lambda task: is_current(task.settings),
+        partial(one_by_one, "logits", make_once),
+    )
     if request is not None:
         made = {name: path for one in settings for name, path in shared_files(one).items()}
         existing = {name: path for name, path in made.items() if path.exists()}
@@ -80,11 +85,6 @@ def shared_files(settings: Settings) -> dict[str, Path]:
     """What there is of a benchmark's logits, by name; the similarity not everywhere."""
     paths = (logits_path(settings), sidecar_path(settings), similarity_path(settings))
     return {path.name: path for path in paths}
-
-
-def is_made(task: LogitsTask) -> bool:
-    """See `is_current`."""
-    return is_current(task.settings)
 
 
 def logits_aim(settings: Settings) -> str:

@@ -13,6 +13,7 @@ from pipeline.decisions import write_decisions
 from pipeline.failures import find_failures
 from pipeline.groups import find_groups
 from pipeline.harness.artifacts import write_json, write_text
+from pipeline.harness.paths import runs_folder
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
 from pipeline.own_utilities import aim_of
@@ -42,7 +43,7 @@ def write_results(
     benchmark = settings["benchmark"]
     methods = list(dict.fromkeys(unit.calibrator for unit in units))
     splits = sorted({unit.split for unit in units})
-    runs = Runs(Path(settings["paths"]["results"]) / "runs")
+    runs = Runs(runs_folder(settings["paths"]["results"]))
     results = runs.read_all(benchmark["name"], methods, splits)
     summary, bounds = summarise(results), certificates(results)
     spec = TableSpec(

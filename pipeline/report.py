@@ -20,9 +20,10 @@ from pipeline.groups import GroupResult, find_groups
 from pipeline.harness.artifacts import atomic_path, read_record, sha256_of, write_json, write_text
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
+from pipeline.harness.paths import DEFAULT_EVALUATION, runs_folder
 from pipeline.harness.progress import console, say
 from pipeline.harness.receipts import write_receipt
-from pipeline.harness.units import Request, SelectionError, Settings
+from pipeline.harness.units import Request, SelectionError, Settings, Unit
 from pipeline.reporting.candidates import (
     candidates,
     known_benchmarks,
@@ -30,13 +31,7 @@ from pipeline.reporting.candidates import (
     paper_rule,
     table_titles,
 )
-from pipeline.reporting.collect import (
-    DEFAULT_EVALUATION,
-    Runs,
-    UnitResult,
-    certificates,
-    summarise,
-)
+from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
 from pipeline.reporting.curves import FAMILIES, Curves, pooled_curves
@@ -82,7 +77,7 @@ def run_report(request: Request) -> None:
     """
     settings = request.benchmark_settings()
     results = Path(settings[0]["paths"]["results"])
-    runs = Runs(results / "runs", settings[0]["evaluation"]["name"])
+    runs = Runs(runs_folder(results), settings[0]["evaluation"]["name"])
     units = request.units()
     adopt_scores(units)
     runs.require([(u.benchmark, u.calibrator, u.split) for u in units], _command(request))
@@ -250,10 +245,10 @@ def remarks_of(settings: Settings) -> tuple[str, ...]:
 
 def tuning_runs(settings: Settings) -> dict[str, int]:
     """The tuning runs of the methods that are tuned, as their fits recorded them."""
-    folder = Path(settings["paths"]["results"]) / "runs" / settings["benchmark"]["name"]
     runs = {}
     for method in PAPER_RUNS:
-        record = read_record(folder / method / "split-0" / "fit.json") or {}
+        unit = Unit(settings["benchmark"]["name"], method, 0, settings)
+        record = read_record(unit.files.fit) or {}
         asked_for = settings["tuning"][f"{method}_runs"]
         runs[method] = int(record.get("config", {}).get("tuning_runs", asked_for))
     return runs
@@ -307,7 +302,7 @@ def write_paper_comparison(
     if not any(one["benchmark"]["paper_key"] for one in settings):
         return ComparisonReport()
     known, evaluations = known_benchmarks(CONF), known_evaluations(CONF)
-    found = candidates(results / "runs", known, evaluations, request.splits)
+    found = candidates(runs_folder(results), known, evaluations, request.splits)
     cells = compare(found, printed_values(), paper_rule())
     titles = table_titles(known)
     files = write_comparison(cells, titles, results / "tables")

@@ -35,7 +35,7 @@ from pipeline.harness.engines import (
 from pipeline.harness.progress import say
 from pipeline.harness.runner import side_by_side
 from pipeline.harness.units import Request, Unit, launcher_and_logs
-from pipeline.logits import LogitsTask, is_made, run_logits
+from pipeline.logits import is_current, run_logits
 from pipeline.plan import estimates, is_large
 from pipeline.report import run_report
 from pipeline.status import DONE, RUNNING, states
@@ -121,7 +121,7 @@ def main(config: DictConfig) -> None:
     options: Any = OmegaConf.to_container(config.sweep, resolve=True)
     settings = dict(zip(request.benchmarks, request.benchmark_settings()))
     gpu = launcher | options["gpu"]
-    made = [name for name, own in settings.items() if not is_made(LogitsTask(own))]
+    made = [name for name, own in settings.items() if not is_current(own)]
     for name in made:
         columns_of(settings[name])  # an unknown metric is told before hours of work
     ended = list(run_and_tell([([LogitsJob(request, name) for name in made], gpu)], folder))

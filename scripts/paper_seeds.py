@@ -30,7 +30,7 @@ from pipeline.fit import logits_of
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.progress import say
-from pipeline.harness.splits import split_indices
+from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, composed, resolved
 from pipeline.reporting.collect import UnitResult, summarise
@@ -56,16 +56,14 @@ def settings_of(benchmark: str, method: str, seed: int, precomputed: str) -> Set
 
 def scores(settings: Settings, method: str) -> list[UnitResult]:
     """The metrics of one method on all splits of one benchmark, without floors and curves."""
-    cached, splits = logits_of(settings), settings["splits"]
+    cached = logits_of(settings)
     logits, labels = load_logits(cached.path, cached.sha256)
     options = {key: value for key, value in settings["evaluation"].items() if key != "name"}
     options |= {"utilities": 0, "floor_repetitions": 0}
     rows_sum_to_one = settings["calibrator"].get("normalize", True)
     found = []
-    for k in range(splits["count"]):
-        calibration, test = split_indices(
-            len(labels), k, splits["seed"], splits["calibration_fraction"]
-        )
+    for k in range(settings["splits"]["count"]):
+        calibration, test = indices_of(settings, len(labels), k)
         calibrator = made_of(settings["calibrator"])
         calibrator.fit(logits[calibration], labels[calibration])
         p = calibrator.predict_proba(logits[test])

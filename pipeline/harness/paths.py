@@ -87,6 +87,11 @@ class UnitFiles:
         return self.folder.parent / f"groups{self._suffix}.npz"
 
     @property
+    def pooled(self) -> Path:
+        """Beside the splits: the means over them of the arrays in `ecdf`."""
+        return self.folder.parent / f"pooled{self._suffix}.npz"
+
+    @property
     def _suffix(self) -> str:
         return "" if self.evaluation == DEFAULT_EVALUATION else f"-{self.evaluation}"
 
@@ -96,6 +101,6 @@ def runs_folder(results: Path | str) -> Path:
     return Path(results) / "runs"
 
 
-def unit_folder(results: Path | str, benchmark: str, calibrator: str, split: int) -> Path:
-    """One unit's folder."""
-    return runs_folder(results) / benchmark / calibrator / f"split-{split}"
+def unit_folder(runs: Path, benchmark: str, calibrator: str, split: int) -> Path:
+    """One unit's folder in `runs_folder`."""
+    return runs / benchmark / calibrator / f"split-{split}"

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -25,6 +24,8 @@ console = Console(soft_wrap=True)
 
 SECONDS_BETWEEN_LINES = 15.0
 """Without a terminal (a log file, a cluster job): at most one line in this time."""
+COUNTED = RUN, UP_TO_DATE, FAILED = "run", "up to date", "failed"
+"""What a stage's closing table says of tasks."""
 
 
 class Bar:
@@ -96,23 +97,12 @@ def say_written(path: Path, more: str = "") -> None:
     console.print(Text.assemble("wrote ", (str(path), link), more), highlight=False)
 
 
-class Row(Protocol):
-    """Counts of one line of a closing table."""
-
-    run: int
-    up_to_date: int
-    failed: int
-    seconds: float
-
-
-def print_summary(title: str, rows: Mapping[str, Row]) -> None:
-    """The closing table of a stage."""
+def print_summary(title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
+    """The closing table of a stage: per row how many tasks were COUNTED as what, and `seconds`."""
     table = Table(title=title, title_justify="left")
     table.add_column("")
-    for heading in ("run", "up to date", "failed", "seconds"):
+    for heading in (*COUNTED, "seconds"):
         table.add_column(heading, justify="right")
     for name, row in rows.items():
-        table.add_row(
-            name, str(row.run), str(row.up_to_date), str(row.failed), f"{row.seconds:.1f}"
-        )
+        table.add_row(name, *(f"{row[key]:.0f}" for key in COUNTED), f"{row['seconds']:.1f}")
     console.print(table)

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -15,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
 from pipeline.harness.locks import Busy
 from pipeline.harness.machine import core_count, device_name, free_memory
-from pipeline.harness.progress import Bar, print_summary, say
+from pipeline.harness.progress import FAILED, RUN, UP_TO_DATE, Bar, print_summary, say
 from pipeline.harness.units import Settings
 
 BYTES_PER_LOGIT = 60
@@ -63,23 +64,6 @@ class Outcome:
     """Who else works on it; it was left for later."""
     by_another: bool = False
     """It turned out to be done, by another process."""
-
-
-@dataclass
-class Counts:
-    """A line of a stage's closing table."""
-
-    run: int = 0
-    up_to_date: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-
-    def add(self, outcome: Outcome) -> None:
-        """Count one finished task."""
-        self.run += outcome.error is None and not outcome.by_another
-        self.up_to_date += outcome.by_another
-        self.failed += outcome.error is not None
-        self.seconds += outcome.seconds
 
 
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
@@ -279,11 +263,13 @@ def close(
         how = "made by another process" if outcomes[0].by_another else ""
         say(f"{title}: {outcomes[0].task}, {how or f'{outcomes[0].seconds:.1f} s'}")
         return
-    rows: dict[str, Counts] = {}
+    rows = defaultdict[str, dict[str, float]](lambda: defaultdict(float))
     for outcome in outcomes:
-        rows.setdefault(row(outcome.task), Counts()).add(outcome)
+        counts = rows[row(outcome.task)]
+        counts[FAILED if outcome.error else UP_TO_DATE if outcome.by_another else RUN] += 1
+        counts["seconds"] += outcome.seconds
     for task in up_to_date:
-        rows.setdefault(row(task), Counts()).up_to_date += 1
+        rows[row(task)][UP_TO_DATE] += 1
     print_summary(title, rows)
     if failed:
         for line in _grouped(failed):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,3 +29,9 @@ def split_indices(
     order = np.random.default_rng([seed, split]).permutation(n)
     count = min(max(round(calibration_fraction * n), 1), n - 1)
     return order[:count], order[count:]
+
+
+def indices_of(settings: Mapping[str, Any], n: int, split: int) -> tuple[Indices, Indices]:
+    """`split_indices` with the seed and the fraction that the settings name."""
+    splits = settings["splits"]
+    return split_indices(n, split, splits["seed"], splits["calibration_fraction"])

@@ -17,7 +17,7 @@ from hydra.errors import MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.harness.command import CONF, UsageError
-from pipeline.harness.paths import UnitFiles, unit_folder
+from pipeline.harness.paths import UnitFiles, runs_folder, unit_folder
 
 Settings = dict[str, Any]
 """A configuration composed for one benchmark (and calibrator), resolved to plain values."""
@@ -51,8 +51,8 @@ class Unit:
     @property
     def folder(self) -> Path:
         """Where its results lie."""
-        results = self.settings["paths"]["results"]
-        return unit_folder(results, self.benchmark, self.calibrator, self.split)
+        runs = runs_folder(self.settings["paths"]["results"])
+        return unit_folder(runs, self.benchmark, self.calibrator, self.split)
 
     @property
     def files(self) -> UnitFiles:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
+from pipeline.harness.paths import DEFAULT_EVALUATION
 from pipeline.harness.units import composed
-from pipeline.reporting.collect import DEFAULT_EVALUATION, Runs, summarise
+from pipeline.reporting.collect import Runs, summarise
 from pipeline.reporting.comparison import Candidate, Rule, paper_key_of, printed_values
 from pipeline.reporting.names import ordered
 

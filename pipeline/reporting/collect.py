@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from metrics import NoiseFloor
 from pipeline.harness.artifacts import CorruptFile, read_npz, read_record
+from pipeline.harness.paths import DEFAULT_EVALUATION, UnitFiles, unit_folder
 from pipeline.harness.receipts import two_standard_errors
 from pipeline.reporting.intervals import (
     SIZE,
@@ -59,7 +60,6 @@ CERTIFICATE_COLUMNS = (
 """Of `certificates`: means over splits of bounds on the true UC, each of 95 % confidence."""
 
 
-DEFAULT_EVALUATION = "default"
 Arrays = dict[str, NDArray[np.float64]]
 UnitKey = tuple[str, str, int]
 """Benchmark, method, split."""
@@ -94,11 +94,7 @@ class UnitResult:
 
 @dataclass(frozen=True)
 class Runs:
-    """Where evaluated units lie, and which evaluation of them to read.
-
-    An evaluation with a name of its own (`evaluation=paper_batches`) keeps its files beside those
-    of the default one: `metrics-<name>.json`, `ecdf-<name>.npz`.
-    """
+    """The folder where evaluated units lie, and which evaluation of them to read."""
 
     folder: Path
     evaluation: str = DEFAULT_EVALUATION
@@ -108,33 +104,23 @@ class Runs:
         """Whether this is the evaluation without a name in its files."""
         return self.evaluation == DEFAULT_EVALUATION
 
-    def file(self, unit: UnitKey, kind: str) -> Path:
-        """`metrics.json` or `ecdf.npz` (`kind`) of one unit."""
-        benchmark, method, split = unit
-        return self.folder / benchmark / method / f"split-{split}" / self._name(kind)
-
-    def _name(self, kind: str) -> str:
-        stem, _, suffix = kind.partition(".")
-        return kind if self.is_default else f"{stem}-{self.evaluation}.{suffix}"
-
-    def pooled_file(self, benchmark: str, method: str) -> Path:
-        """The means over splits of a method's `ecdf.npz`."""
-        return self.folder / benchmark / method / self._name("pooled.npz")
+    def files(self, unit: UnitKey) -> UnitFiles:
+        """The files of one unit."""
+        return UnitFiles(unit_folder(self.folder, *unit), self.evaluation)
 
     def has(self, unit: UnitKey) -> bool:
         """Whether the unit's evaluation is complete, and of the parameters that lie there."""
-        pooled = self.pooled_file(*unit[:2])
-        if not (self.file(unit, "ecdf.npz").is_file() or pooled.is_file()):
+        files = self.files(unit)
+        if not (files.ecdf.is_file() or files.pooled.is_file()):
             return False
-        record = read_record(self.file(unit, "metrics.json"))
-        fit = read_record(self.file(unit, "metrics.json").with_name("fit.json"))
+        record, fit = read_record(files.metrics), read_record(files.fit)
         if record is None or fit is None:
             return False
         return bool(record["parameters_sha256"] == fit["parameters_sha256"])
 
     def record(self, unit: UnitKey) -> dict[str, Any]:
         """What `metrics.json` says. Raises CorruptFile, in one line, if it is damaged or edited."""
-        path = self.file(unit, "metrics.json")
+        path = self.files(unit).metrics
         record = read_record(path)
         if record is None:
             raise CorruptFile(f"{path}: damaged, edited or of an older version; evaluate it again")
@@ -167,14 +153,14 @@ class Runs:
         """The means over splits of the arrays in `ecdf.npz`, made where they are not yet there."""
         units = [(benchmark, method, k) for k in splits]
         sources = [str(self.record(unit)["ecdf_sha256"]) for unit in units]
-        path = self.pooled_file(benchmark, method)
+        path = self.files(units[0]).pooled
         known = read_pooled(path, sources)
         if known is not None:
             return known
         return write_pooled(path, [self._arrays(unit) for unit in units], sources)
 
     def _arrays(self, unit: UnitKey) -> Arrays:
-        path = self.file(unit, "ecdf.npz")
+        path = self.files(unit).ecdf
         try:
             return read_npz(path)
         except FileNotFoundError as error:

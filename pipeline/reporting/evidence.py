@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -53,24 +54,9 @@ class Ranks:
     key: str
     label: str
     benchmarks: tuple[str, ...]
-    rows: tuple[RankRow, ...]
-
-
-@dataclass(frozen=True)
-class RankCell:
-    """A rank and the ranks that the interval allows."""
-
-    value: int
-    text: str
-
-
-@dataclass(frozen=True)
-class RankRow:
-    """One method's ranks and their mean."""
-
-    name: str
-    cells: tuple[RankCell, ...]
-    mean: float
+    rows: Sequence[Mapping[str, Any]]
+    """`name` of a method, `mean` of its ranks, `cells`: each rank (`value`) with the ranks that its
+    interval allows (`text`)."""
 
 
 def ranks_of(key: str, benchmarks: Mapping[str, Statistics], methods: Sequence[str]) -> Ranks:
@@ -80,15 +66,13 @@ def ranks_of(key: str, benchmarks: Mapping[str, Statistics], methods: Sequence[s
     """
     columns = [_ranks(key, statistics, methods) for statistics in benchmarks.values()]
     rows = []
-    for place, method in enumerate(methods):
-        cells = tuple(column[place] for column in columns)
-        mean = sum(cell.value for cell in cells) / max(len(cells), 1)
-        rows.append(RankRow(method_name(method), cells, round(mean, 1)))
-    text = metric(key).text
-    return Ranks(key, text, tuple(benchmarks), tuple(rows))
+    for method, *cells in zip(methods, *columns, strict=True):
+        mean = round(fmean(cell["value"] for cell in cells), 1)
+        rows.append({"name": method_name(method), "cells": cells, "mean": mean})
+    return Ranks(key, metric(key).text, tuple(benchmarks), rows)
 
 
-def _ranks(key: str, statistics: Statistics, methods: Sequence[str]) -> list[RankCell]:
+def _ranks(key: str, statistics: Statistics, methods: Sequence[str]) -> list[dict[str, Any]]:
     sign = -1.0 if metric(key).larger_is_better else 1.0
     rows = [statistics[method, key] for method in methods]
     means = [sign * float(row["mean"]) for row in rows]
@@ -100,7 +84,8 @@ def _ranks(key: str, statistics: Statistics, methods: Sequence[str]) -> list[Ran
         rank = 1 + sum(other < own for other in means)
         first = 1 + sum(other < bottom for other in high)
         last = len(methods) - sum(other > top for other in low)
-        cells.append(RankCell(rank, f"{rank}" if first == last else f"{rank} ({first}–{last})"))
+        text = f"{rank}" if first == last else f"{rank} ({first}–{last})"
+        cells.append({"value": rank, "text": text})
     return cells
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from pipeline.harness.artifacts import read_json_if_whole, read_record, write_record
 from pipeline.harness.cached_logits import read_sidecar
-from pipeline.harness.paths import UnitFiles
-from pipeline.harness.units import Request, Settings
+from pipeline.harness.units import Request, Settings, Unit
 from pipeline.reporting.report_page import Provenance
 
 
@@ -63,8 +62,7 @@ def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
     records: list[dict[str, Any]] = []
     versions: dict[str, str] = {}
     for calibrator in request.calibrators:
-        folder = Path(settings[0]["paths"]["results"]) / "runs" / settings[0]["benchmark"]["name"]
-        files = UnitFiles(folder / calibrator / "split-0")
+        files = Unit(settings[0]["benchmark"]["name"], calibrator, 0, settings[0]).files
         record = read_record(files.fit)
         records += [record] if record else []
         versions |= (read_json_if_whole(files.fit_run) or {}).get("versions", {})

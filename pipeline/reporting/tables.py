@@ -76,15 +76,15 @@ def build_table(
             f"{spec.benchmark}: {method} has no value of {key}; evaluate it again with "
             f"python -m pipeline.evaluate benchmark={spec.benchmark} calibrator={method}"
         )
-    columns = [_column(numbers, metric(key), spec) for key in keys]
-    floor = Row(NOISE_FLOOR, tuple(column.floor for column in columns))
+    columns, floors = zip(*(_column(numbers, metric(key), spec) for key in keys))
+    floor = Row(NOISE_FLOOR, floors)
     return ResultTable(
         name=spec.name,
         title=spec.title,
         metrics=tuple(metric(key) for key in keys),
         rows=tuple(
-            Row(method_name(method), tuple(column.cells[i] for column in columns), method)
-            for i, method in enumerate(spec.methods)
+            Row(method_name(method), cells, method)
+            for method, cells in zip(spec.methods, zip(*columns), strict=True)
         ),
         floor=floor if any(cell.mean for cell in floor.cells) else None,
         floor_source=method_name(_floor_method(numbers, spec.methods)),
@@ -116,13 +116,7 @@ def present_metrics(summary: pd.DataFrame, spec: TableSpec) -> list[str]:
     return [key for key in spec.metrics if key in found]
 
 
-@dataclass(frozen=True)
-class _Column:
-    cells: list[Cell]
-    floor: Cell
-
-
-def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> _Column:
+def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> tuple[list[Cell], Cell]:
     """One metric's cells, one per method, and its noise floor, to the same number of digits."""
     scale = 10.0**column.power
     rows = {method: numbers[method, column.key] for method in spec.methods}
@@ -143,9 +137,9 @@ def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> _Column:
     ]
     row = numbers[_floor_method(numbers, spec.methods), column.key]
     if np.isnan(row["floor_mean"]):
-        return _Column(cells, Cell("", "", best=False))
+        return cells, Cell("", "", best=False)
     mean, q95 = (table_formats.number(row[k] * scale, digits) for k in ("floor_mean", "floor_q95"))
-    return _Column(cells, Cell(mean, q95, best=False))
+    return cells, Cell(mean, q95, best=False)
 
 
 def _best(

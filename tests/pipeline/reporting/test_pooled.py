@@ -51,7 +51,7 @@ def test_means_of_other_splits_are_made_anew(write_runs):
 def test_damaged_means_are_made_anew_or_their_absence_is_told(write_runs):
     runs = Runs(write_runs(methods=("temperature",)))
     whole = runs.pool(BENCHMARK, "temperature", SPLITS)
-    path = runs.pooled_file(BENCHMARK, "temperature")
+    path = runs.files((BENCHMARK, "temperature", 0)).pooled
     path.write_bytes(path.read_bytes()[:500])
     np.testing.assert_array_equal(
         runs.pool(BENCHMARK, "temperature", SPLITS)["rank"], whole["rank"]
