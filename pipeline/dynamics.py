@@ -7,7 +7,6 @@ python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
@@ -92,13 +91,7 @@ def run_dynamics(request: Request) -> None:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
         return
-    run_stage(
-        "dynamics",
-        tasks,
-        is_done,
-        partial(one_by_one, "dynamics", run_task),
-        lambda task: task.benchmark,
-    )
+    run_stage("dynamics", tasks, is_done, run_task, one_by_one, lambda task: task.benchmark)
     for one in settings:
         own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
         written = write_dynamics_figures(

@@ -16,56 +16,36 @@ from hydra.utils import get_class
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from pipeline.fit import PARAMETERS_SHA256, FitTask, fit_tasks, is_fitted, run_units
-from pipeline.harness.archives import opened_archive, publish, record_inside, restore_copy
-from pipeline.harness.artifacts import (
-    CorruptFile,
-    read_npz,
-    save_npz,
-    sha256_of_json,
-    write_json,
-)
+from pipeline.fit import FitTask, fit_tasks
+from pipeline.harness.archives import Archive
+from pipeline.harness.artifacts import CorruptFile, read_npz, save_npz, sha256_of_json
 from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed, holder_of, noting_failure
-from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import run_stage
-from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
-from pipeline.harness.units import Request, Settings, Unit
+from pipeline.harness.unit_stage import Save, UnitTask, adopt_archives, make_once, run_unit_stage
+from pipeline.harness.units import Request, Unit
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
     from metrics.scorecard import Scorecard
 
-ECDF_SHA256 = "ecdf_sha256"
-
 
 @dataclass(frozen=True)
-class EvaluateTask:
-    """One fitted unit and the hash that its scores will carry."""
+class EvaluateTask(UnitTask):
+    """One fitted unit to score."""
 
     fit: FitTask
-    hash: str
+
+    @classmethod
+    def of(cls, fit: FitTask) -> EvaluateTask:
+        """The task of scoring what `fit` made."""
+        return cls(fit.unit, fit.logits, evaluation_hash(fit), fit)
 
     @property
-    def unit(self) -> Unit:
-        """The unit that is scored."""
-        return self.fit.unit
-
-    @property
-    def settings(self) -> Settings:
-        """The unit's configuration."""
-        return self.unit.settings
-
-    @property
-    def size(self) -> int:
-        """Its logits, n x C."""
-        return self.fit.size
-
-    def __str__(self) -> str:
-        return str(self.unit)
+    def archive(self) -> Archive:
+        """The scores."""
+        return self.unit.files.scores
 
 
 @command
@@ -84,30 +64,16 @@ def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
     fits = fit_tasks(units)
     adopt_scores(units)
     _require_fits(fits)
-    tasks = [EvaluateTask(fit, evaluation_hash(fit)) for fit in fits]
-    run = partial(run_units, "evaluate", evaluate_unit)
-    for task in run_stage("evaluate", tasks, is_evaluated, run, lambda task: task.unit.calibrator):
-        restore_copy(task.unit.files.ecdf, ECDF_SHA256, task.unit.files.metrics)
-        holder_of(task.unit.files.metrics_running)  # see `run_fit`
-    if request is not None:
-        for calibrator in request.calibrators:
-            own = [unit for unit in units if unit.calibrator == calibrator]
-            files = {unit.shared_name: unit.files.ecdf for unit in own}
-            stage = f"{own[0].files.evaluate_stage}/{calibrator}"
-            share(request, own[0].settings, stage, files)
+    run_unit_stage("evaluate", [EvaluateTask.of(fit) for fit in fits], evaluate_unit, request)
 
 
 def adopt_scores(units: Sequence[Unit]) -> None:
     """Take the scores that came by `dvc pull` where a unit has none."""
-    for unit in units:
-        files = {unit.shared_name: unit.files.ecdf}
-        stage = f"{unit.files.evaluate_stage}/{unit.calibrator}"
-        for path in adopt(unit.settings, stage, files):
-            restore_copy(path, ECDF_SHA256, unit.files.metrics)
+    adopt_archives(units, lambda unit: unit.files.scores)
 
 
 def _require_fits(fits: Sequence[FitTask]) -> None:
-    absent = [fit.unit for fit in fits if not is_fitted(fit)]
+    absent = [fit.unit for fit in fits if not fit.is_done()]
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise UnitsFailed(
@@ -118,12 +84,12 @@ def _require_fits(fits: Sequence[FitTask]) -> None:
 
 def evaluation_hash(fit: FitTask) -> str:
     """Identifies scores: the fit and its parameters, the evaluation's options, and the code."""
-    record = record_inside(fit.unit.files.parameters, PARAMETERS_SHA256) or {}
+    record = fit.archive.record() or {}
     evaluation = fit.unit.settings["evaluation"]
     return sha256_of_json(
         {
             "fit": fit.hash,
-            "parameters": record.get(PARAMETERS_SHA256),
+            "parameters": record.get(fit.archive.checksum),
             "evaluation": evaluation,
             "similarity": fit.logits.similarity_sha256,
             "code": source_fingerprint("metrics.scorecard.scorecard", *targets_in(evaluation)),
@@ -131,45 +97,31 @@ def evaluation_hash(fit: FitTask) -> str:
     )
 
 
-def is_evaluated(task: EvaluateTask) -> bool:
-    """Whether the unit's folder holds whole scores of this very evaluation."""
-    record = record_inside(task.unit.files.ecdf, ECDF_SHA256)
-    return record is not None and record.get("hash") == task.hash
-
-
 def evaluate_unit(task: EvaluateTask) -> bool:
-    """Score one unit and publish ecdf.npz with metrics.json; False where another process just did.
+    """Score one unit and publish ecdf.npz with metrics.json; see `make_once`.
 
     Raises:
-        Busy, OtherSettings: another process evaluates it now.
         CorruptFile: the parameters were replaced since this run looked at them.
     """
-    unit, files = task.unit, task.unit.files
-    lock = claimed(files.metrics_running, str(task), task.hash)
-    with noting_failure(files.metrics_failed), lock:
-        if not unit.settings["force"] and is_evaluated(task):
-            return False
-        began = now()
-        device = device_name(unit.settings["device"])
-        test = held_out(task.fit, device)
-        card = scored(task.fit, test)
-        record = {
-            "hash": task.hash,
-            "fit_hash": task.fit.hash,
-            "logits_sha256": task.fit.logits.sha256,
-            PARAMETERS_SHA256: test.parameters_sha256,
-            "benchmark": unit.benchmark,
-            "calibrator": unit.calibrator,
-            "split": unit.split,
-            "n": task.fit.logits.n,
-            "n_test": len(test.labels),
-            **numbers_of(card),
-            "evaluation": unit.settings["evaluation"],
-        }
-        save = partial(save_npz, arrays=card.ecdf | card.draws)
-        publish(files.ecdf, save, record, ECDF_SHA256, files.metrics)
-        write_json(files.metrics_run, {"hash": task.hash, **run_notes(began, device)})
-    return True
+    return make_once(task, _evaluated)
+
+
+def _evaluated(task: EvaluateTask, device: str) -> tuple[Save, dict[str, Any], dict[str, Any]]:
+    unit, test = task.unit, held_out(task.fit, device)
+    card = scored(task.fit, test)
+    record = {
+        "fit_hash": task.fit.hash,
+        "logits_sha256": task.logits.sha256,
+        task.fit.archive.checksum: test.parameters_sha256,
+        "benchmark": unit.benchmark,
+        "calibrator": unit.calibrator,
+        "split": unit.split,
+        "n": task.logits.n,
+        "n_test": len(test.labels),
+        **numbers_of(card),
+        "evaluation": unit.settings["evaluation"],
+    }
+    return partial(save_npz, arrays=card.ecdf | card.draws), record, {}
 
 
 def scored(fit: FitTask, test: HeldOut) -> Scorecard:
@@ -239,11 +191,10 @@ def held_out(fit: FitTask, device: str) -> HeldOut:
 def _calibrator(fit: FitTask) -> tuple[Any, str]:
     """The fitted calibrator and the checksum of its parameters, both of one and the same file."""
     kind: Any = get_class(fit.unit.settings["calibrator"]["_target_"])
-    path = fit.unit.files.parameters
-    with opened_archive(path, PARAMETERS_SHA256) as (file, record):
+    with fit.archive.opened() as (file, record):
         if record is None or record.get("hash") != fit.hash:
-            raise CorruptFile(f"{path}: replaced since this run began; run it again")
-        return kind.load(file), record[PARAMETERS_SHA256]
+            raise CorruptFile(f"{fit.archive.path}: replaced since this run began; run it again")
+        return kind.load(file), record[fit.archive.checksum]
 
 
 def similarity_of(fit: FitTask) -> NDArray[np.float64] | None:

@@ -7,7 +7,7 @@ kept in `worst.json` beside the splits so that the report needs neither logits n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 
 from metrics.validation import InputError
 from pipeline.evaluate import HeldOut, held_out, similarity_of
-from pipeline.fit import FitTask, fit_tasks, is_fitted
+from pipeline.fit import FitTask, fit_tasks
 from pipeline.harness.artifacts import read_record, sha256_of_json, write_record
 from pipeline.harness.cached_logits import logits_path
 from pipeline.harness.progress import say
@@ -75,39 +75,53 @@ def find_failures(units: Sequence[Unit]) -> dict[tuple[str, str], Mapping[str, A
     Raises:
         UnitsFailed: some could not be computed, after all others are done.
     """
-    tasks = tasks_of(units)
-    absent = [task for task in tasks.values() if not _is_current(task) and not can_compute(task)]
-    if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        say(f"no worst intervals of {absent[0]}{more}: the fitted parameters are not here")
-    run = partial(side_by_side, TITLE, write_failures, device="cpu")
-    able = [task for task in tasks.values() if task not in absent]
-    if able:
-        run_stage(TITLE, able, _is_current, run, lambda task: task.units[0].calibrator)
+    tasks = brought_up_to_date(TITLE, tasks_of(units), _is_current, write_failures)
     return {
-        key: record["metrics"]
-        for key, task in tasks.items()
-        if _is_current(task) and (record := read_record(task.path))
+        (task.units[0].benchmark, task.units[0].calibrator): record["metrics"]
+        for task in tasks
+        if (record := read_record(task.path))
     }
 
 
-def tasks_of(units: Sequence[Unit]) -> dict[tuple[str, str], FailureTask]:
+def brought_up_to_date(
+    title: str,
+    tasks: Sequence[FailureTask],
+    is_current: Callable[[FailureTask], bool],
+    write: Callable[[FailureTask], None],
+) -> list[FailureTask]:
+    """The tasks whose file is current, or could be written here; says which others there are.
+
+    Raises:
+        UnitsFailed: some could not be written, after all others are done.
+    """
+    absent = [task for task in tasks if not is_current(task) and not can_compute(task)]
+    if absent:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        say(f"no {title} of {absent[0]}{more}: the fitted parameters are not here")
+    able = [task for task in tasks if task not in absent]
+    if able:
+        run = partial(side_by_side, device="cpu")
+        run_stage(title, able, is_current, write, run, lambda task: task.units[0].calibrator)
+    return able
+
+
+def tasks_of(units: Sequence[Unit]) -> list[FailureTask]:
     """One task per (benchmark, method) among `units`."""
     pairs: dict[tuple[str, str], list[Unit]] = {}
     for unit in units:
         pairs.setdefault((unit.benchmark, unit.calibrator), []).append(unit)
-    return {key: FailureTask(tuple(own), _hash(own)) for key, own in pairs.items()}
+    return [FailureTask(tuple(own), _hash(own)) for own in pairs.values()]
 
 
 def can_compute(task: FailureTask) -> bool:
     """Whether logits and current parameters are here."""
-    here = [logits_path(task.settings), *(unit.files.parameters for unit in task.units)]
-    return all(p.is_file() for p in here) and all(map(is_fitted, fit_tasks(task.units)))
+    here = [logits_path(task.settings), *(unit.files.fit.path for unit in task.units)]
+    return all(p.is_file() for p in here) and all(fit.is_done() for fit in fit_tasks(task.units))
 
 
 def _hash(units: Sequence[Unit]) -> str:
     """Identifies the evaluations that the record is of."""
-    hashes = [(read_record(unit.files.metrics) or {}).get("hash") for unit in units]
+    hashes = [(read_record(unit.files.scores.json) or {}).get("hash") for unit in units]
     return sha256_of_json({"units": hashes, "repetitions": REPETITIONS})
 
 

@@ -6,63 +6,33 @@ python -m pipeline.fit suite=cifar calibrator=vector
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from omegaconf import DictConfig
 
-from pipeline.harness.archives import publish, record_inside, restore_copy
-from pipeline.harness.artifacts import sha256_of_json, write_json
+from pipeline.harness.archives import Archive
+from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed, holder_of, noting_failure
-from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import Outcome, SizedTask, run_stage, side_by_side
-from pipeline.harness.shared import adopt, share
 from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
+from pipeline.harness.unit_stage import Save, UnitTask, adopt_archives, make_once, run_unit_stage
 from pipeline.harness.units import Request, Settings, Unit
 from pipeline.logits import are_missing, run_logits
 
-PARAMETERS_SHA256 = "parameters_sha256"
 SPLIT_INDICES = "pipeline.harness.splits.split_indices"
 
 
-class UnitTask(SizedTask, Protocol):
-    """Something to do with one unit."""
+class FitTask(UnitTask):
+    """One unit to fit."""
 
     @property
-    def unit(self) -> Unit:
-        """The unit."""
-
-
-T = TypeVar("T", bound=UnitTask)
-
-
-@dataclass(frozen=True)
-class FitTask:
-    """One unit with the logits it fits on and the hash that its result will carry."""
-
-    unit: Unit
-    logits: CachedLogits
-    hash: str
-
-    @property
-    def settings(self) -> Settings:
-        """The unit's configuration."""
-        return self.unit.settings
-
-    @property
-    def size(self) -> int:
-        """Its logits, n x C."""
-        return self.logits.n * self.logits.classes
-
-    def __str__(self) -> str:
-        return str(self.unit)
+    def archive(self) -> Archive:
+        """The fitted parameters."""
+        return self.unit.files.fit
 
 
 @command
@@ -78,32 +48,7 @@ def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
     Raises:
         UnitsFailed: the units that failed, after all others are done.
     """
-    tasks = fit_tasks(units)
-    run = partial(run_units, "fit", fit_unit)
-    for task in run_stage("fit", tasks, is_fitted, run, lambda task: task.unit.calibrator):
-        restore_copy(task.unit.files.parameters, PARAMETERS_SHA256, task.unit.files.fit)
-        holder_of(task.unit.files.fit_running)  # removes the lock of who was killed at the very end
-    if request is not None:
-        for calibrator in request.calibrators:
-            own = [unit for unit in units if unit.calibrator == calibrator]
-            files = {unit.shared_name: unit.files.parameters for unit in own}
-            share(request, own[0].settings, f"fit/{calibrator}", files)
-
-
-def run_units(title: str, function: Callable[[T], object], tasks: Sequence[T]) -> list[Outcome]:
-    """`side_by_side`, once the columns that the tasks' units are for are known to exist."""
-    check_columns([task.unit for task in tasks])
-    return side_by_side(title, function, tasks)
-
-
-def check_columns(units: Sequence[Unit]) -> None:
-    """Tell an unknown metric before hours of work; imports torch, so where there is work only.
-
-    Raises:
-        InputError: a benchmark's key that is no metric.
-    """
-    for unit in {unit.benchmark: unit for unit in units}.values():
-        columns_of(unit.settings)
+    run_unit_stage("fit", fit_tasks(units), fit_unit, request)
 
 
 def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
@@ -121,10 +66,7 @@ def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
 
 def adopt_parameters(units: Sequence[Unit]) -> None:
     """Take the parameters that came by `dvc pull` where a unit has none."""
-    for unit in units:
-        files = {unit.shared_name: unit.files.parameters}
-        for path in adopt(unit.settings, f"fit/{unit.calibrator}", files):
-            restore_copy(path, PARAMETERS_SHA256, unit.files.fit)
+    adopt_archives(units, lambda unit: unit.files.fit)
 
 
 def logits_of(settings: Settings) -> CachedLogits:
@@ -150,46 +92,13 @@ def fit_hash(unit: Unit, logits_sha256: str) -> str:
     )
 
 
-def is_fitted(task: FitTask) -> bool:
-    """Whether the unit's folder holds whole parameters of this very fit."""
-    record = record_inside(task.unit.files.parameters, PARAMETERS_SHA256)
-    return record is not None and record.get("hash") == task.hash
-
-
 def fit_unit(task: FitTask) -> bool:
-    """Fit one unit and publish parameters.npz with fit.json; False where another process just did.
-
-    Raises:
-        Busy: another process fits it now.
-        OtherSettings: another process fits it with other settings.
-    """
-    files, settings = task.unit.files, task.unit.settings
-    with noting_failure(files.fit_failed), claimed(files.fit_running, str(task), task.hash):
-        if not settings["force"] and is_fitted(task):
-            return False
-        device = device_name(settings["device"])
-        began = now()
-        calibrator = _fitted(task, device)
-        notes = run_notes(began, device)
-        log = getattr(calibrator, "tuning_log_", [])
-        record = {
-            "hash": task.hash,
-            "benchmark": task.unit.benchmark,
-            "calibrator": task.unit.calibrator,
-            "split": task.unit.split,
-            "config": settings["calibrator"],
-            "splits": settings["splits"],
-            "logits_sha256": task.logits.sha256,
-            "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
-        }
-        publish(files.parameters, calibrator.save, record, PARAMETERS_SHA256, files.fit)
-        notes["tuning_seconds"] = [run["seconds"] for run in log if "seconds" in run]
-        write_json(files.fit_run, {"hash": task.hash, **notes})
-    return True
+    """Fit one unit and publish parameters.npz with fit.json; see `make_once`."""
+    return make_once(task, _fitted)
 
 
-def _fitted(task: FitTask, device: str) -> Any:
-    """The calibrator, fitted on the calibration points of the split."""
+def _fitted(task: FitTask, device: str) -> tuple[Save, dict[str, Any], dict[str, Any]]:
+    """The calibrator, fitted on the calibration points of the split, and what to keep of that."""
     import torch
 
     logits, labels = load_logits(task.logits.path, task.logits.sha256)
@@ -198,7 +107,18 @@ def _fitted(task: FitTask, device: str) -> Any:
     calibrator.fit(
         torch.from_numpy(logits[points]).to(device), torch.from_numpy(labels[points]).to(device)
     )
-    return calibrator
+    log = getattr(calibrator, "tuning_log_", [])
+    record = {
+        "benchmark": task.unit.benchmark,
+        "calibrator": task.unit.calibrator,
+        "split": task.unit.split,
+        "config": task.settings["calibrator"],
+        "splits": task.settings["splits"],
+        "logits_sha256": task.logits.sha256,
+        "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
+    }
+    seconds = {"tuning_seconds": [run["seconds"] for run in log if "seconds" in run]}
+    return calibrator.save, record, seconds
 
 
 if __name__ == "__main__":

@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.evaluate import held_out, numbers_of, scored
-from pipeline.failures import FailureTask, can_compute, held_out_together, tasks_of, worst_of
+from pipeline.failures import FailureTask, brought_up_to_date, held_out_together, tasks_of, worst_of
 from pipeline.fit import FitTask, fit_tasks
-from pipeline.harness.archives import publish, record_inside
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
 from pipeline.harness.fingerprint import source_fingerprint
-from pipeline.harness.progress import say
-from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Settings, Unit
 from pipeline.reporting.collect import UnitResult
@@ -34,7 +30,6 @@ if TYPE_CHECKING:  # torch takes a second
     from metrics.scorecard import Scorecard
 
 TITLE = "groups"
-ARRAYS_SHA256 = "groups_sha256"
 CODE = "pipeline.groups.write_groups"
 LEAST = 20
 """Test points that a group needs in every split to be scored; fewer are told."""
@@ -70,16 +65,9 @@ def find_groups(units: Sequence[Unit]) -> dict[str, list[GroupResult]]:
     Raises:
         UnitsFailed: some could not be scored, after all others are done.
     """
-    tasks = [task for task in tasks_of(units).values() if group_sizes(task.settings)]
-    absent = [task for task in tasks if not _is_current(task) and not can_compute(task)]
-    if absent:
-        say(f"no groups of {absent[0]}: the fitted parameters are not here")
-    able = [task for task in tasks if task not in absent]
-    if able:
-        run = partial(side_by_side, TITLE, write_groups, device="cpu")
-        run_stage(TITLE, able, _is_current, run, lambda task: task.units[0].calibrator)
+    tasks = [task for task in tasks_of(units) if group_sizes(task.settings)]
     found: dict[str, dict[str, GroupResult]] = {}
-    for task in able:
+    for task in brought_up_to_date(TITLE, tasks, _is_current, write_groups):
         sizes = group_sizes(task.settings)
         empty = {name: GroupResult(name, size) for name, size in sizes.items()}
         groups = found.setdefault(task.units[0].benchmark, empty)
@@ -118,7 +106,7 @@ def write_groups(task: FailureTask) -> None:
         arrays.update({f"{place}-{key}": values for key, values in means.items()})
     content = {"hash": _hash(task), "groups": record}
     save = partial(save_npz, arrays=arrays)
-    publish(task.units[0].files.groups, save, content, ARRAYS_SHA256)
+    task.units[0].files.groups.publish(save, content)
 
 
 def _large_enough(groups: NDArray[np.str_], fits: Sequence[FitTask]) -> list[str]:
@@ -134,14 +122,13 @@ def _hash(task: FailureTask) -> str:
 
 
 def _is_current(task: FailureTask) -> bool:
-    record = record_inside(task.units[0].files.groups, ARRAYS_SHA256)
-    return record is not None and record.get("hash") == _hash(task)
+    return task.units[0].files.groups.holds(_hash(task))
 
 
 def _read(task: FailureTask) -> Iterator[tuple[str, dict[str, Any], dict[str, Floats]]]:
     """Name, record and arrays of each group that was scored."""
-    path: Path = task.units[0].files.groups
-    record, arrays = record_inside(path, ARRAYS_SHA256) or {}, read_npz(path)
+    archive = task.units[0].files.groups
+    record, arrays = archive.record() or {}, read_npz(archive.path)
     for place, (name, entry) in enumerate(record["groups"].items()):
         start = f"{place}-"
         own = {key[len(start) :]: a for key, a in arrays.items() if key.startswith(start)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +68,7 @@ def run_logits(settings: list[Settings], request: Request | None = None) -> None
     tasks = [LogitsTask(one) for one in settings]
     for one in settings:
         adopt(one, "logits", shared_files(one))
-    run_stage(
-        "logits",
-        tasks,
-        lambda task: is_current(task.settings),
-        partial(one_by_one, "logits", make_once),
-    )
+    run_stage("logits", tasks, lambda task: is_current(task.settings), make_once, one_by_one)
     if request is not None:
         made = {name: path for one in settings for name, path in shared_files(one).items()}
         existing = {name: path for name, path in made.items() if path.exists()}

@@ -47,11 +47,11 @@ def _recorded(unit: Unit) -> Estimate | None:
     runs, sizes = [], []
     for split in range(unit.settings["splits"]["count"]):
         files = replace(unit, split=split).files
-        fit, evaluation = (read_json_if_whole(path) for path in (files.fit_run, files.metrics_run))
+        archives = files.fit, files.scores
+        fit, evaluation = (read_json_if_whole(one.run) for one in archives)
         if fit is not None and evaluation is not None:
             runs += [fit, evaluation]
-            arrays = (files.parameters, files.ecdf)
-            sizes.append(sum(path.stat().st_size for path in arrays if path.exists()))
+            sizes.append(sum(one.path.stat().st_size for one in archives if one.path.exists()))
     if not sizes:
         return None
     seconds = sum(run["seconds"] for run in runs)

@@ -248,7 +248,7 @@ def tuning_runs(settings: Settings) -> dict[str, int]:
     runs = {}
     for method in PAPER_RUNS:
         unit = Unit(settings["benchmark"]["name"], method, 0, settings)
-        record = read_record(unit.files.fit) or {}
+        record = read_record(unit.files.fit.json) or {}
         asked_for = settings["tuning"][f"{method}_runs"]
         runs[method] = int(record.get("config", {}).get("tuning_runs", asked_for))
     return runs

@@ -66,7 +66,7 @@ def state_of(unit: Unit, logits: LogitsState) -> State:
             return State(unit, state.name, f"its logits are made on {logits.running}")
         if logits.failure is not None:
             return State(unit, FAILED, f"logits {unit.benchmark}: {logits.failure}")
-        for path in (unit.files.fit_failed, unit.files.metrics_failed):
+        for path in (unit.files.fit.failed, unit.files.scores.failed):
             if (failure := read_json_if_whole(path)) is not None:
                 return State(unit, FAILED, f"{failure.get('error')}")
     return state
@@ -74,16 +74,16 @@ def state_of(unit: Unit, logits: LogitsState) -> State:
 
 def _state_of(unit: Unit, logits_sha256: str | None) -> State:
     files = unit.files
-    for lock in (files.fit_running, files.metrics_running):
+    for lock in (files.fit.running, files.scores.running):
         if (holder := holder_of(lock)) is not None:
             return State(unit, RUNNING, _told(holder))
-    fit = read_record(files.fit)
-    if fit is None or not files.parameters.is_file():
+    fit = read_record(files.fit.json)
+    if fit is None or not files.fit.path.is_file():
         return State(unit, MISSING, "not fitted")
     if logits_sha256 is None or fit["hash"] != fit_hash(unit, logits_sha256):
         return State(unit, STALE, _why(unit, fit, logits_sha256))
-    scores = read_record(files.metrics)
-    if scores is None or not files.ecdf.is_file():
+    scores = read_record(files.scores.json)
+    if scores is None or not files.scores.path.is_file():
         return State(unit, MISSING, "not evaluated")
     if scores["parameters_sha256"] != fit["parameters_sha256"]:
         return State(unit, STALE, "fitted again")

@@ -19,8 +19,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics
-from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, run_evaluate
-from pipeline.fit import FitTask, check_columns, fit_tasks, fit_unit, run_fit
+from pipeline.evaluate import EvaluateTask, evaluate_unit, run_evaluate
+from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import UnitsFailed, command
@@ -34,6 +34,7 @@ from pipeline.harness.engines import (
 )
 from pipeline.harness.progress import say
 from pipeline.harness.runner import side_by_side
+from pipeline.harness.unit_stage import check_columns
 from pipeline.harness.units import Request, Unit, launcher_and_logs
 from pipeline.logits import is_current, run_logits
 from pipeline.plan import estimates, is_large
@@ -109,7 +110,7 @@ class DynamicsJob:
 def fit_and_evaluate(task: FitTask) -> None:
     """One unit from its logits to its scores; what of it is up to date is kept."""
     fit_unit(task)
-    evaluate_unit(EvaluateTask(task, evaluation_hash(task)))
+    evaluate_unit(EvaluateTask.of(task))
 
 
 @command
@@ -230,7 +231,7 @@ def chunks(
 def closing(ended: Sequence[Ended], units: Sequence[Unit], began: float) -> Iterator[str]:
     """What became of the jobs, equal errors told once, and what units took since `began`."""
     yield from failure_lines(ended)
-    paths = [path for unit in units for path in (unit.files.fit_run, unit.files.metrics_run)]
+    paths = [one.run for unit in units for one in (unit.files.fit, unit.files.scores)]
     fresh = [path for path in paths if path.is_file() and path.stat().st_mtime >= began]
     notes = [note for note in map(read_json_if_whole, fresh) if note]
     if notes:

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,57 +30,83 @@ RECORD = "record.json"
 """The member of the npz that holds the record; readers of arrays pass it over."""
 
 
-def publish(
-    path: Path,
-    save: Callable[[Path], object],
-    record: Mapping[str, Any],
-    checksum: str,
-    copy: Path | None = None,
-) -> None:
-    """Write what `save` writes (an npz) to `path`, with `record` inside, and `copy` beside it.
+@dataclass(frozen=True)
+class Archive:
+    """The npz that a stage makes, and what stands beside it in files called `<…>name.json`.
 
-    `checksum` names the entry of the record that gets the arrays' SHA-256, taken before anyone
-    else can see or replace the file.
+    checksum: the entry of the record that gets the arrays' SHA-256. stage: what made it, as the
+    folders of a suite's arrays are called (`shared`).
     """
-    with atomic_path(path) as temporary:
-        save(temporary)
-        with zipfile.ZipFile(temporary, "a") as archive:
-            text = json_text(sealed({**record, checksum: _sha256_of_arrays(archive)}))
-            archive.writestr(zipfile.ZipInfo(RECORD), text)
-    if copy is not None:
-        write_text(copy, text)
 
+    path: Path
+    checksum: str
+    name: str = ""
+    stage: str = ""
 
-@contextmanager
-def opened_archive(
-    path: Path, checksum: str
-) -> Iterator[tuple[IO[bytes] | None, dict[str, Any] | None]]:
-    """The open file of `publish` and its record, which stay together when others replace the file.
+    @property
+    def json(self) -> Path:
+        """A copy of the record."""
+        return self.path.with_name(f"{self.name}.json")
 
-    The record is None where the file is damaged or another kind of npz; both where it is absent.
-    """
-    try:
-        file = path.open("rb")
-    except OSError:
-        yield None, None
-        return
-    with file:
-        record = _checked_record(file, checksum)
-        file.seek(0)
-        yield file, record
+    @property
+    def run(self) -> Path:
+        """How it was made here: seconds, memory, versions, device, host."""
+        return self.path.with_name(f"run-{self.name}.json")
 
+    @property
+    def running(self) -> Path:
+        """The lock, there while a process works on it."""
+        return self.path.with_name(f"running-{self.name}.json")
 
-def record_inside(path: Path, checksum: str) -> dict[str, Any] | None:
-    """The record that an npz by `publish` carries; None where the file is absent or damaged."""
-    with opened_archive(path, checksum) as (_, record):
-        return record
+    @property
+    def failed(self) -> Path:
+        """Why the last attempt to make it failed, until one succeeds."""
+        return self.path.with_name(f"failed-{self.name}.json")
 
+    def publish(self, save: Callable[[Path], object], record: Mapping[str, Any]) -> None:
+        """Write what `save` writes (an npz) with `record` inside, then the copy if it has a name.
 
-def restore_copy(path: Path, checksum: str, copy: Path) -> None:
-    """Write `copy` again where it is not what the npz at `path` carries."""
-    record = record_inside(path, checksum)
-    if record is not None and read_record(copy) != record:
-        write_text(copy, json_text(record))
+        The checksum is taken before anyone else can see or replace the file.
+        """
+        with atomic_path(self.path) as temporary:
+            save(temporary)
+            with zipfile.ZipFile(temporary, "a") as archive:
+                text = json_text(sealed({**record, self.checksum: _sha256_of_arrays(archive)}))
+                archive.writestr(zipfile.ZipInfo(RECORD), text)
+        if self.name:
+            write_text(self.json, text)
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[IO[bytes] | None, dict[str, Any] | None]]:
+        """The open file and its record, which stay together when others replace the file.
+
+        The record is None where the file is damaged or another kind of npz; both where it is
+        absent.
+        """
+        try:
+            file = self.path.open("rb")
+        except OSError:
+            yield None, None
+            return
+        with file:
+            record = _checked_record(file, self.checksum)
+            file.seek(0)
+            yield file, record
+
+    def record(self) -> dict[str, Any] | None:
+        """The record inside; None where the file is absent or damaged."""
+        with self.opened() as (_, record):
+            return record
+
+    def holds(self, aim: str) -> bool:
+        """Whether it is whole and was made for `aim`, the record's entry `hash`."""
+        return (self.record() or {}).get("hash") == aim
+
+    def restore_json(self) -> None:
+        """Write the copy again where it is not what the file carries."""
+        record = self.record()
+        if record is not None and read_record(self.json) != record:
+            write_text(self.json, json_text(record))
 
 
 def _checked_record(file: IO[bytes], checksum: str) -> dict[str, Any] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.harness.archives import Archive
+
 DEFAULT_EVALUATION = "default"
 """The evaluation whose files carry no name of their own."""
 
@@ -13,68 +15,24 @@ DEFAULT_EVALUATION = "default"
 class UnitFiles:
     """The files of one unit, runs/<benchmark>/<calibrator>/split-<k>/.
 
-    Committed with the results are `fit` and `metrics`, which hold nothing that differs between two
-    runs of the same code on the same data: seconds, versions, devices and hosts are in the files
-    that start with `run-`.
+    Committed with the results are the copies of both records, which hold nothing that
+    differs between two runs of the same code on the same data: seconds, versions, devices and hosts
+    are in the files that start with `run-`.
     """
 
     folder: Path
     evaluation: str = DEFAULT_EVALUATION
 
     @property
-    def parameters(self) -> Path:
-        """The fitted calibrator, with the record of its fit inside."""
-        return self.folder / "parameters.npz"
+    def fit(self) -> Archive:
+        """The fitted calibrator; its record: configuration, checksums, what tuning tried."""
+        return Archive(self.folder / "parameters.npz", "parameters_sha256", "fit", "fit")
 
     @property
-    def fit(self) -> Path:
-        """A copy of that record: configuration, checksums, what tuning tried."""
-        return self.folder / "fit.json"
-
-    @property
-    def fit_run(self) -> Path:
-        """How the fit went here: seconds, memory, versions, device, host."""
-        return self.folder / "run-fit.json"
-
-    @property
-    def fit_running(self) -> Path:
-        """The lock of the fit, there while a process works on it."""
-        return self.folder / "running-fit.json"
-
-    @property
-    def fit_failed(self) -> Path:
-        """Why the last attempt to fit failed, until one succeeds."""
-        return self.folder / "failed-fit.json"
-
-    @property
-    def ecdf(self) -> Path:
-        """Errors of the sampled utilities, with the record of the evaluation inside."""
-        return self.folder / f"ecdf{self._suffix}.npz"
-
-    @property
-    def metrics(self) -> Path:
-        """A copy of that record: all metrics and their noise floors."""
-        return self.folder / f"metrics{self._suffix}.json"
-
-    @property
-    def metrics_run(self) -> Path:
-        """How the evaluation went here."""
-        return self.folder / f"run-metrics{self._suffix}.json"
-
-    @property
-    def metrics_running(self) -> Path:
-        """The lock of the evaluation."""
-        return self.folder / f"running-metrics{self._suffix}.json"
-
-    @property
-    def metrics_failed(self) -> Path:
-        """Why the last evaluation failed, until one succeeds."""
-        return self.folder / f"failed-metrics{self._suffix}.json"
-
-    @property
-    def evaluate_stage(self) -> str:
-        """What the stage that makes `ecdf` is called among `suites/<suite>/`."""
-        return f"evaluate{self._suffix}"
+    def scores(self) -> Archive:
+        """Errors of the sampled utilities; its record: all metrics and their noise floors."""
+        path, end = self.folder / f"ecdf{self._suffix}.npz", self._suffix
+        return Archive(path, "ecdf_sha256", f"metrics{end}", f"evaluate{end}")
 
     @property
     def worst(self) -> Path:
@@ -82,13 +40,13 @@ class UnitFiles:
         return self.folder.parent / f"worst{self._suffix}.json"
 
     @property
-    def groups(self) -> Path:
+    def groups(self) -> Archive:
         """Beside the splits: the scores of each group of points, where points have groups."""
-        return self.folder.parent / f"groups{self._suffix}.npz"
+        return Archive(self.folder.parent / f"groups{self._suffix}.npz", "groups_sha256")
 
     @property
     def pooled(self) -> Path:
-        """Beside the splits: the means over them of the arrays in `ecdf`."""
+        """Beside the splits: the means over them of the arrays in `scores`."""
         return self.folder.parent / f"pooled{self._suffix}.npz"
 
     @property

@@ -80,15 +80,17 @@ def run_stage(
     title: str,
     tasks: Sequence[T],
     is_done: Callable[[T], bool],
-    run: Callable[[Sequence[T]], list[Outcome]],
+    function: Callable[..., object],
+    run: Callable[[str, Callable[..., object], Sequence[T]], list[Outcome]],
     row: Callable[[T], str] = str,
 ) -> list[T]:
-    """What all stages do: `run` the tasks that are not done (`force`: all), say what was done.
+    """What all stages do: `function` of the tasks not done (`force`: of all); say what was done.
 
-    Returns the tasks that were done already. Raises UnitsFailed after all others have been run.
+    `run`: how, such as `side_by_side` and `one_by_one`. Returns the tasks that were done already.
+    Raises UnitsFailed after all others have been run.
     """
     waiting = [task for task in tasks if task.settings["force"] or not is_done(task)]
-    outcomes = run(waiting) if waiting else []
+    outcomes = run(title, function, waiting) if waiting else []
     names = {str(task) for task in waiting}
     kept = [task for task in tasks if str(task) not in names]
     close(title, outcomes, kept, row)

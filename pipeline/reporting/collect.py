@@ -111,16 +111,16 @@ class Runs:
     def has(self, unit: UnitKey) -> bool:
         """Whether the unit's evaluation is complete, and of the parameters that lie there."""
         files = self.files(unit)
-        if not (files.ecdf.is_file() or files.pooled.is_file()):
+        if not (files.scores.path.is_file() or files.pooled.is_file()):
             return False
-        record, fit = read_record(files.metrics), read_record(files.fit)
+        record, fit = read_record(files.scores.json), read_record(files.fit.json)
         if record is None or fit is None:
             return False
         return bool(record["parameters_sha256"] == fit["parameters_sha256"])
 
     def record(self, unit: UnitKey) -> dict[str, Any]:
         """What `metrics.json` says. Raises CorruptFile, in one line, if it is damaged or edited."""
-        path = self.files(unit).metrics
+        path = self.files(unit).scores.json
         record = read_record(path)
         if record is None:
             raise CorruptFile(f"{path}: damaged, edited or of an older version; evaluate it again")
@@ -160,7 +160,7 @@ class Runs:
         return write_pooled(path, [self._arrays(unit) for unit in units], sources)
 
     def _arrays(self, unit: UnitKey) -> Arrays:
-        path = self.files(unit).ecdf
+        path = self.files(unit).scores.path
         try:
             return read_npz(path)
         except FileNotFoundError as error:

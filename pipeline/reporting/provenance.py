@@ -63,9 +63,9 @@ def provenance_of(settings: Sequence[Settings], request: Request) -> Provenance:
     versions: dict[str, str] = {}
     for calibrator in request.calibrators:
         files = Unit(settings[0]["benchmark"]["name"], calibrator, 0, settings[0]).files
-        record = read_record(files.fit)
+        record = read_record(files.fit.json)
         records += [record] if record else []
-        versions |= (read_json_if_whole(files.fit_run) or {}).get("versions", {})
+        versions |= (read_json_if_whole(files.fit.run) or {}).get("versions", {})
     configuration = {
         "benchmarks": [one["benchmark"]["name"] for one in settings],
         "splits": settings[0]["splits"],

@@ -200,9 +200,9 @@ def started(command, output, units, held):
         running = subprocess.Popen(command, cwd=CONF.parent, stdout=file, stderr=file)
         array = wait_for(lambda: job_array(output))
         for unit in units:
-            held.enter_context(claimed(unit.files.fit_running, str(unit), "another"))
+            held.enter_context(claimed(unit.files.fit.running, str(unit), "another"))
         for unit in units:
-            unit.files.fit_running.write_text('{"host": "elsewhere"}')
+            unit.files.fit.running.write_text('{"host": "elsewhere"}')
     return running, array
 
 

@@ -31,7 +31,7 @@ def receipts(shared_dir, tmp_path_factory):
     sidecars = {name: read_json(folder / f"data/logits/{name}.json") for name in BENCHMARKS}
     metrics = {name: [] for name in BENCHMARKS}
     for unit in request.units():
-        metrics[unit.benchmark].append(read_json(unit.files.metrics)["metrics"])
+        metrics[unit.benchmark].append(read_json(unit.files.scores.json)["metrics"])
     return sidecars, metrics
 
 

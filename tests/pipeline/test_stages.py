@@ -210,18 +210,18 @@ def test_a_named_evaluation_lies_beside_the_default(request_tiny, tmp_path):
 def test_code_and_logits_are_part_of_the_hash(request_tiny, tmp_path, monkeypatch):
     request = request_tiny("calibrator=temperature", "split=0")
     run_all(request)
-    assert fit.is_fitted(fit.fit_tasks(request.units())[0])
+    assert fit.fit_tasks(request.units())[0].is_done()
     monkeypatch.setattr(fit, "source_fingerprint", lambda *targets: "other code")
-    assert not fit.is_fitted(fit.fit_tasks(request.units())[0])
+    assert not fit.fit_tasks(request.units())[0].is_done()
     monkeypatch.undo()
     monkeypatch.setattr(evaluate, "source_fingerprint", lambda *targets: "other code")
     (task,) = fit.fit_tasks(request.units())
-    assert fit.is_fitted(task)
-    assert not evaluate.is_evaluated(evaluate.EvaluateTask(task, evaluate.evaluation_hash(task)))
+    assert task.is_done()
+    assert not evaluate.EvaluateTask.of(task).is_done()
     monkeypatch.undo()
     write_example(tmp_path / "tiny.npz", seed=1)
     run_logits(request.benchmark_settings())
-    assert not fit.is_fitted(fit.fit_tasks(request.units())[0])
+    assert not fit.fit_tasks(request.units())[0].is_done()
 
 
 def test_fits_and_scores_are_of_the_logits_that_the_settings_name(request_tiny, tmp_path):
@@ -232,7 +232,7 @@ def test_fits_and_scores_are_of_the_logits_that_the_settings_name(request_tiny, 
     write_example(tmp_path / "tiny.npz", seed=1)
     (task,) = fit.fit_tasks(request.units())
     assert task.logits.sha256 != before.logits.sha256
-    assert not fit.is_fitted(task)
+    assert not task.is_done()
     with pytest.raises(UnitsFailed, match="not fitted with these settings"):
         run_evaluate(request.units())
 
@@ -273,10 +273,10 @@ def test_locks_of_who_was_killed_after_publishing_are_removed(request_tiny):
     request = request_tiny("calibrator=uncalibrated", "split=0")
     run_all(request)
     files = request.units()[0].files
-    for path in (files.fit_running, files.metrics_running):
+    for path in (files.fit.running, files.scores.running):
         path.write_text("{}")
     run_all(request)
-    assert not files.fit_running.exists() and not files.metrics_running.exists()
+    assert not files.fit.running.exists() and not files.scores.running.exists()
 
 
 def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_path):

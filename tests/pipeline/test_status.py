@@ -34,9 +34,9 @@ def test_done_missing_and_running_units_are_told_apart(made):
     assert done == ("done", "")
     assert others == [("missing", "not evaluated")] * 2
     unit = request.units()[1]
-    with claimed(unit.files.metrics_running, str(unit), "aim"):
+    with claimed(unit.files.scores.running, str(unit), "aim"):
         assert [name for name, _ in names(request)] == ["done", "running", "missing"]
-    unit.files.metrics_running.write_text("{}")  # of a process that was killed
+    unit.files.scores.running.write_text("{}")  # of a process that was killed
     assert [name for name, _ in names(request)] == ["done", "missing", "missing"]
     assert "1 of 3 units are done" in list(details(states(request.units())))
 
@@ -113,9 +113,9 @@ def test_the_plan_of_nothing_is_empty():
 def test_a_plan_is_the_recorded_time_of_what_is_left(made):
     request = made("suite.calibrators=[temperature,vector]")
     files = request.units()[0].files
-    write_json(files.fit_run, {"seconds": 3000, "core_seconds": 6000, "peak_megabytes": 700})
-    write_json(files.metrics_run, {"seconds": 600, "core_seconds": 1200, "peak_megabytes": 650})
-    megabytes = 2 * (files.parameters.stat().st_size + files.ecdf.stat().st_size) / 1e6
+    write_json(files.fit.run, {"seconds": 3000, "core_seconds": 6000, "peak_megabytes": 700})
+    write_json(files.scores.run, {"seconds": 600, "core_seconds": 1200, "peak_megabytes": 650})
+    megabytes = 2 * (files.fit.path.stat().st_size + files.scores.path.stat().st_size) / 1e6
     assert plan(request) == [
         "plan: 5 units to run: 2 recorded here, 3 never timed (taken as 60 s each)",
         f"plan: {(2 * 7200 + 3 * 60) / 3600:.2f} core-hours, 0.00 GPU-hours",

@@ -35,7 +35,7 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
     request = request_tiny("suite.calibrators=[temperature,vector]")
     units = request.units()
     assert units[0].settings["sweep"]["seconds_of_unknown"] == 60
-    for name, path in (("fit", units[0].files.fit_run), ("metrics", units[0].files.metrics_run)):
+    for name, path in (("fit", units[0].files.fit.run), ("metrics", units[0].files.scores.run)):
         write_json(path, {"seconds": 15 if name == "fit" else 10})
     jobs = chunks(request, "file", units, seconds=50, at_once=1)
     assert [job.members for job in jobs] == [
@@ -52,7 +52,7 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
 def test_a_job_that_does_several_units_at_once_takes_more(request_tiny, at_once, jobs):
     request = request_tiny("calibrator=temperature")
     units = request.units()
-    for path in (units[0].files.fit_run, units[0].files.metrics_run):
+    for path in (units[0].files.fit.run, units[0].files.scores.run):
         write_json(path, {"seconds": 5, "core_seconds": 20})
     assert len(chunks(request, "file", units, seconds=40, at_once=at_once)) == jobs
 
@@ -177,7 +177,7 @@ def test_what_another_sweep_leaves_undone_becomes_a_job(request_tiny, tmp_path):
     request = request_tiny("calibrator=temperature", "split=0", "sweep.report=false")
     (unit,) = request.units()
     command = [sys.executable, "-m", "pipeline.sweep", "benchmark=file", "calibrator=temperature"]
-    with claimed(unit.files.fit_running, str(unit), "another"):
+    with claimed(unit.files.fit.running, str(unit), "another"):
         sweep = subprocess.Popen(
             [*command, *request.overrides, "split=0"],
             stdout=subprocess.PIPE, text=True, cwd=CONF.parent,

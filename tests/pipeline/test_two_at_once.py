@@ -15,8 +15,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from pipeline.evaluate import EvaluateTask, evaluate_unit, evaluation_hash, is_evaluated
-from pipeline.fit import FitTask, fit_tasks, fit_unit, is_fitted
+from pipeline.evaluate import EvaluateTask, evaluate_unit
+from pipeline.fit import FitTask, fit_tasks, fit_unit
 from pipeline.harness import locks
 from pipeline.harness.artifacts import read_npz
 from pipeline.harness.locks import Busy, OtherSettings, claimed
@@ -37,13 +37,12 @@ def make(task):
 
 
 def is_made(task):
-    return (is_fitted if isinstance(task, FitTask) else is_evaluated)(task)
+    return task.is_done()
 
 
 def arrays_of(task):
     """What lies in the unit's folder now, as bytes."""
-    files = task.unit.files
-    arrays = read_npz(files.parameters if isinstance(task, FitTask) else files.ecdf)
+    arrays = read_npz(task.archive.path)
     return b"".join(np.asarray(arrays[name]).tobytes() for name in sorted(arrays))
 
 
@@ -93,7 +92,7 @@ def tasks_of(request_tiny, tmp_path):
         fitted = fit_tasks(units(f"{results}-scores", *evaluation_options))
         for fit in fitted:
             fit_unit(fit)
-        return [*fits, *(EvaluateTask(fit, evaluation_hash(fit)) for fit in fitted)]
+        return [*fits, *(EvaluateTask.of(fit) for fit in fitted)]
 
     run_logits(request_tiny().benchmark_settings())
     return tasks
