@@ -18,14 +18,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rich.table import Table
 
 from metrics.registry import METRICS
 from metrics.registry import metric as registered
-from pipeline.harness.artifacts import read_record, unsealed
-from pipeline.harness.command import UnitsFailed, UsageError, user_errors_in_one_line
+from pipeline.harness.artifacts import read_record
+from pipeline.harness.command import Parser, UnitsFailed, UsageError, user_errors_in_one_line
 from pipeline.harness.paths import runs_folder
 from pipeline.harness.progress import console, say
 
@@ -62,10 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    summary, _, details = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument("--against", default="HEAD", metavar="REVISION", help="default: HEAD")
     parser.add_argument("--benchmark", help="default: all")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
@@ -104,15 +101,9 @@ def committed(folder: Path, revision: str) -> dict[str, dict[str, float]]:
     for path in wanted:
         size = int(contents[at:].split("\n", 1)[0].split()[2])
         start = contents.index("\n", at) + 1
-        found[path] = _metrics_of(json.loads(contents[start : start + size]))
+        found[path] = json.loads(contents[start : start + size])["metrics"]
         at = start + size + 1
     return found
-
-
-def _metrics_of(content: Any) -> dict[str, float]:
-    record = unsealed(content) or content  # of an older version, without its own checksum
-    metrics: dict[str, float] = record["metrics"]
-    return metrics
 
 
 def _git(*arguments: str, given: str | None = None) -> str:

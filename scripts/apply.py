@@ -29,7 +29,7 @@ from calibrators.base import Calibrator
 from metrics.validation import InputError
 from pipeline.deployed import read_points
 from pipeline.harness.artifacts import write_npz, write_text
-from pipeline.harness.command import user_errors_in_one_line
+from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
 
 ROWS_AT_ONCE = 100_000
@@ -37,10 +37,7 @@ ROWS_AT_ONCE = 100_000
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    summary, _, details = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument("calibrator", type=Path, help="as saved by score.py or `.save()`")
     parser.add_argument("file", type=Path, help="npz, CSV or parquet with the new points")
     parser.add_argument("--output", type=Path, required=True, help="npz or CSV to write")

@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 
 from pipeline.harness.artifacts import write_text
+from pipeline.harness.command import Parser
 from pipeline.harness.progress import console, say
 from scripts.speed import growth, machine, report
 from scripts.speed.calibrator_cases import calibrator_cases
@@ -61,10 +62,7 @@ class Run:
 
 def parse(arguments: Sequence[str] | None, keys: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    summary, _, details = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     parser.add_argument("--peers", action="store_true", help="measure requirements-peers.txt too")
     parser.add_argument("--quick", action="store_true", help="small sizes, no targets")

@@ -12,7 +12,6 @@ them patching, Dirichlet and vector scaling at 100 classes.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -29,6 +28,7 @@ from metrics import scorecard
 from pipeline.fit import logits_of
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.cached_logits import load_logits
+from pipeline.harness.command import Parser
 from pipeline.harness.progress import say
 from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
@@ -184,8 +184,8 @@ def _write(path: Path, done: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
     return cells
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+def _parser() -> Parser:
+    parser = Parser(__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(6)))
     parser.add_argument("--methods", nargs="+", help="default: the preset's, temperature, vector")
     parser.add_argument("--precomputed", default="", help="a folder with <data>_<model>.npz")

@@ -11,7 +11,6 @@ run that was interrupted continues when it is started again.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import re
@@ -28,6 +27,7 @@ import scipy.io
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs from a bare clone, too
 
 from metrics.validation import InputError
+from pipeline.harness.command import Parser
 from pipeline.harness.progress import Bar, say
 from pipeline.sources.result import MissingResource
 
@@ -196,10 +196,8 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: truncated or not a tar archive ({reason}); {WHERE}") from error
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _parser() -> Parser:
+    parser = Parser(__doc__)
     parser.add_argument("--images", type=Path, required=True, help="ILSVRC2012_img_val.tar")
     parser.add_argument("--devkit", type=Path, required=True, help="ILSVRC2012_devkit_t12.tar.gz")
     parser.add_argument("--output", type=Path, required=True, help="folder for the synset folders")

@@ -23,14 +23,12 @@ out/decision_curve.*.
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 import pipeline
@@ -44,16 +42,15 @@ from pipeline.deployed import fit_on_all
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.all_or_nothing import all_or_nothing
-from pipeline.harness.command import CONF, literal, user_errors_in_one_line
+from pipeline.harness.command import CONF, Parser, known_instead, literal, user_errors_in_one_line
 from pipeline.harness.progress import say, say_written
-from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
+from pipeline.harness.units import MOST_SPLITS, Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own_file import write_results
 from pipeline.own_utilities import aim_at, is_patching, own_utilities, remarks
 from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
 
-MOST_SPLITS = 1000
 DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
 QUICK_METHODS = ("uncalibrated", "temperature", "vector")
 QUICK_EVALUATION = (
@@ -71,39 +68,24 @@ OWN = {
 """Options for a person's own utilities; each gives the metric u_<option>."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """One line, as the stages have it, instead of the whole usage."""
-        self.exit(2, f"error: {message} (--help lists the options)\n")
-
-
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; every method once."""
-    parser = _parser()
+    parser = Parser(__doc__)
+    _add_input(parser)
+    _add_work(parser)
+    _add_own_utilities(parser)
     options = parser.parse_args(arguments)
     options.own = {}  # known once the classes are
     if options.quick:
         _make_quick(options)
-    options.methods = list(dict.fromkeys(map(_completed, options.methods)))
-    options.method = options.method and _completed(options.method)
-    checks = (_what_is_out_of_range, _unknown_method, _what_to_calibrate_for, _what_to_save)
-    for check in checks:
+    options.methods = list(dict.fromkeys(options.methods))
+    for check in (_what_is_out_of_range, _what_to_calibrate_for, _what_to_save):
         if mistake := check(options):
             parser.error(mistake)
     return options
 
 
-def _parser() -> _Parser:
-    summary, _, details = (__doc__ or "").partition("\n")
-    form = argparse.RawDescriptionHelpFormatter
-    parser = _Parser(description=summary, epilog=details, formatter_class=form)
-    _add_input(parser)
-    _add_work(parser)
-    _add_own_utilities(parser)
-    return parser
-
-
-def _add_input(parser: _Parser) -> None:
+def _add_input(parser: Parser) -> None:
     add = parser.add_argument
     add("file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities")
     add(
@@ -118,13 +100,14 @@ def _add_input(parser: _Parser) -> None:
     add("--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV")
 
 
-def _add_work(parser: _Parser) -> None:
+def _add_work(parser: Parser) -> None:
     add = parser.add_argument
     add("--output", type=Path, default=Path("out"), help="folder (default: out)")
     add("--title", help="heading of table and figure (default: the file's name)")
     add(
         "--methods",
         nargs="+",
+        type=_method,
         default=list(METHODS),
         metavar="METHOD",
         help=f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
@@ -135,7 +118,7 @@ def _add_work(parser: _Parser) -> None:
         metavar="FILE.npz",
         help="refit --method on all points and save it for scripts/apply.py",
     )
-    add("--method", help="the method to save (default: the only one of --methods)")
+    add("--method", type=_method, help="the method to save (default: the only one of --methods)")
     add("--splits", type=int, default=DEFAULT_SPLITS, help="random splits (default: 10)")
     add(
         "--quick",
@@ -153,7 +136,7 @@ def _add_work(parser: _Parser) -> None:
     add("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
 
-def _add_own_utilities(parser: _Parser) -> None:
+def _add_own_utilities(parser: Parser) -> None:
     for kind, text in OWN.items():
         metavar = "MODULE:FUNCTION" if kind == "utility" else "FILE.csv"
         parser.add_argument(f"--{kind}", metavar=metavar, help=text)
@@ -210,24 +193,17 @@ def _make_quick(options: argparse.Namespace) -> None:
         options.splits = QUICK_SPLITS
 
 
-def _completed(method: str) -> str:
-    """A method's name from its beginning, where that fits one only: `temp` -> `temperature`."""
-    fitting = [name for name in METHODS if name.startswith(method)]
-    return fitting[0] if len(fitting) == 1 else method
+def _method(text: str) -> str:
+    """A method of conf/calibrator, perhaps by its beginning, where that fits one of METHODS only.
 
-
-def _unknown_method(options: argparse.Namespace) -> str | None:
-    """What is wrong with the first method that has no file in conf/calibrator."""
+    `temp` -> `temperature`.
+    """
+    fitting = [name for name in METHODS if name.startswith(text)]
+    method = fitting[0] if len(fitting) == 1 else text
     known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))
-    named = [("--methods", method) for method in options.methods]
-    if options.method:
-        named.append(("--method", options.method))
-    for option, method in named:
-        if method not in known:
-            close = difflib.get_close_matches(method, known, n=1)
-            hint = f" (did you mean {close[0]}?)" if close else ""
-            return f"{option} {method}: no such method{hint}; known: {', '.join(known)}"
-    return None
+    if method not in known:
+        raise argparse.ArgumentTypeError(f"{method}: no such method{known_instead(method, known)}")
+    return method
 
 
 def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> Settings:

@@ -14,7 +14,6 @@ the suite is about the sum divided by the number of cores.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 import pandas as pd
 
 from pipeline.harness.artifacts import CorruptFile, read_json, write_text
-from pipeline.harness.command import CONF
+from pipeline.harness.command import CONF, Parser
 from pipeline.harness.progress import say
 from pipeline.harness.units import composed
 from pipeline.reporting.markdown import markdown_table
@@ -164,10 +163,7 @@ def names(rows: pd.DataFrame) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read, write, print; return the exit code."""
-    summary, _, details = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(__doc__)
     parser.add_argument("results", type=Path, help="results folder of the suite")
     parser.add_argument("--before", type=Path, help="results folder from before the change")
     parser.add_argument(

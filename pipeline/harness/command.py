@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import functools
 import os
@@ -44,6 +45,20 @@ class UnitsFailed(RuntimeError):
 
 class Terminated(BaseException):
     """SIGTERM, which schedulers send before they kill. Not an Exception: no unit is to catch it."""
+
+
+class Parser(argparse.ArgumentParser):
+    """For the options of a program: the first line of its docstring heads the help, the rest ends
+    it, and a mistake is told in one line, as the stages have it."""
+
+    def __init__(self, doc: str | None) -> None:
+        summary, _, details = (doc or "").partition("\n")
+        form = argparse.RawDescriptionHelpFormatter
+        super().__init__(description=summary, epilog=details, formatter_class=form)
+
+    def error(self, message: str) -> NoReturn:
+        """End the program; nothing of the whole usage is printed."""
+        self.exit(2, f"error: {message.removeprefix('argument ')} (--help lists the options)\n")
 
 
 def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
@@ -160,6 +175,13 @@ def _unknown_setting(key: str) -> str:
     return f"{key}: no such setting{first}; --cfg job prints those there are"
 
 
+def known_instead(name: str, known: Sequence[str]) -> str:
+    """The end of a message on an unknown name: the nearest known one, and all of them."""
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return f"{hint}; known: {', '.join(known)}"
+
+
 def one_line(error: BaseException) -> str:
     """The error's message without line breaks, with the known names where a name is unknown."""
     cause = error.__cause__
@@ -167,9 +189,7 @@ def one_line(error: BaseException) -> str:
         return one_line(cause)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.removeprefix("hydra/").partition("/")
-        close = difflib.get_close_matches(name, error.options, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        return f"{group}={name}: no such name{hint}; known: {', '.join(error.options)}"
+        return f"{group}={name}: no such name{known_instead(name, error.options)}"
     if isinstance(error, OverrideParseException):
         return f"{error.override}: not readable as a setting; quote its value: key='value'"
     if found := re.match(r"Could not override '([\w.@/]+)'", str(error)):

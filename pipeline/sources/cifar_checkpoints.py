@@ -15,7 +15,7 @@ import torch
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.cifar_networks import NETWORKS
-from pipeline.sources.result import MissingResource
+from pipeline.sources.result import MissingResource, reason_of
 
 RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
 HASHES = {
@@ -44,10 +44,8 @@ def checkpoint_url(dataset: str, model: str) -> str:
     if (dataset, model) not in HASHES:
         known = ", ".join("/".join(name) for name in HASHES)
         raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
-    digest = HASHES[dataset, model]
-    return (
-        f"{RELEASES}/{model.partition('_')[0].rstrip('0123456789')}/{_name(dataset, model, digest)}"
-    )
+    family = model.partition("_")[0].rstrip("0123456789")
+    return f"{RELEASES}/{family}/{dataset}_{model}-{HASHES[dataset, model]}.pt"
 
 
 def load_network(
@@ -83,10 +81,6 @@ def load_network(
     return network.eval(), origin
 
 
-def _name(dataset: str, model: str, digest: str) -> str:
-    return f"{dataset}_{model}-{digest}.pt"
-
-
 def _hub_file(url: str) -> Path:
     """The checkpoint in torch.hub's folder, downloaded (hash checked) if it is not there yet."""
     folder = Path(torch.hub.get_dir()) / "checkpoints"
@@ -100,7 +94,7 @@ def _hub_file(url: str) -> Path:
     except (OSError, RuntimeError) as error:
         raise MissingResource(
             f"checkpoint {path.name} is not in {folder} and its download failed "
-            f"({_one_line(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
+            f"({reason_of(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
         ) from error
     return path
 
@@ -122,16 +116,10 @@ def _load_weights(network: torch.nn.Module, path: Path, what: str) -> None:
     try:
         weights = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch.load raises whatever the unpickler meets
-        raise InputError(f"{path}: not a torch checkpoint ({_one_line(error)})") from error
+        raise InputError(f"{path}: not a torch checkpoint ({reason_of(error)})") from error
     try:
         network.load_state_dict(weights)
     except (RuntimeError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{path}: does not fit {what} ({_one_line(error)}); check dataset and model"
+            f"{path}: does not fit {what} ({reason_of(error)}); check dataset and model"
         ) from error
-
-
-def _one_line(error: BaseException) -> str:
-    """A long library message in one line of readable length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 160 else text[:157] + "..."

@@ -98,23 +98,23 @@ def _from_text(
         unknown = min((value for value in wrong if value not in names), key=str.isdecimal)
         row = int((given == unknown).argmax())
         raise InputError(
-            f"{field}: {_short(unknown)} in row {row} is no column's name (they are "
-            f"{_listed(names)}); correct it, or name the columns as the labels are"
+            f"{field}: {short(unknown)} in row {row} is no column's name (they are "
+            f"{listed(names)}); correct it, or name the columns as the labels are"
         )
     if len(values) != classes:
         raise InputError(
             f"{field}: not an array of class numbers 0 to {classes - 1} but {len(values)} names "
-            f"({_listed(values)}) for {classes} columns; add `class_names`, one per column"
+            f"({listed(values)}) for {classes} columns; add `class_names`, one per column"
         )
     order = [str(value) for value in values]
-    note = f"labels are names: the columns are taken in alphabetical order, {_listed(order)}"
+    note = f"labels are names: the columns are taken in alphabetical order, {listed(order)}"
     return ClassLabels(numbers.astype(np.int64), order, [note])
 
 
 def _what_is_no_label(names: Sequence[str], labels: NDArray[np.str_]) -> list[str]:
     """A note of the names [C] that no point bears: rare classes, or columns of something else."""
     absent = sorted(set(names) - set(labels.tolist()), key=list(names).index)
-    text = f"no point's label is {_listed(absent)}; what is no class must not be among the columns"
+    text = f"no point's label is {listed(absent)}; what is no class must not be among the columns"
     return [text] if absent else []
 
 
@@ -132,7 +132,7 @@ def _from_numbers(
         in_order = np.array_equal(named, np.arange(1, classes + 1))  # p1, p2, p3
         if by_name and are_columns and in_order:
             raise InputError(
-                f"{field}: {_listed(values)} may number the columns from 0, or name the columns "
+                f"{field}: {listed(values)} may number the columns from 0, or name the columns "
                 f"1 to {classes}; name the columns 0 to {classes - 1}, or by words"
             )
         if by_name:
@@ -141,13 +141,13 @@ def _from_numbers(
         if not (are_columns and in_order):
             unknown = values[~np.isin(values, named)][0]
             raise InputError(
-                f"{field}: {unknown} names none of the columns ({_listed(names or ())}); name "
+                f"{field}: {unknown} names none of the columns ({listed(names or ())}); name "
                 "each column by its class"
             )
     if are_columns or from_zero or len(values) != classes:
         return ClassLabels(_as_numbers(given, classes, field), _own(names, classes))
     order = _written(values)
-    note = f"labels are not 0 to {classes - 1}: the columns are taken in the order {_listed(order)}"
+    note = f"labels are not 0 to {classes - 1}: the columns are taken in the order {listed(order)}"
     return ClassLabels(numbers.astype(np.int64), _own(names, classes) or order, [note])
 
 
@@ -196,11 +196,13 @@ def _written(values: NDArray[Any]) -> list[str]:
     return [str(int(value)) if value == int(value) else str(value) for value in values.tolist()]
 
 
-def _listed(values: Sequence[Any] | NDArray[Any]) -> str:
-    shown = [_short(str(value)) for value in list(values)[:5]]
+def listed(values: Sequence[Any] | NDArray[Any]) -> str:
+    """The first of some values from a file, as a message can show them."""
+    shown = [short(str(value)) for value in list(values)[:5]]
     return ", ".join(shown) + (", …" if len(values) > 5 else "")
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A text from a file as a message can show it."""
     printable = "".join(c if c.isprintable() else "?" for c in text)
-    return printable if len(printable) <= 20 else f"{printable[:20]}…"
+    return printable if len(printable) <= 30 else f"{printable[:30]}…"

@@ -21,7 +21,7 @@ from metrics.validation import (
     InputError,
     look_like_probabilities,
 )
-from pipeline.sources.class_labels import short_names
+from pipeline.sources.class_labels import listed, short, short_names
 from pipeline.sources.given import Given
 from pipeline.sources.tables import read_table
 
@@ -62,7 +62,7 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     _check_names(path, names)
     label = _label_column(path, names)
     if groups is not None and (groups not in names or groups == label):
-        raise InputError(f"{path}: no column `{groups}` for groups; there are {_listed(names)}")
+        raise InputError(f"{path}: no column `{groups}` for groups; there are {listed(names)}")
     classes = [name for name in names if name not in (label, groups)]
     if not classes:
         raise InputError(f"{path}: no column beside the labels; add one per class")
@@ -105,7 +105,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
     for k, name in enumerate(names):
         if name in seen:
             raise InputError(
-                f"{path}: columns {seen[name] + 1} and {k + 1} are both called `{_short(name)}`; "
+                f"{path}: columns {seen[name] + 1} and {k + 1} are both called `{short(name)}`; "
                 "remove or rename one"
             )
         if not name.isprintable():
@@ -130,7 +130,7 @@ def _label_column(path: Path, names: Sequence[str]) -> str:
         if similar
         else "the first line must name the columns: label, then one per class"
     )
-    raise InputError(f"{path}: no column `label` (the first line reads {_listed(names)}); {fix}")
+    raise InputError(f"{path}: no column `label` (the first line reads {listed(names)}); {fix}")
 
 
 def check_are_numbers(
@@ -146,11 +146,11 @@ def check_are_numbers(
         kind = table[name].dtype
         if pd.api.types.is_bool_dtype(kind):
             raise InputError(
-                f"{path}: column `{_short(name)}` holds True and False, no logits or "
+                f"{path}: column `{short(name)}` holds True and False, no logits or "
                 "probabilities; remove it"
             )
         if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise InputError(f"{path}: column `{_short(name)}` {_no_number(table[name], fix)}")
+            raise InputError(f"{path}: column `{short(name)}` {_no_number(table[name], fix)}")
 
 
 def _no_number(column: pd.Series[Any], fix: str) -> str:
@@ -163,7 +163,7 @@ def _no_number(column: pd.Series[Any], fix: str) -> str:
     wrong = given & ~np.isfinite(numbers)  # whole numbers of 400 digits become infinite
     if 0 < wrong.sum() < given.sum() or np.isinf(numbers).any():
         row = int(wrong.argmax())
-        cell = _short(str(text.to_numpy()[row]))
+        cell = short(str(text.to_numpy()[row]))
         what = "too large a number" if np.isinf(numbers[row]) else "no number"
         return f"holds `{cell}` in row {row}, which is {what}; recompute or remove such rows"
     return f"holds text or dates; {fix}"
@@ -203,8 +203,8 @@ def _check_all_are_numbered(
     ]
     if odd and not look_like_probabilities(torch.tensor(matrix)):
         raise InputError(
-            f"{path}: column `{_short(odd[0])}` would be taken for a class, but is not numbered "
-            f"like {_listed(like)}; remove it, or say that all columns are logits: "
+            f"{path}: column `{short(odd[0])}` would be taken for a class, but is not numbered "
+            f"like {listed(like)}; remove it, or say that all columns are logits: "
             "--values logits (benchmark.source.values=logits)"
         )
 
@@ -227,17 +227,8 @@ def _check_all_are_probabilities(
         others[:] = fits & (np.cumsum(fits) == 1)
     kept = torch.from_numpy(~others)
     if others.any() and kept.sum() >= 2 and look_like_probabilities(rows[:, kept]):
-        names = _listed([name for name, other in zip(classes, others) if other])
+        names = listed([name for name, other in zip(classes, others) if other])
         raise InputError(
             f"{path}: without column {names} the rows are probabilities; remove what is no class, "
             "or say that all columns are logits: --values logits (benchmark.source.values=logits)"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(_short(name) for name in names[:4]) + (", …" if len(names) > 4 else "")
-
-
-def _short(name: str) -> str:
-    printable = "".join(c if c.isprintable() else "?" for c in name)
-    return printable if len(printable) <= 30 else f"{printable[:30]}…"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.result import MissingResource
+from pipeline.sources.result import MissingResource, reason_of
 
 REACH_TIMEOUT = 5.0
 """Seconds to wait for the hub's first answer."""
@@ -47,7 +47,7 @@ def hub_files(
     except errors.LocalEntryNotFoundError:
         reason = obstacle or "the hub did not answer"
     except (errors.HfHubHTTPError, OSError) as error:
-        reason = " ".join(str(error).split())[:160]
+        reason = reason_of(error)
     else:
         if any(next(folder.rglob(pattern), None) for pattern in patterns):
             return folder

@@ -15,7 +15,7 @@ from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
 
 VALIDATION_IMAGES = 50_000
 SYNSETS = 1000
@@ -158,8 +158,7 @@ def _network(
             model, pretrained=True, pretrained_cfg_overlay={"file": str(weights)}
         )
     except Exception as error:  # safetensors, the unpickler and load_state_dict have no common base
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"{weights}: does not load into {model} ({reason})") from error
+        raise InputError(f"{weights}: does not load into {model} ({reason_of(error)})") from error
     return network, {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
 
 

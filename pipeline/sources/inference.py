@@ -7,7 +7,6 @@ in shards (pipeline/sources/shards.py), so a killed run continues.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from metrics.validation import InputError
+from pipeline.harness.machine import core_count
 from pipeline.sources.result import MissingResource, Progress
 from pipeline.sources.shards import Rows, Shards, weights_digest
 
@@ -169,7 +169,7 @@ def _loader(
         data,  # type: ignore[arg-type]
         batch_sampler=_batches(missing, run.batch_size),
         collate_fn=collate,
-        num_workers=_core_count(8) if run.workers is None else run.workers,
+        num_workers=min(8, core_count()) if run.workers is None else run.workers,
         pin_memory=resolve_device(run.device).type == "cuda",
     )
 
@@ -224,9 +224,3 @@ def _moved(inputs: Any, device: torch.device) -> Any:
 
 def _silent(done: int, total: int, what: str = "") -> None:
     """Progress that nobody watches."""
-
-
-def _core_count(most: int) -> int:
-    """Cores this process may use, which a scheduler may have made fewer than the machine has."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(most, usable or 1)

@@ -33,7 +33,7 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.fingerprint import UnknownTarget, source_fingerprint
 from pipeline.sources.file import check_is_file
-from pipeline.sources.tables import check_is_text
+from pipeline.sources.tables import check_is_text, csv_lines
 
 Names = Sequence[str]
 USER = "user"
@@ -179,7 +179,7 @@ class Table:
         names: list[str] = []
         rows: list[list[float]] = []
         at: list[int] = []
-        for line, cells in _lines(path, len(header)):
+        for line, cells in _lines(path):
             names.append(cells[0] if first else f"{USER} {len(names) + 1}")
             rows.append([_number(path, line, *pair) for pair in zip(columns, cells[first:])])
             at.append(line)
@@ -227,24 +227,13 @@ def _check_columns(path: Path, columns: Names, first: int) -> None:
             raise InputError(f"{path}: two columns are called `{name}`; rename or remove one")
 
 
-def _lines(path: Path, width: int) -> list[tuple[int, list[str]]]:
+def _lines(path: Path) -> list[tuple[int, list[str]]]:
     """The lines below the first with their numbers in the file, empty ones left out."""
-    found = []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        try:
-            for cells in reader:
-                if not "".join(cells).strip():
-                    continue
-                if len(cells) != width:
-                    raise InputError(
-                        f"{path}: line {reader.line_num} has {len(cells)} values for the {width} "
-                        "columns that the first line names; complete or remove it"
-                    )
-                found.append((reader.line_num, [cell.strip() for cell in cells]))
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: not readable as CSV ({error}); export it again") from error
-    return found[1:]
+    try:
+        _, *lines = csv_lines(path)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not readable as CSV ({error}); export it again") from error
+    return [(line, [cell.strip() for cell in cells]) for line, cells in lines]
 
 
 def _number(path: Path, line: int, column: str, text: str) -> float:

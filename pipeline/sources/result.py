@@ -13,6 +13,12 @@ class MissingResource(RuntimeError):
     """A file, package or download that is not there. One line: what is missing, how to get it."""
 
 
+def reason_of(error: BaseException) -> str:
+    """A library's message, perhaps of many lines, in one of readable length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
 @dataclass(frozen=True)
 class SourceResult:
     """Logits of a benchmark with their labels, and where they come from.

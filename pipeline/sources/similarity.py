@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from metrics.validation import InputError
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.result import MissingResource, SimilarityResult
+from pipeline.sources.result import MissingResource, SimilarityResult, reason_of
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _downloaded(name: str) -> Path:
     try:
         return Path(downloader.load(name, return_path=True))
     except Exception as error:  # gensim raises bare Exception for a failed checksum
-        reason = " ".join(str(error).split())[:120]
+        reason = reason_of(error)
         raise MissingResource(
             f"word vectors {name} are not in {downloader.BASE_DIR} and the download failed "
             f"({reason}): with network run 'python -m gensim.downloader --download {name}', or set "
@@ -159,8 +159,9 @@ def _load(path: Path) -> Any:
     try:
         return keyed_vectors.load_word2vec_format(str(path), binary=_is_binary(path))
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
+        raise InputError(
+            f"{path}: not a word2vec file, or truncated ({reason_of(error)})"
+        ) from error
 
 
 def _is_binary(path: Path) -> bool:

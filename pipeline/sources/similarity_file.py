@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.sources.file import check_is_file
-from pipeline.sources.result import SimilarityResult
+from pipeline.sources.result import SimilarityResult, reason_of
 from pipeline.sources.tables import check_is_text
 
 ASYMMETRY = 1e-6
@@ -59,7 +59,6 @@ def _read_csv(path: Path) -> NDArray[Any]:
     try:
         return np.loadtxt(path, delimiter=",", ndmin=2)
     except (ValueError, OverflowError, MemoryError) as error:
-        reason = " ".join((str(error) or type(error).__name__).split())[:120]
         raise InputError(
-            f"{path}: not a CSV of numbers without a header line ({reason}); export it so"
+            f"{path}: not a CSV of numbers without a header line ({reason_of(error)}); export it so"
         ) from error

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import warnings
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metrics.archive import LARGEST_ARRAY
 from metrics.validation import InputError
+from pipeline.sources.result import reason_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +60,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     except InputError:
         raise
     except Exception as error:  # Arrow's own hierarchy, and what damaged sizes lead to
-        reason = " ".join((str(error) or type(error).__name__).split())[:120]
+        reason = reason_of(error)
         raise InputError(f"{path}: not readable as parquet ({reason}); write it again") from error
     table.columns = pd.Index([str(name).strip() for name in table.columns])
     return table
@@ -80,7 +83,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
             )
     except (ValueError, MemoryError, OverflowError, pd.errors.ParserWarning) as error:
         _check_row_lengths(path)
-        reason = " ".join((str(error) or type(error).__name__).split())[:120]
+        reason = reason_of(error)
         raise InputError(f"{path}: not readable as CSV ({reason}); export it again") from error
     if len(names) != len(table.columns) or bool(table.isna().any(axis=None)):
         _check_row_lengths(path)  # pandas fills rows that are too short
@@ -126,16 +129,28 @@ def _check_row_lengths(path: Path) -> None:
 
     Reads the file once more: only for a file that is known to be faulty.
     """
+    with suppress(csv.Error, UnicodeDecodeError):  # the caller tells what pandas found
+        for _ in csv_lines(path):
+            pass
+
+
+def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV that are not empty, with their numbers in the file.
+
+    Raises:
+        InputError: a line has not as many values as the first one.
+        csv.Error, UnicodeDecodeError: it is no CSV in UTF-8.
+    """
     names = 0
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)
-        try:
-            for values in lines:
-                names = names or len(values)
-                if len(values) != names and "".join(values).strip():  # pandas skips empty lines
-                    raise InputError(
-                        f"{path}: line {lines.line_num} has {len(values)} values for the {names} "
-                        "columns that the first line names; complete or remove it"
-                    )
-        except csv.Error:
-            return  # the caller tells what pandas found
+        for values in lines:
+            names = names or len(values)
+            if not "".join(values).strip():
+                continue
+            if len(values) != names:
+                raise InputError(
+                    f"{path}: line {lines.line_num} has {len(values)} values for the {names} "
+                    "columns that the first line names; complete or remove it"
+                )
+            yield lines.line_num, values

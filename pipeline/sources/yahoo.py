@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.validation import InputError
@@ -18,7 +18,7 @@ from pipeline.sources.class_names import YAHOO
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
 from pipeline.sources.shards import weights_digest
 
 MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
@@ -37,32 +37,15 @@ class _Logits(torch.nn.Module):
         return self.classifier(**tokens).logits
 
 
-class _Texts:
-    """Items (text, label)."""
-
-    def __init__(self, texts: list[str], labels: list[int]) -> None:
-        self.texts, self.labels = texts, labels
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __getitem__(self, index: int) -> tuple[str, int]:
-        return self.texts[index], self.labels[index]
-
-
 def _collate(
-    tokenizer: Any, max_length: int
-) -> Callable[[list[tuple[str, int]]], tuple[dict[str, Tensor], Tensor]]:
+    items: list[tuple[str, int]], tokenizer: Any, max_length: int
+) -> tuple[dict[str, Tensor], Tensor]:
     """Tokens of a batch, padded to its longest text, and its labels."""
-
-    def collate(items: list[tuple[str, int]]) -> tuple[dict[str, Tensor], Tensor]:
-        texts = [text for text, _ in items]
-        tokens = tokenizer(
-            texts, truncation=True, max_length=max_length, padding=True, return_tensors="pt"
-        )
-        return dict(tokens), torch.tensor([label for _, label in items])
-
-    return collate
+    texts, labels = zip(*items)
+    tokens = tokenizer(
+        list(texts), truncation=True, max_length=max_length, padding=True, return_tensors="pt"
+    )
+    return dict(tokens), torch.tensor(labels)
 
 
 def yahoo_logits(
@@ -113,9 +96,9 @@ def yahoo_logits(
         "tokenizer": tokenizer.backend_tokenizer.to_str(),
         "max_length": max_length,
     }
-    logits, kept = forward_logits(
-        _Logits(classifier), _Texts(texts, labels), key, run, _collate(tokenizer, max_length)
-    )
+    collate = partial(_collate, tokenizer=tokenizer, max_length=max_length)
+    items = list(zip(texts, labels, strict=True))
+    logits, kept = forward_logits(_Logits(classifier), items, key, run, collate)
     details = {
         "source": "Yahoo Answers topics, test split, transformers classifier",
         "model": model,
@@ -135,7 +118,7 @@ def yahoo_logits(
         "class_names": names,
         "warnings": warnings,
     }
-    return SourceResult(_reordered(logits, order), kept, details)
+    return SourceResult(np.ascontiguousarray(logits[:, order]), kept, details)
 
 
 def _test_rows(
@@ -147,7 +130,7 @@ def _test_rows(
     try:
         rows = datasets.Dataset.from_parquet([str(file) for file in files], cache_dir=str(cache))
     except Exception as error:  # datasets wraps pyarrow's errors in its own, without a common base
-        reason = " ".join(str(error.__cause__ or error).split())[:160]
+        reason = reason_of(error.__cause__ or error)
         raise InputError(f"{files[0]}: not a readable parquet file ({reason})") from error
     absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
     if absent:
@@ -208,8 +191,9 @@ def _classifier(folder: Path) -> tuple[Any, Any]:
             str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32
         )
     except Exception as error:  # missing files, bad JSON and bad tensors have no common base
-        reason = " ".join(str(error).split())[:160]
-        raise InputError(f"{folder}: model or tokenizer does not load ({reason})") from error
+        raise InputError(
+            f"{folder}: model or tokenizer does not load ({reason_of(error)})"
+        ) from error
     return classifier, tokenizer
 
 
@@ -244,10 +228,6 @@ def _plain(name: str) -> str:
 def _joined(rows: Any, fields: Sequence[str], separator: str) -> list[str]:
     columns = [rows[field] for field in fields]
     return [separator.join(part for part in parts if part) for parts in zip(*columns)]
-
-
-def _reordered(logits: NDArray[np.float32], order: list[int]) -> NDArray[np.float32]:
-    return np.ascontiguousarray(logits[:, order])
 
 
 def _digest(texts: list[str], labels: list[int]) -> str:

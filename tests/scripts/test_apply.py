@@ -115,7 +115,7 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
         (["--save", "a.csv", "--method", "vector"], "end its name with .npz"),
         (
             ["--save", "a.npz", "--method", "vektor"],
-            "--method vektor: no such method (did you mean vector",
+            "--method: vektor: no such method (did you mean vector",
         ),
         (["--method", "vector"], "say where to"),
     ],

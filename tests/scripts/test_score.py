@@ -135,7 +135,7 @@ def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
         (["none.npz"], "none.npz"),
         (["x.npz", "--methods", "platt"], "known: "),
         (["x.npz", "--methods", "temprature"], "did you mean temperature?"),
-        (["x.npz", "--methods", "../tuning/quick"], "--methods ../tuning/quick: no such method"),
+        (["x.npz", "--methods", "../tuning/quick"], "--methods: ../tuning/quick: no such"),
         (["x.npz", "--splits", "20000000"], "--splits: 1 to 1000"),
         (["x.npz", "--similarity", "none.csv"], "none.csv"),
         (["x.npz", "--seed", "-1"], "seed=-1"),
