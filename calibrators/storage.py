@@ -36,6 +36,9 @@ def write_archive(
         PARAMETERS: np.asarray(json.dumps({k: _plain(k, v) for k, v in parameters.items()})),
         **{name: fitted[name] for name in sorted(fitted)},
     }
+    # Written beside and renamed, as pipeline.harness.artifacts.atomic_path does, which also removes
+    # what killed runs left: one for both would have to stand below metrics and calibrators, whose
+    # import loads torch, while the stages' --help and status are to do without.
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{uuid4().hex}")
     try:

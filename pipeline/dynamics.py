@@ -28,7 +28,7 @@ from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.progress import say
+from pipeline.harness.progress import say, say_files
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import one_by_one, run_stage
 from pipeline.harness.splits import indices_of
@@ -100,8 +100,7 @@ def run_dynamics(request: Request) -> None:
             Path(one["paths"]["results"]) / "figures",
             own[0].benchmark,
         )
-        for stem in dict.fromkeys(path.with_suffix("") for path in written):
-            say(f"wrote {stem}.{{pdf,svg,png}}")
+        say_files(written)
     if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
         content = {str(task): {"hash": task.hash, **_checksums(task)} for task in tasks}
         write_receipt(request, settings[0], "dynamics", content)

@@ -136,21 +136,10 @@ def _read(task: FailureTask) -> Iterator[tuple[str, dict[str, Any], dict[str, Fl
 
 
 def _unit_results(
-    task: FailureTask, entry: Mapping[str, Any], arrays: Mapping[str, Floats]
+    task: FailureTask, entry: Mapping[str, Any], arrays: dict[str, Floats]
 ) -> list[UnitResult]:
     share = 1 - task.settings["splits"]["calibration_fraction"]
     return [
-        UnitResult(
-            unit.benchmark,
-            unit.calibrator,
-            unit.split,
-            metrics=one["metrics"],
-            noise_floor=one["noise_floor"],
-            ecdf=arrays,
-            certificates=one["certificates"],
-            zero_likelihood=one["zero_likelihood"],
-            test_points=one["n_test"],
-            test_share=share,
-        )
+        UnitResult.of((unit.benchmark, unit.calibrator, unit.split), one, arrays, share)
         for unit, one in zip(task.units, entry["splits"], strict=True)
     ]

@@ -17,8 +17,8 @@ from pipeline.harness.paths import runs_folder
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
 from pipeline.own_utilities import aim_of
-from pipeline.report import curves_of, remarks_of
-from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
+from pipeline.report import curves_of, remarks_of, write_figures
+from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.names import method_name
 from pipeline.reporting.provenance import file_provenance
 from pipeline.reporting.report_markdown import report_markdown
@@ -45,7 +45,6 @@ def write_results(
     splits = sorted({unit.split for unit in units})
     runs = Runs(runs_folder(settings["paths"]["results"]))
     results = runs.read_all(benchmark["name"], methods, splits)
-    summary, bounds = summarise(results), certificates(results)
     spec = TableSpec(
         benchmark["name"],
         benchmark["title"],
@@ -62,17 +61,15 @@ def write_results(
     records = {
         method: found[key] for method in methods if (key := (spec.benchmark, method)) in found
     }
-    section = section_of(settings, summary, bounds, [spec], curves, records)
+    section = section_of(settings, results, [spec], curves, records)
     groups = groups_of(settings, section, find_groups(units).get(spec.benchmark, []))
     section = replace(section, groups=groups.sentences)
-    write_tables(summary, [spec], folder, bounds)
+    write_tables(section.tables, folder)
     if figures:
-        _write_figures(section, folder)
+        write_figures(section, folder)
     write_pages(settings, section, groups, folder)
-    if not groups.tables.empty:
-        text = groups.tables.to_csv(index=False, lineterminator="\n")
-        write_text(folder / "groups.csv", text)
-    rows = long_form(section.tables[0], bounds).to_dict("records")
+    groups.write(folder / "groups.csv")
+    rows = long_form(section.tables[0]).to_dict("records")
     write_json(folder / "metrics.json", nested(rows))
     print_tables(section.tables, console)
     for sentence in [*section.verdict.sentences, *groups.sentences]:
@@ -82,16 +79,6 @@ def write_results(
             say(f"{key}, {method_name(method)}: {failure.words}")
     if (losses := settings["evaluation"]["own"].get("u_losses")) is not None:
         say(write_decisions(losses, units, folder, figures))
-
-
-def _write_figures(section: Section, folder: Path) -> None:
-    """The eCDFs and the worst utilities as images."""
-    from pipeline.reporting.failure_figures import write_failure_figures
-    from pipeline.reporting.figures import write_ecdf_figure
-
-    if section.curves:
-        write_ecdf_figure(section.curves, section.title, folder, "ecdf")
-    write_failure_figures(section, folder, "worst")
 
 
 def _metrics(results: Sequence[UnitResult]) -> list[str]:

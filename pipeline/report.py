@@ -21,7 +21,7 @@ from pipeline.harness.artifacts import atomic_path, read_record, sha256_of, writ
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.paths import DEFAULT_EVALUATION, runs_folder
-from pipeline.harness.progress import console, say
+from pipeline.harness.progress import console, say, say_files
 from pipeline.harness.receipts import write_receipt
 from pipeline.harness.units import Request, SelectionError, Settings, Unit
 from pipeline.reporting.candidates import (
@@ -31,7 +31,7 @@ from pipeline.reporting.candidates import (
     paper_rule,
     table_titles,
 )
-from pipeline.reporting.collect import Runs, UnitResult, certificates, summarise
+from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
 from pipeline.reporting.curves import FAMILIES, Curves, pooled_curves
@@ -57,7 +57,6 @@ class BenchmarkReport:
 
     section: Section
     groups: Groups
-    curves: Sequence[Curves]
     files: Sequence[Path]
 
 
@@ -161,32 +160,34 @@ def report_benchmark(
     groups: Mapping[str, Sequence[GroupResult]],
 ) -> BenchmarkReport:
     """Tables, figures and verdict of one benchmark, and of the groups of its points."""
-    from pipeline.reporting.failure_figures import write_failure_figures
-    from pipeline.reporting.figures import write_ecdf_figure
-
     benchmark = settings["benchmark"]["name"]
     stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))
     units = runs.read_all(benchmark, methods, request.splits)
-    summary, bounds = summarise(units), certificates(units)
     specs = table_specs(settings, stem, ordered(request.calibrators), methods)
-    files = write_tables(summary, specs, results / "tables", bounds)
     curves = curves_of(units, ordered(request.calibrators))
-    title = settings["benchmark"]["title"]
-    if curves:
-        files += write_ecdf_figure(curves, title, results / "figures", f"ecdf_{stem}")
     own = {m: records[benchmark, m] for m in request.calibrators if (benchmark, m) in records}
     studies = study_figures(benchmark, results / "figures")
-    section = section_of(settings, summary, bounds, specs, curves, own, studies)
-    files += write_failure_figures(section, results / "figures", f"worst_{stem}")
+    section = section_of(settings, units, specs, curves, own, studies)
+    files = write_tables(section.tables, results / "tables")
+    files += write_figures(section, results / "figures", f"_{stem}")
     parts = groups_of(settings, section, groups.get(benchmark, []))
     section = replace(section, groups=parts.sentences)
     tables = results / "tables"
     files.append(write_json(tables / f"{stem}_verdict.json", parts.added_to(section.verdict)))
-    if not parts.tables.empty:
-        text = parts.tables.to_csv(index=False, lineterminator="\n")
-        files.append(write_text(tables / f"{stem}_groups.csv", text))
-    return BenchmarkReport(section, parts, curves, files)
+    files += parts.write(tables / f"{stem}_groups.csv")
+    return BenchmarkReport(section, parts, files)
+
+
+def write_figures(section: Section, folder: Path, end: str = "") -> list[Path]:
+    """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images."""
+    from pipeline.reporting.failure_figures import write_failure_figures
+    from pipeline.reporting.figures import write_ecdf_figure
+
+    written = []
+    if section.curves:
+        written += write_ecdf_figure(section.curves, section.title, folder, f"ecdf{end}")
+    return written + write_failure_figures(section, folder, f"worst{end}")
 
 
 def study_figures(benchmark: str, folder: Path) -> dict[str, Path]:
@@ -322,11 +323,7 @@ def print_report(
         one_rule = f"; preset=paper: {preset}" if preset else ""
         better = f"; closest: {closest} ({choice})" if choice else ""
         say(f"{title}: {default}{one_rule}{better}")
-    stems: dict[Path, list[str]] = {}
-    for path in written:
-        stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
-    for stem, suffixes in stems.items():
-        say(f"wrote {stem}.{suffixes[0] if len(suffixes) == 1 else '{' + ','.join(suffixes) + '}'}")
+    say_files(written)
 
 
 if __name__ == "__main__":

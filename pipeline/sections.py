@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 
 from pipeline.groups import LEAST, GroupResult
+from pipeline.harness.artifacts import write_text
 from pipeline.harness.units import Settings
-from pipeline.reporting.collect import certificates, summarise
+from pipeline.reporting.collect import UnitResult, certificates, summarise
 from pipeline.reporting.curves import Curves, pooled_curves
 from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
 from pipeline.reporting.failures import Failure
@@ -27,21 +28,17 @@ Records = Mapping[str, Mapping[str, Any]]
 
 def section_of(
     settings: Settings,
-    summary: pd.DataFrame,
-    bounds: pd.DataFrame,
+    units: Sequence[UnitResult],
     specs: Sequence[TableSpec],
     curves: Sequence[Curves],
     records: Records,
     studies: Mapping[str, Path] | None = None,
 ) -> Section:
-    """The section of a benchmark; the verdict reads the first of `specs`, its main table.
-
-    `summary` and `bounds` are those of reporting.collect: statistics and certificates.
-    """
+    """The section of a benchmark; the verdict reads the first of `specs`, its main table."""
+    summary, bounds = summarise(units), certificates(units)
     tables = [build_table(summary, spec, bounds) for spec in specs]
     statistics = statistics_of(summary, specs[0].benchmark)
     main = tables[0]
-    certified = {certificate.key: certificate.upper for certificate in main.certificates}
     return Section(
         key=specs[0].name,
         title=specs[0].title,
@@ -52,7 +49,7 @@ def section_of(
             evidence_of(main),
             main.test_points,
             main.splits,
-            certified,
+            main.certificates,
             tested=main.look == "default",
         ),
         curves=curves,
@@ -75,6 +72,12 @@ class Groups:
     gaps: Sequence[Gap] = ()
     sentences: Sequence[str] = ()
 
+    def write(self, path: Path) -> list[Path]:
+        """Write the numbers of all groups as a CSV, where there are any; returns its path."""
+        if self.tables.empty:
+            return []
+        return [write_text(path, self.tables.to_csv(index=False, lineterminator="\n"))]
+
     def added_to(self, verdict: Verdict) -> dict[str, Any]:
         """The verdict on all points as JSON has it, with the groups' where there are any."""
         content = verdict.as_json()
@@ -94,14 +97,13 @@ def groups_of(settings: Settings, main: Section, found: Sequence[GroupResult]) -
     spec = replace(spec, methods=[method for method in spec.methods if method in scored])
     for place, group in enumerate(found):
         if group.units:
-            summary, bounds = summarise(group.units), certificates(group.units)
             named = f"{spec.title}, group {group.name} ({group.points:,} points)"
             own = replace(spec, title=named, stem=f"{spec.name}_group_{place}")
             families = [curves.family for curves in main.curves]
             curves = [pooled_curves(group.units, spec.methods, key) for key in families]
-            section = section_of(settings, summary, bounds, [own], curves, group.worst)
+            section = section_of(settings, group.units, [own], curves, group.worst)
             sections[group.name] = replace(section, facts=())
-            rows = long_form(section.tables[0], bounds)
+            rows = long_form(section.tables[0])
             tables.append(rows.assign(group=group.name, points=group.points))
     statistics = {name: section.statistics for name, section in sections.items()}
     gaps = largest_gaps(statistics, spec.methods, [m.key for m in main.tables[0].metrics])

@@ -13,7 +13,7 @@ them patching, Dirichlet and vector scaling at 100 classes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     suite: Any = composed(["preset=paper"]).suite
     preset = list(suite.calibrators)
     path = asked.output / "paper_seeds.csv"
-    done = _already(path)
+    parts = [pd.read_csv(path)] if path.is_file() else []
+    done = {key for part in parts for key in zip(part["seed"], part["variant"], part["table"])}
     tasks: dict[Key, Settings] = {}
     for seed, method, benchmark in product(
         asked.seeds, asked.methods or [*preset, *BESIDE], suite.benchmarks
@@ -158,28 +159,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     work = Parallel(n_jobs=asked.jobs, return_as="generator")
     results = work(delayed(cells_of)(settings, key[1]) for key, settings in tasks.items())
     for key, found in zip(tasks, results, strict=True):
-        done[key] = found
+        parts.append(found)
         say(f"seed {key[0]}, {key[1]}, {key[2]}: {(found['z'].abs() <= LIMIT).sum()}")
-        _write(path, done)
-    cells = _write(path, done)
+        _write(path, parts)
+    cells = _write(path, parts)
     write_text(path.with_suffix(".md"), summary_text(cells, preset))
     say(f"wrote {path} and .md")
 
 
-def _already(path: Path) -> dict[Key, pd.DataFrame]:
-    if not path.is_file():
-        return {}
-    groups = pd.read_csv(path).groupby(["seed", "variant", "table"], sort=False)
-    return {
-        (int(str(seed)), str(method), str(table)): rows for (seed, method, table), rows in groups
-    }
-
-
-def _write(path: Path, done: Mapping[Key, pd.DataFrame]) -> pd.DataFrame:
+def _write(path: Path, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Write all cells by seed, calibrators and tables in the order in which they came."""
-    if not done:
-        return pd.DataFrame(columns=list(COLUMNS))
-    cells = pd.concat([done[key] for key in sorted(done, key=lambda key: key[0])])
+    cells = pd.concat(parts).sort_values("seed", kind="stable")
     write_text(path, cells.to_csv(index=False, float_format=KEPT_DIGITS))
     return cells
 

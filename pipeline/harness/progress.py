@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -95,6 +95,15 @@ def say_written(path: Path, more: str = "") -> None:
     """Tell that a file was written; a terminal that knows how opens it on a click (OSC 8)."""
     link = Style(link=path.absolute().as_uri())
     console.print(Text.assemble("wrote ", (str(path), link), more), highlight=False)
+
+
+def say_files(paths: Iterable[Path]) -> None:
+    """Tell which files were written, one line for those that differ in their endings only."""
+    stems: dict[Path, list[str]] = {}
+    for path in paths:
+        stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
+    for stem, endings in stems.items():
+        say(f"wrote {stem}.{endings[0] if len(endings) == 1 else '{' + ','.join(endings) + '}'}")
 
 
 def print_summary(title: str, rows: Mapping[str, Mapping[str, float]]) -> None:

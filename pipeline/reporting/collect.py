@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metrics import NoiseFloor
+from metrics import CalibrationInterval, NoiseFloor
 from pipeline.harness.artifacts import CorruptFile, read_npz, read_record
 from pipeline.harness.paths import DEFAULT_EVALUATION, UnitFiles, unit_folder
 from pipeline.harness.receipts import two_standard_errors
@@ -48,15 +48,7 @@ the points were resampled, else "corrected" (pipeline.reporting.intervals). floo
 mean over splits, from the method's own probabilities; beyond_floor: p_value <= 0.05, None where the
 metric has no floor. zero_likelihood: points per split whose label had probability 0 (of the NLL).
 values: one per split."""
-CERTIFICATE_COLUMNS = (
-    "benchmark",
-    "method",
-    "metric",
-    "estimate",
-    "lower",
-    "upper",
-    "upper_finite",
-)
+CERTIFICATE_COLUMNS = ("benchmark", "method", "metric", *CalibrationInterval._fields)
 """Of `certificates`: means over splits of bounds on the true UC, each of 95 % confidence."""
 
 
@@ -90,6 +82,22 @@ class UnitResult:
     zero_likelihood: int = 0
     test_points: int = 0
     test_share: float = 0.3
+
+    @classmethod
+    def of(
+        cls, key: UnitKey, record: Mapping[str, Any], ecdf: Arrays, test_share: float
+    ) -> UnitResult:
+        """What the record of an evaluation says of the unit `key`."""
+        return cls(
+            *key,
+            metrics=record["metrics"],
+            noise_floor=record["noise_floor"],
+            ecdf=ecdf,
+            certificates=record["certificates"],
+            zero_likelihood=record["zero_likelihood"],
+            test_points=record["n_test"],
+            test_share=test_share,
+        )
 
 
 @dataclass(frozen=True)
@@ -129,16 +137,7 @@ class Runs:
     def read(self, unit: UnitKey, pooled: Arrays | None = None) -> UnitResult:
         """One unit's results, with the arrays that all splits share (`pool`)."""
         record = self.record(unit)
-        return UnitResult(
-            *unit,
-            metrics=record["metrics"],
-            noise_floor=record.get("noise_floor", {}),
-            ecdf=pooled or {},
-            certificates=record.get("certificates", {}),
-            zero_likelihood=record.get("zero_likelihood", 0),
-            test_points=record.get("n_test", 0),
-            test_share=record["n_test"] / record["n"] if "n" in record else 0.3,
-        )
+        return UnitResult.of(unit, record, pooled or {}, record["n_test"] / record["n"])
 
     def read_all(
         self, benchmark: str, methods: Iterable[str], splits: Sequence[int]

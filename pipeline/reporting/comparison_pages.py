@@ -87,7 +87,7 @@ def summary_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
 def left_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
     """The LEFT_COLUMNS of the cells that preset=paper leaves outside."""
     lines: list[Line] = []
-    for (table,), rows in _grouped(cells[cells["preset"]], ["table"]):
+    for table, rows in _grouped(cells[cells["preset"]], "table"):
         for line, row in zip(cell_lines(rows), rows.to_dict("records"), strict=True):
             if row["outside"]:
                 reason = note_of(row["table"], row["method"], row["metric"])
@@ -157,16 +157,15 @@ def _alternative_lines(counts: pd.DataFrame) -> list[Line]:
         plain = rows[rows["variant"] == rows["method"]]
         label = ", ".join(filter(None, [benchmark, configuration]))
         lines.append([label, *_row_counts(plain, methods), _total(plain)])
-        for (variant,), own in _grouped(rows[rows["variant"] != rows["method"]], ["variant"]):
+        varied = rows[rows["variant"] != rows["method"]]
+        for variant, own in _grouped(varied, "variant"):
             name = f"{label}, {method_name(variant)}"
             lines.append([name, *_row_counts(own, methods), ""])
     return lines
 
 
-def _grouped(rows: pd.DataFrame, keys: list[str]) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Groups in the order of their first row."""
-    groups = dict.fromkeys(rows[keys].itertuples(index=False, name=None))
-    return [(key, rows[(rows[keys] == list(key)).all(axis=1)]) for key in groups]
+def _grouped(rows: pd.DataFrame, by: Any) -> Iterable[tuple[Any, pd.DataFrame]]:
+    return rows.groupby(by, sort=False)
 
 
 def _row_counts(rows: pd.DataFrame, methods: Iterable[str]) -> list[str]:
@@ -194,7 +193,7 @@ def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     left = left_lines(cells, titles)
     if left:
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
-    for (table,), rows in _grouped(cells, ["table"]):
+    for table, rows in _grouped(cells, "table"):
         default, counts = rows[rows["default"]], agreement(rows)
         parts.append(f"## {titles.get(table, table)}")
         parts.append(f"{count_line(counts[counts['default']])} (our default).")
@@ -210,7 +209,7 @@ def comparison_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     left = left_lines(cells, titles)
     if left:
         parts += [f"<p>{LEFT}</p>", _html_table(LEFT_COLUMNS, left, text=3)]
-    for (table,), rows in _grouped(cells, ["table"]):
+    for table, rows in _grouped(cells, "table"):
         default, counts = rows[rows["default"]], agreement(rows)
         lines = _alternative_lines(counts)
         parts += [

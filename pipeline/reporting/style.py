@@ -58,8 +58,8 @@ LOOKS: dict[str, LineLook] = {
 }
 OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"
-SHADES = (0.35, -0.3)
-"""Of variants: towards white, towards black."""
+SHADES = ((1.0, 0.35), (0.0, 0.3))
+"""Of variants: some way to white, some way to black (see `mixed`)."""
 
 FLOOR_FILL = "#D0D0D0"
 FLOOR_EDGE = "#8C8C8C"
@@ -107,13 +107,9 @@ def look(method: str) -> LineLook:
     variant = method[len(root) + 1 :] or method
     known = list(VARIANT_WORDS)
     number = known.index(variant) if variant in known else crc32(variant.encode())
-    color = _shaded(base.color, SHADES[number % len(SHADES)])
+    grey, amount = SHADES[number % len(SHADES)]
+    color = mixed(base.color, grey, amount)
     return replace(base, color=color, width=1.3, marker=MARKERS[number % len(MARKERS)])
-
-
-def _shaded(color: str, amount: float) -> str:
-    """Mixed with white (amount > 0) or black."""
-    return mixed(color, 1.0 if amount > 0 else 0.0, abs(amount))
 
 
 def rgb(color: str) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
+from pipeline.reporting.names import method_name
 
 MARK = "†"
 """Behind every number beyond its noise floor."""
@@ -43,23 +44,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """Bounds on the true UC of a method over all utility classes, 95 % each, means over splits."""
-
-    key: str
-    name: str
-    estimate: float
-    lower: float
-    upper: float
-    upper_finite: float
-
-
-@dataclass(frozen=True)
 class ResultTable:
     """One benchmark's table; `floor_source` is the method whose probabilities made `floor`.
 
     look: "default", or "paper": two standard errors, the smallest mean in bold. interval: what the
-    numbers after ± are in the default look.
+    numbers after ± are in the default look. certificates: by method an upper bound, with 95 %
+    confidence, on the true UC over all utility classes, mean over splits.
     """
 
     name: str
@@ -70,7 +60,7 @@ class ResultTable:
     floor_source: str
     splits: int
     remarks: tuple[str, ...] = ()
-    certificates: tuple[Certificate, ...] = ()
+    certificates: Mapping[str, float] = field(default_factory=dict)
     look: Literal["default", "paper"] = "default"
     interval: str = "corrected"
     test_points: int = 0
@@ -181,7 +171,8 @@ class ResultTable:
         """The certificates of all methods in one sentence."""
         if not self.certificates:
             return ""
-        bounds = ", ".join(f"{one.name} {one.upper:.3g}" for one in self.certificates)
+        uppers = self.certificates.items()
+        bounds = ", ".join(f"{method_name(method)} {upper:.3g}" for method, upper in uppers)
         return (
             "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
             f"off by more than, in units of utility: {bounds} (upper bounds, means over splits)."

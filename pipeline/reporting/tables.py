@@ -23,7 +23,7 @@ from pipeline.reporting import table_formats
 from pipeline.reporting.collect import CERTIFICATE_COLUMNS
 from pipeline.reporting.intervals import not_worse_than_best
 from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, method_name
-from pipeline.reporting.table_model import Cell, Certificate, ResultTable, Row
+from pipeline.reporting.table_model import Cell, ResultTable, Row
 
 Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """The rows of a tidy summary by (method, metric)."""
@@ -59,14 +59,17 @@ def build_table(
 ) -> ResultTable:
     """The formatted table of `spec` from the tidy summary (collect.summarise).
 
-    `bounds`: the certificates (collect.certificates), for the notes.
+    `bounds`: the certificates (collect.certificates), for the notes and the CSV.
 
     A metric that no method has (U_w2v without word vectors) gets no column.
 
     Raises:
         IncompleteResults: some methods have a metric that another lacks, or none has any.
     """
-    rows = summary[summary["benchmark"] == spec.benchmark].to_dict("records")
+    if bounds is None:
+        bounds = pd.DataFrame(columns=list(CERTIFICATE_COLUMNS))
+    own = summary[summary["benchmark"] == spec.benchmark]
+    rows = own.merge(bounds, how="left", on=list(CERTIFICATE_COLUMNS[:3])).to_dict("records")
     numbers: Numbers = {(row["method"], row["metric"]): row for row in rows}
     keys = present_metrics(summary, spec)
     absent = [(m, k) for m in spec.methods for k in keys if (m, k) not in numbers]
@@ -90,23 +93,18 @@ def build_table(
         floor_source=method_name(_floor_method(numbers, spec.methods)),
         splits=min(int(row["splits"]) for row in rows),
         remarks=spec.remarks,
-        certificates=() if bounds is None else _certificates(bounds, spec),
+        certificates=_certificates(bounds, spec),
         look=spec.look,
         interval=rows[0]["interval"],
         test_points=int(rows[0]["test_points"]),
     )
 
 
-def _certificates(bounds: pd.DataFrame, spec: TableSpec) -> tuple[Certificate, ...]:
-    """Those over all classes, in the order of the rows."""
+def _certificates(bounds: pd.DataFrame, spec: TableSpec) -> dict[str, float]:
+    """The upper bounds over all classes, in the order of the rows."""
     chosen = bounds[(bounds["benchmark"] == spec.benchmark) & (bounds["metric"] == ALL_CLASSES)]
-    found = {row["method"]: row for row in chosen.to_dict("records")}
-    names = ("estimate", "lower", "upper", "upper_finite")
-    return tuple(
-        Certificate(method, method_name(method), *(float(found[method][name]) for name in names))
-        for method in spec.methods
-        if method in found
-    )
+    uppers = dict(zip(chosen["method"], chosen["upper"]))
+    return {method: float(uppers[method]) for method in spec.methods if method in uppers}
 
 
 def present_metrics(summary: pd.DataFrame, spec: TableSpec) -> list[str]:
@@ -200,46 +198,30 @@ CSV_COLUMNS = (
     "half_width_bootstrap",
     "not_worse",
     "zero_likelihood",
-    "estimate",
-    "lower",
-    "upper",
-    "upper_finite",
+    *CERTIFICATE_COLUMNS[3:],
 )
-"""Those of collect.SUMMARY_COLUMNS; not_worse: of the methods that may be the best; estimate to
-upper_finite: bounds on the true UC (collect.CERTIFICATE_COLUMNS)."""
+"""Those of collect.SUMMARY_COLUMNS; not_worse: of the methods that may be the best; the last ones
+are bounds on the true UC."""
 
 
-def long_form(table: ResultTable, bounds: pd.DataFrame | None = None) -> pd.DataFrame:
+def long_form(table: ResultTable) -> pd.DataFrame:
     """The table's numbers unrounded and unscaled, one row per method and metric (CSV_COLUMNS)."""
     cells = [{**cell.row, "not_worse": cell.best} for row in table.rows for cell in row.cells]
-    numbers = pd.DataFrame(cells)
-    if bounds is None:
-        bounds = pd.DataFrame(columns=list(CERTIFICATE_COLUMNS))
-    numbers = numbers.merge(bounds, how="left", on=["benchmark", "method", "metric"])
-    return numbers[list(CSV_COLUMNS)]
+    return pd.DataFrame(cells)[list(CSV_COLUMNS)]
 
 
-def write_tables(
-    summary: pd.DataFrame,
-    specs: Iterable[TableSpec],
-    folder: Path,
-    bounds: pd.DataFrame | None = None,
-) -> list[Path]:
+def write_tables(tables: Iterable[ResultTable], folder: Path) -> list[Path]:
     """Write `<stem>.tex`, `.md` and `.csv` of each table; returns the paths written.
 
     The `.tex` holds a `table*` to be read with \\input (booktabs needed; bm and graphicx are used
     where loaded). The `.csv` is unscaled with full precision (CSV_COLUMNS).
     """
     written = []
-    for spec in specs:
-        table = build_table(summary, spec, bounds)
+    for table in tables:
         texts = {
             "tex": table_formats.latex(table),
             "md": table_formats.markdown(table),
-            "csv": long_form(table, bounds).to_csv(index=False, lineterminator="\n"),
+            "csv": long_form(table).to_csv(index=False, lineterminator="\n"),
         }
-        for suffix, text in texts.items():
-            path = folder / f"{spec.name}.{suffix}"
-            write_text(path, text)
-            written.append(path)
+        written += [write_text(folder / f"{table.name}.{end}", text) for end, text in texts.items()]
     return written

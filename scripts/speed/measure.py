@@ -119,11 +119,9 @@ def _measured(
 ) -> tuple[Measurement, Answer]:
     contender.run(contender.prepare(warm_up, contender.device))
     prepared = contender.prepare(inputs, contender.device)
-    finish = _synchronizer(contender.device)
-    finish()
     gc.collect()
+    finish, gpu_peak = _cuda_clock() if contender.device == "cuda" else (lambda: None, lambda: None)
     before = _start_host_peak()
-    gpu_before = _start_gpu_peak(contender.device)
     seconds: list[float] = []
     result = None
     while len(seconds) < _wanted(seconds, runs, is_peer=contender.package is not None):
@@ -132,10 +130,9 @@ def _measured(
         result = contender.run(prepared)
         finish()
         seconds.append(time.perf_counter() - began)
-    host = _host_peak(before)
-    gpu = _gpu_peak(contender.device, gpu_before)
     per_step = tuple(value / contender.steps for value in seconds)
-    return Measurement(per_step, host, gpu), contender.answer(prepared, result)
+    measurement = Measurement(per_step, _host_peak(before), gpu_peak())
+    return measurement, contender.answer(prepared, result)
 
 
 def _wanted(seconds: list[float], runs: int, is_peer: bool) -> int:
@@ -147,29 +144,14 @@ def _wanted(seconds: list[float], runs: int, is_peer: bool) -> int:
     return runs
 
 
-def _synchronizer(device: str) -> Callable[[], object]:
-    if device == "cpu":
-        return lambda: None
-    import torch
+def _cuda_clock() -> tuple[Callable[[], object], Callable[[], int | None]]:
+    """What waits for the GPU, and what tells its peak memory beyond what is held now."""
+    from torch import cuda
 
-    return torch.cuda.synchronize
-
-
-def _start_gpu_peak(device: str) -> int:
-    if device == "cpu":
-        return 0
-    import torch
-
-    torch.cuda.reset_peak_memory_stats()
-    return torch.cuda.memory_allocated()
-
-
-def _gpu_peak(device: str, before: int) -> int | None:
-    if device == "cpu":
-        return None
-    import torch
-
-    return torch.cuda.max_memory_allocated() - before
+    cuda.synchronize()
+    cuda.reset_peak_memory_stats()
+    before = cuda.memory_allocated()
+    return cuda.synchronize, lambda: cuda.max_memory_allocated() - before
 
 
 def _status(field: str) -> int | None:

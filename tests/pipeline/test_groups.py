@@ -11,7 +11,6 @@ from pipeline.evaluate import held_out
 from pipeline.fit import fit_tasks
 from pipeline.groups import find_groups, group_sizes
 from pipeline.harness.artifacts import read_json, read_npz
-from pipeline.reporting.collect import certificates, summarise
 from pipeline.reporting.tables import TableSpec
 from pipeline.sections import groups_of, section_of
 from scripts import score as script
@@ -99,8 +98,7 @@ def test_a_method_that_was_not_scored_by_group_is_left_out(scored):
     (south,) = [g for g in find_groups(script.units_for(options))["in"] if g.name == "south"]
     alone = replace(south, units=[unit for unit in south.units if unit.method == "temperature"])
     spec = TableSpec("in", "in", ["accuracy", "u_cwe"], ["uncalibrated", "temperature"])
-    summary, bounds = summarise(south.units), certificates(south.units)
-    main = section_of(settings, summary, bounds, [spec], [], {})
+    main = section_of(settings, south.units, [spec], [], {})
     section = groups_of(settings, main, [alone]).sections["south"]
     assert [row.key for row in section.tables[0].rows] == ["temperature"]
 

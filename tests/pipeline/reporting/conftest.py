@@ -70,6 +70,8 @@ def write_runs(tmp_path: Path) -> WriteRuns:
                     "metrics": values,
                     "noise_floor": {},
                     "worst": {},
+                    "certificates": {},
+                    "zero_likelihood": 0,
                     "parameters_sha256": "0",
                     "ecdf_sha256": digest,
                 }

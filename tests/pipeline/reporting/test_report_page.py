@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from pipeline.reporting.collect import UnitResult, certificates, summarise
+from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.evidence import ranks_of
 from pipeline.reporting.names import METHODS
@@ -63,7 +63,7 @@ def section(benchmark, title, seed, folder):
     curves = [pooled_curves(results, list(LEVELS), family) for family in ("linear", "rank")]
     specs = [TableSpec(benchmark, title, KEYS, list(LEVELS))]
     records = {m: {"u_cwe": record(v), "u_topk": record(-v)} for m, v in LEVELS.items()}
-    return section_of(settings, summarise(results), certificates(results), specs, curves, records)
+    return section_of(settings, results, specs, curves, records)
 
 
 @pytest.fixture(scope="module")

@@ -188,9 +188,9 @@ def test_certificates_stand_in_the_notes_and_the_csv(small) -> None:
     ]
     bounds = pd.DataFrame(rows, columns=list(CERTIFICATE_COLUMNS))
     table = build_table(small, SMALL, bounds)
-    assert [one.key for one in table.certificates] == ["uncalibrated", "vector"]
+    assert list(table.certificates) == ["uncalibrated", "vector"]
     assert any("Uncalibrated 0.061, Vector Scaling 0.032 (" in note for note in table.notes)
-    numbers = long_form(table, bounds).set_index(["method", "metric"])
+    numbers = long_form(table).set_index(["method", "metric"])
     assert numbers.loc[("vector", "tce_bin"), "upper"] == 0.032
     assert np.isnan(numbers.loc[("temperature", "tce_bin"), "upper"])
 
@@ -240,7 +240,8 @@ def written(write_runs, tmp_path: Path) -> dict[str, Path]:
     table_one = TableSpec(
         "cifar10_repvgg", "Table 1", ("brier", "cwe_bin"), tuple(METHODS), "cifar10_table1"
     )
-    paths = write_tables(summarise(units), [spec, table_one], tmp_path / "tables")
+    tables = [build_table(summarise(units), one) for one in (spec, table_one)]
+    paths = write_tables(tables, tmp_path / "tables")
     return {path.name: path for path in paths}
 
 
