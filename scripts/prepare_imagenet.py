@@ -27,7 +27,7 @@ import scipy.io
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runs from a bare clone, too
 
 from metrics.validation import InputError
-from pipeline.harness.command import Parser
+from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import Bar, say
 from pipeline.sources.result import MissingResource
 
@@ -39,26 +39,22 @@ SYNSET_NAME = re.compile(r"n\d{8}")
 IMAGE_NAME = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line; returns the exit code: 0 done, 1 something is missing or wrong."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Check the archives, unpack the images, check that all are there.
+
+    Raises:
+        MissingResource, InputError: something is missing or wrong; one line.
+    """
     options = _parser().parse_args(arguments)
-    try:
-        for path, md5 in ((options.images, IMAGES_MD5), (options.devkit, DEVKIT_MD5)):
-            check_archive(path, None if options.skip_checksums else md5)
-        synsets = read_devkit(options.devkit, options.expected_images, options.expected_synsets)
-        extract(options.images, synsets, options.output)
-        check_complete(options.output, synsets)
-    except (InputError, MissingResource) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; start it again to go on", file=sys.stderr)
-        return 130
+    for path, md5 in ((options.images, IMAGES_MD5), (options.devkit, DEVKIT_MD5)):
+        check_archive(path, None if options.skip_checksums else md5)
+    synsets = read_devkit(options.devkit, options.expected_images, options.expected_synsets)
+    extract(options.images, synsets, options.output)
+    check_complete(options.output, synsets)
     say(
         f"{len(synsets)} images in {len(set(synsets))} synset folders: {options.output} "
         f"(benchmark.source.data_dir={options.output})"
     )
-    return 0
 
 
 def check_archive(path: Path, md5: str | None) -> None:
@@ -208,4 +204,5 @@ def _parser() -> Parser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with user_errors_in_one_line():
+        main()

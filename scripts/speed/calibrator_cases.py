@@ -155,18 +155,13 @@ def dirichlet(
     odir, l2 = ODIR * size.classes * (size.classes - 1) / 1000, L2 * size.classes / 1000
     ours = _fits(
         lambda: calibrators.DirichletCalibration(odir=odir, l2=l2),
-        lambda fitted, data: {"objective": np.array(_objective(fitted, data, odir, l2))},
+        lambda fitted, data: _penalised(data, fitted.matrix_, fitted.intercept_, odir, l2),
     )
-
-    def answer(data: Arrays, point: Any) -> Answer:
-        value = _penalised(data, point[:, :-1], point[:, -1], odir, l2)
-        return {"objective": np.array(value)}
-
     plain = Contender(
         PLAIN,
         lambda inputs, device: inputs,
         lambda data: reference.dirichlet(data.logits, data.labels, odir, l2),
-        answer,
+        lambda data, point: _penalised(data, point[:, :-1], point[:, -1], odir, l2),
     )
     return Case(
         "dirichlet",
@@ -208,18 +203,15 @@ def dirichlet_tuning(size: Size, runs: int, tolerance: float) -> Case:
     )
 
 
-def _objective(fitted: Any, data: Arrays, odir: float, l2: float) -> float:
-    return _penalised(data, fitted.matrix_, fitted.intercept_, odir, l2)
-
-
-def _penalised(data: Arrays, matrix: Any, intercept: Any, odir: float, l2: float) -> float:
+def _penalised(data: Arrays, matrix: Any, intercept: Any, odir: float, l2: float) -> Answer:
     classes = len(intercept)
     off_diagonal = matrix - np.diag(np.diag(matrix))
     penalty = odir / (classes * (classes - 1)) * np.square(off_diagonal).sum()
     penalty += l2 / classes * np.square(intercept).sum()
     x = data.logits.astype(float)
     x -= x.mean(axis=1, keepdims=True)
-    return reference.log_loss(x @ matrix.T + intercept, data.labels) + float(penalty)
+    nll = reference.log_loss(x @ matrix.T + intercept, data.labels)
+    return {"objective": np.array(nll + penalty)}
 
 
 class Patching:

@@ -111,7 +111,7 @@ WHOLE_BUT_WRONG = ["[]", "null", "{}", '{"metrics": {"u_cwe": NaN}}', "half"]
 def test_a_damaged_or_foreign_record_counts_as_missing(write_runs, name, content) -> None:
     runs = Runs(write_runs(methods=("temperature",), splits=1))
     unit = ("cifar10_repvgg", "temperature", 0)
-    path = runs.files(unit).metrics.with_name(name)
+    path = runs.files(unit).scores.json.with_name(name)
     path.write_text(path.read_text()[:40] if content == "half" else content)
     assert not runs.has(unit)
     with pytest.raises(MissingUnits, match="1 of 1 results are missing"):
@@ -121,7 +121,7 @@ def test_a_damaged_or_foreign_record_counts_as_missing(write_runs, name, content
 def test_an_edited_metric_is_refused_in_one_line(write_runs) -> None:
     runs = Runs(write_runs(methods=("temperature",), splits=1))
     unit = ("cifar10_repvgg", "temperature", 0)
-    path = runs.files(unit).metrics
+    path = runs.files(unit).scores.json
     record = read_json(path)
     path.write_text(path.read_text().replace(str(record["metrics"]["u_cwe"]), "0.5"))
     assert read_json(path)["metrics"]["u_cwe"] == 0.5

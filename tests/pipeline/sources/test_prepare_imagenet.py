@@ -79,8 +79,18 @@ def command(paths: dict[str, Path], *more: str) -> list[str]:
     return [*named, *small, "--skip-checksums", *more]
 
 
+def exit_code(arguments: list[str]) -> int:
+    """Run the script as its command line does."""
+    try:
+        with prepare_imagenet.user_errors_in_one_line():
+            prepare_imagenet.main(arguments)
+    except SystemExit as end:
+        return int(str(end.code))
+    return 0
+
+
 def fails_with(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
-    assert prepare_imagenet.main(arguments) == 1
+    assert exit_code(arguments) == 1
     error = capsys.readouterr().err.strip()
     assert error.startswith("error: ") and "\n" not in error
     return error
@@ -111,13 +121,13 @@ def test_the_output_is_what_the_source_reads(official: dict[str, Path], tmp_path
 
 
 def test_a_second_run_writes_only_what_is_missing(official: dict[str, Path]) -> None:
-    assert prepare_imagenet.main(command(official)) == 0
+    assert exit_code(command(official)) == 0
     files = sorted(official["output"].rglob("*.JPEG"))
     before = {file: file.stat().st_mtime_ns for file in files}
     whole = files[0].read_bytes()
     files[0].write_bytes(whole[:100])  # a copy that another tool broke off
     files[1].rename(files[1].with_suffix(".partial"))  # what a killed run leaves
-    assert prepare_imagenet.main(command(official)) == 0
+    assert exit_code(command(official)) == 0
     assert files[0].read_bytes() == whole
     assert files[1].is_file() and not files[1].with_suffix(".partial").exists()
     assert [f.stat().st_mtime_ns for f in files[2:]] == [before[f] for f in files[2:]]
@@ -137,10 +147,10 @@ def test_an_interrupted_run_continues(
         copy(source, target)
 
     monkeypatch.setattr(prepare_imagenet.shutil, "copyfileobj", interrupted)
-    assert prepare_imagenet.main(command(official)) == 130
-    assert "start it again" in capsys.readouterr().err
+    assert exit_code(command(official)) == 130
+    assert "run it again" in capsys.readouterr().err
     assert len(list(official["output"].rglob("*.JPEG"))) == 3, "the fourth is not there in half"
-    assert prepare_imagenet.main(command(official)) == 0
+    assert exit_code(command(official)) == 0
     assert len(copied) == 4 + 3
 
 
@@ -172,7 +182,7 @@ def test_a_truncated_tar_is_refused_and_what_was_whole_is_kept(
     error = fails_with(capsys, command(official))
     assert "truncated" in error or "missing" in error
     official["images"].write_bytes(content)
-    assert prepare_imagenet.main(command(official)) == 0
+    assert exit_code(command(official)) == 0
 
 
 def test_checksums_are_checked_by_default(
@@ -241,7 +251,7 @@ def test_synsets_of_the_development_kit_name_no_folder_outside(
         truth = "".join(f"{number}\n" for number in TRUTH).encode()
         add(tar, "kit/data/ILSVRC2012_validation_ground_truth.txt", truth)
         add(tar, "kit/data/meta.mat", meta_file({**SYNSETS, 2: name}))
-    assert prepare_imagenet.main(command(official)) == 1
+    assert exit_code(command(official)) == 1
     assert "is no synset such as n01440764" in capsys.readouterr().err
     assert not official["output"].exists()
     assert {path.name for path in official["images"].parent.iterdir()} == {
