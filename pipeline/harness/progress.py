@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import (
@@ -34,45 +33,35 @@ class Bar:
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.done = title, total, 0
         self._began = self._last_line = time.monotonic()
-        self._live = (
-            Progress(
-                TextColumn("[bold]{task.fields[title]}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
-                console=console,
-                transient=True,
-            )
-            if console.is_terminal
-            else None
+        self._live = Progress(
+            TextColumn("[bold]{task.fields[title]}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
         )
-        self._task = self._live.add_task("", total=total, title=title) if self._live else None
+        self._task = self._live.add_task("", total=total, title=title)
 
     def __enter__(self) -> Bar:
-        if self._live:
-            self._live.start()
+        self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live:
-            self._live.stop()
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
         """`done` of `total` pieces are finished (see `pipeline.sources.result.Progress`)."""
         self.done, self.total = done, total
-        if self._live and self._task is not None:
-            self._live.update(self._task, completed=done, total=total, description=what)
-        elif done < total and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+        self._live.update(self._task, completed=done, total=total, description=what)
+        late = time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES
+        if self._live.disable and done < total and late:
             self._last_line = time.monotonic()
-            console.print(self._line(what), highlight=False, markup=False)
+            say(self._line(what))
 
     def advance(self, what: str = "") -> None:
         """One more piece, the one called `what`, is finished."""

@@ -8,7 +8,7 @@ in shards (pipeline/sources/shards.py), so a killed run continues.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -187,7 +187,8 @@ def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> I
     dtype, device = PRECISIONS[run.precision], resolve_device(run.device)
     for inputs, labels in _readable(loader):
         # The contexts are left before each yield: they must not leak into the caller.
-        with torch.inference_mode(), full_float32(), _autocast(device, dtype):
+        mixed = torch.autocast(device.type, dtype, enabled=dtype is not None)
+        with torch.inference_mode(), full_float32(), mixed:
             try:
                 logits = model(_moved(inputs, device)).float().cpu()
             except torch.cuda.OutOfMemoryError as error:
@@ -210,10 +211,6 @@ def _readable(loader: DataLoader[Any]) -> Iterator[Any]:
         line = str(error).strip().splitlines()[-1].rpartition("InputError: ")[2]
         error.__traceback__ = None  # it keeps the loader, whose processes would end only later
     raise InputError(line)
-
-
-def _autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager[Any]:
-    return nullcontext() if dtype is None else torch.autocast(device.type, dtype)
 
 
 def _moved(inputs: Any, device: torch.device) -> Any:
