@@ -64,6 +64,11 @@ class Section:
     study_svgs: Mapping[str, Path] = field(default_factory=dict)
 
     @property
+    def drawn(self) -> set[str]:
+        """The methods with a curve."""
+        return {method for curves in self.curves for method in curves.errors}
+
+    @property
     def methods(self) -> list[str]:
         """All methods with a table row, a curve or a diagram."""
         found = [m for spec in self.specs for m in spec.methods]
@@ -95,9 +100,10 @@ def report_html(
     configuration = OmegaConf.to_yaml(OmegaConf.create(dict(provenance.configuration)))
     return render(
         "report.html",
+        **SHOWN_BY,
         title=title,
         introduction=introduction,
-        sections=[_section(section) for section in sections],
+        sections=sections,
         overview=overview,
         comparison=Markup(comparison),
         made={"what": provenance.what, "versions": versions, "configuration": configuration},
@@ -105,67 +111,9 @@ def report_html(
     )
 
 
-def _section(section: Section) -> dict[str, Any]:
-    drawn = {method for curves in section.curves for method in curves.errors}
-    groups = [
-        {
-            "key": key,
-            "label": metric(key).text,
-            "lines": [{"name": method_name(m), "text": f.words} for m, f in group.items()],
-        }
-        for key, group in section.failures.items()
-    ]
-    return {
-        "key": section.key,
-        "title": section.title,
-        "verdict": section.verdict.sentences,
-        "tables": [_table(table, drawn) for table in section.tables],
-        "has_curves": bool(section.curves),
-        "where": groups,
-        "groups": section.groups,
-        "studies": [_study(kind, svg, section.title) for kind, svg in section.study_svgs.items()],
-        "facts": section.facts,
-    }
-
-
-def _study(kind: str, svg: Path, title: str) -> dict[str, str]:
-    # As an image of its own, so that the ids inside several figures cannot collide.
-    return {
-        "alternative": f"Patching against sampled users, {kind}, {title}",
-        "caption": STUDY_CAPTIONS[kind],
-        "data": base64.b64encode(svg.read_bytes()).decode("ascii"),
-    }
-
-
-def _table(table: ResultTable, drawn: set[str]) -> dict[str, Any]:
-    columns = [
-        {
-            "html": Markup(m.html),
-            "scale": m.scale,
-            "larger": m.larger_is_better,
-            "meaning": m.meaning,
-        }
-        for m in table.metrics
-    ]
-    rows = []
-    for row in table.rows:
-        pairs = zip(table.metrics, row.cells, strict=True)
-        cells = [_cell(cell, 10.0**column.power) for column, cell in pairs]
-        shown = _look(row.key) if row.key in drawn else None
-        rows.append({"key": row.key, "name": row.name, "cells": cells, "look": shown})
-    floor = table.floor and {
-        "name": table.floor.name,
-        "cells": [plain_floor_cell(cell) for cell in table.floor.cells],
-    }
-    return {
-        "title": table.title,
-        "caption": f"{table.title}: calibration after each method. Click a heading to sort.",
-        "columns": columns,
-        "rows": rows,
-        "floor": floor,
-        "notes": " ".join(table.notes),
-        "mark": MARK,
-    }
+def _svg_data(path: Path) -> str:
+    """A figure for an image of its own, so that the ids inside several cannot collide."""
+    return base64.b64encode(path.read_bytes()).decode("ascii")
 
 
 def _cell(cell: Cell, scale: float) -> dict[str, Any]:
@@ -227,6 +175,20 @@ def _look(method: str) -> dict[str, Any]:
         "dash": dash,
         "width": style.width,
     }
+
+
+SHOWN_BY: dict[str, Any] = {
+    "captions": STUDY_CAPTIONS,
+    "cell_of": _cell,
+    "floor_cell": plain_floor_cell,
+    "look_of": _look,
+    "mark": MARK,
+    "method_name": method_name,
+    "metric": metric,
+    "svg_data": _svg_data,
+    "zip": zip,
+}
+"""What the templates call."""
 
 
 def by_night(color: str) -> str:

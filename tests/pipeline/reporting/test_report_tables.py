@@ -20,7 +20,7 @@ from pipeline.reporting import table_formats
 from pipeline.reporting.collect import CERTIFICATE_COLUMNS, SUMMARY_COLUMNS, Runs, summarise
 from pipeline.reporting.names import METHODS, method_name, ordered
 from pipeline.reporting.page import _templates
-from pipeline.reporting.report_page import _table
+from pipeline.reporting.report_page import SHOWN_BY
 from pipeline.reporting.table_model import ResultTable
 from pipeline.reporting.tables import (
     CSV_COLUMNS,
@@ -38,8 +38,8 @@ PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "
 
 def page_table(table: ResultTable) -> str:
     """The table as the page has it, a line per row."""
-    parts: Any = _templates().get_template("parts.html").module
-    return re.sub(r"\n(?!<tr)", " ", str(parts.results_table(_table(table, drawn=set()))))
+    parts: Any = _templates().get_template("parts.html").make_module(SHOWN_BY)
+    return re.sub(r"\n(?!<tr)", " ", str(parts.results_table(table, drawn=set())))
 
 
 def summary_of(
