@@ -71,7 +71,7 @@ def build_table(
     own = summary[summary["benchmark"] == spec.benchmark]
     rows = own.merge(bounds, how="left", on=list(CERTIFICATE_COLUMNS[:3])).to_dict("records")
     numbers: Numbers = {(row["method"], row["metric"]): row for row in rows}
-    keys = present_metrics(summary, spec)
+    keys = [key for key in spec.metrics if any((m, key) in numbers for m in spec.methods)]
     absent = [(m, k) for m in spec.methods for k in keys if (m, k) not in numbers]
     if absent or not keys:
         method, key = absent[0] if absent else (spec.methods[0], spec.metrics[0])
@@ -105,13 +105,6 @@ def _certificates(bounds: pd.DataFrame, spec: TableSpec) -> dict[str, float]:
     chosen = bounds[(bounds["benchmark"] == spec.benchmark) & (bounds["metric"] == ALL_CLASSES)]
     uppers = dict(zip(chosen["method"], chosen["upper"]))
     return {method: float(uppers[method]) for method in spec.methods if method in uppers}
-
-
-def present_metrics(summary: pd.DataFrame, spec: TableSpec) -> list[str]:
-    """The metrics of `spec` that at least one of its methods has."""
-    rows = summary[(summary["benchmark"] == spec.benchmark) & summary["method"].isin(spec.methods)]
-    found = set(rows["metric"])
-    return [key for key in spec.metrics if key in found]
 
 
 def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> tuple[list[Cell], Cell]:
