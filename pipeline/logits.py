@@ -31,7 +31,7 @@ from pipeline.harness.cached_logits import (
 )
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed, noting_failure
+from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import versions
 from pipeline.harness.progress import say
 from pipeline.harness.runner import one_by_one, run_stage
@@ -68,7 +68,9 @@ def run_logits(settings: list[Settings], request: Request | None = None) -> None
     tasks = [LogitsTask(one) for one in settings]
     for one in settings:
         adopt(one, "logits", shared_files(one))
-    run_stage("logits", tasks, lambda task: is_current(task.settings), make_once, one_by_one)
+    kept = run_stage("logits", tasks, lambda task: is_current(task.settings), make_once, one_by_one)
+    for task in kept:
+        holder_of(running_path(task.settings))  # removes the lock of who was killed at the very end
     if request is not None:
         made = {name: path for one in settings for name, path in shared_files(one).items()}
         existing = {name: path for name, path in made.items() if path.exists()}

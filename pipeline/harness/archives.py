@@ -21,10 +21,12 @@ from pipeline.harness.artifacts import (
     atomic_path,
     json_text,
     read_record,
+    remove_leftovers,
     sealed,
     unsealed,
     write_text,
 )
+from pipeline.harness.locks import holder_of
 
 RECORD = "record.json"
 """The member of the npz that holds the record; readers of arrays pass it over."""
@@ -101,6 +103,12 @@ class Archive:
     def holds(self, aim: str) -> bool:
         """Whether it is whole and was made for `aim`, the record's entry `hash`."""
         return (self.record() or {}).get("hash") == aim
+
+    def tidy(self) -> None:
+        """Mend what a run that was killed at the very end left beside a whole archive."""
+        self.restore_json()
+        holder_of(self.running)  # removes the lock
+        remove_leftovers(self.run)
 
     def restore_json(self) -> None:
         """Write the copy again where it is not what the file carries."""

@@ -37,7 +37,7 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
+    remove_leftovers(path)
     token = f"{_host()}-{os.getpid()}.{uuid4().hex[:8]}"  # containers may share host and process
     temporary = path.with_name(f".{path.stem}.{token}.tmp{path.suffix}")
     try:
@@ -169,7 +169,7 @@ def _host() -> str:
     return re.sub(r"\W", "_", socket.gethostname())
 
 
-def _remove_leftovers(path: Path) -> None:
+def remove_leftovers(path: Path) -> None:
     """Remove temporary files for `path` of processes of this machine that no longer run."""
     # The stars: what a writer of its own, such as a calibrator's `save`, put around the name.
     for leftover in path.parent.glob(f"*.{path.stem}.{_host()}-*.tmp{path.suffix}*"):

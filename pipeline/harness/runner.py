@@ -72,7 +72,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
         return max(1, int(jobs))
     if device.startswith("cuda"):
         return 1
-    fit = free_memory() // (BYTES_PER_LOGIT * max(sizes))
+    fit = free_memory() // (BYTES_PER_LOGIT * max(1, *sizes))
     return max(1, min(core_count(), len(sizes), fit))
 
 

@@ -12,7 +12,7 @@ from pipeline.harness.archives import Archive
 from pipeline.harness.artifacts import write_json
 from pipeline.harness.cached_logits import CachedLogits
 from pipeline.harness.columns import columns_of
-from pipeline.harness.locks import claimed, holder_of, noting_failure
+from pipeline.harness.locks import claimed, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.runner import Outcome, run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
@@ -66,8 +66,7 @@ def run_unit_stage(
     """
     row = attrgetter("unit.calibrator")
     for task in run_stage(title, tasks, UnitTask.is_done, make, run_units, row):
-        task.archive.restore_json()
-        holder_of(task.archive.running)  # removes the lock of who was killed at the very end
+        task.archive.tidy()
     if request is not None:
         for calibrator in request.calibrators:
             own = [task for task in tasks if task.unit.calibrator == calibrator]

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import zipfile
@@ -22,7 +23,7 @@ from pipeline.harness.artifacts import (
     write_json,
     write_npz,
 )
-from pipeline.harness.cached_logits import command_for
+from pipeline.harness.cached_logits import command_for, running_path
 from pipeline.harness.command import CONF, UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.reporting.collect import Runs
@@ -269,14 +270,20 @@ def test_bad_input_leaves_nothing_half_written(request_tiny, tmp_path):
     assert not note.exists()
 
 
-def test_locks_of_who_was_killed_after_publishing_are_removed(request_tiny):
+def test_what_a_run_leaves_that_is_killed_after_publishing_is_removed(request_tiny):
     request = request_tiny("calibrator=uncalibrated", "split=0")
     run_all(request)
-    files = request.units()[0].files
-    for path in (files.fit.running, files.scores.running):
+    unit = request.units()[0]
+    archives = (unit.files.fit, unit.files.scores)
+    locks = [archive.running for archive in archives] + [running_path(unit.settings)]
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    name = f"{re.sub(r'[^a-zA-Z0-9_]', '_', socket.gethostname())}-{ended.pid}.0123abcd.tmp.json"
+    notes = [archive.run.with_name(f".{archive.run.stem}.{name}") for archive in archives]
+    for path in (*locks, *notes):
         path.write_text("{}")
     run_all(request)
-    assert not files.fit.running.exists() and not files.scores.running.exists()
+    assert [path.name for path in (*locks, *notes) if path.exists()] == []
 
 
 def test_similarity_adds_its_utility_and_is_part_of_the_hash(request_tiny, tmp_path):
