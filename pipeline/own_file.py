@@ -56,7 +56,7 @@ def write_results(
             *_aims(units),
         ),
     )
-    curves = curves_of(results, methods)
+    curves = curves_of(results, methods, settings)
     found = find_failures(units)
     records = {
         method: found[key] for method in methods if (key := (spec.benchmark, method)) in found

@@ -165,7 +165,7 @@ def report_benchmark(
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))
     units = runs.read_all(benchmark, methods, request.splits)
     specs = table_specs(settings, stem, ordered(request.calibrators), methods)
-    curves = curves_of(units, ordered(request.calibrators))
+    curves = curves_of(units, ordered(request.calibrators), settings)
     own = {m: records[benchmark, m] for m in request.calibrators if (benchmark, m) in records}
     studies = study_figures(benchmark, results / "figures")
     section = section_of(settings, units, specs, curves, own, studies)
@@ -255,11 +255,14 @@ def tuning_runs(settings: Settings) -> dict[str, int]:
     return runs
 
 
-def curves_of(units: Sequence[UnitResult], methods: Sequence[str]) -> list[Curves]:
+def curves_of(
+    units: Sequence[UnitResult], methods: Sequence[str], settings: Settings
+) -> list[Curves]:
     """The two panels of the figure; none where the evaluation sampled no utilities."""
     if not all(key in unit.ecdf for unit in units for key in FAMILIES):
         return []
-    return [pooled_curves(units, methods, key) for key in FAMILIES]
+    batch = settings["evaluation"]["utility_batch"]
+    return [pooled_curves(units, methods, key, batch) for key in FAMILIES]
 
 
 def write_metrics(reports: Iterable[BenchmarkReport], path: Path) -> Path:

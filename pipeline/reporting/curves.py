@@ -42,6 +42,8 @@ class Curves:
     errors: Mapping[str, Array]
     floor: Band | None
     splits: int
+    batch: int | None = None
+    """Points of the disjoint batches that errors are means over; None: all points at once."""
 
     @property
     def count(self) -> int:
@@ -49,7 +51,9 @@ class Curves:
         return len(next(iter(self.errors.values())))
 
 
-def pooled_curves(units: Iterable[UnitResult], methods: Sequence[str], family: str) -> Curves:
+def pooled_curves(
+    units: Iterable[UnitResult], methods: Sequence[str], family: str, batch: int | None = None
+) -> Curves:
     """The curves of `methods` for one benchmark's units; family is `linear` or `rank`.
 
     The floor is that of temperature scaling, or of the first method where that is absent.
@@ -61,7 +65,7 @@ def pooled_curves(units: Iterable[UnitResult], methods: Sequence[str], family: s
         raise ValueError(f"{family}: methods were evaluated on different numbers of utilities")
     source = FLOOR_METHOD if FLOOR_METHOD in methods else methods[0]
     floor = _floor(units, source, family)
-    return Curves(family, errors, floor, splits=len({unit.split for unit in units}))
+    return Curves(family, errors, floor, len({unit.split for unit in units}), batch)
 
 
 def _floor(units: Sequence[UnitResult], method: str, family: str) -> Band | None:

@@ -55,7 +55,9 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
 
 def _note(curves: Curves) -> str:
     splits = f"mean over {curves.splits} splits" if curves.splits > 1 else "one split"
-    return f"{curves.count} sampled utilities per panel, {splits}; curves further left are better."
+    batches = f" and over batches of {curves.batch:,} points" if curves.batch else ""
+    users = f"{curves.count} sampled utilities per panel"
+    return f"{users}, {splits}{batches}; curves further left are better."
 
 
 def _draw_panel(axis: Axes, curves: Curves) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from matplotlib.colors import rgb_to_hsv, to_rgb
 from metrics.ecdf import levels, thin
 from metrics.plots.axes import log_ticks
 from pipeline.reporting.collect import Runs, UnitResult
-from pipeline.reporting.curves import pooled_curves
+from pipeline.reporting.curves import Curves, pooled_curves
 from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
 from pipeline.reporting.names import METHODS, PEERS
 from pipeline.reporting.style import LOOKS, look
@@ -60,6 +61,16 @@ def test_thinning_keeps_both_ends() -> None:
 def panels(write_runs):
     units = Runs(write_runs()).read_all("cifar10_repvgg", METHODS, range(4))
     return [pooled_curves(units, list(METHODS), family) for family in ("linear", "rank")]
+
+
+def test_the_figure_says_what_its_curves_are_means_over(panels) -> None:
+    def note(curves: Curves) -> str:
+        return ecdf_figure([curves], "Some").legends[0].get_title().get_text()
+
+    assert "mean over 4 splits; curves further left" in note(panels[0])
+    assert "mean over 4 splits and over batches of 1,000 points; curves further left" in note(
+        replace(panels[0], batch=1000)
+    )
 
 
 def test_figure_has_both_panels_labels_and_every_method(panels) -> None:
