@@ -48,7 +48,7 @@ class Gap:
         if math.isfinite(self.p_value):
             told = "more than chance" if self.p_value <= SIZE else "no more than chance may do"
             sure = f"{told} (p = {short(self.p_value)})"
-        beyond = " beyond their floors" if metric(self.metric).has_floor else ""
+        beyond = " once their floors are taken off" if metric(self.metric).has_floor else ""
         return (
             f"{metric(self.metric).text}, {method_name(self.method)}: {self.larger} {one}, "
             f"{self.smaller} {other}; apart by {short(self.difference)}{beyond}: {sure}"
