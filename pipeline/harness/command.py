@@ -188,7 +188,8 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, InstantiationException) and cause is not None and is_user_error(cause):
         return one_line(cause)
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        group, _, name = error.missing_cfg_file.removeprefix("hydra/").partition("/")
+        parts = re.fullmatch(r"((?:hydra/)?[^/]*)/(.*)", error.missing_cfg_file, re.DOTALL)
+        group, name = parts.groups() if parts else ("", error.missing_cfg_file)
         return f"{group}={name}: no such name{known_instead(name, error.options)}"
     if isinstance(error, OverrideParseException):
         return f"{error.override}: not readable as a setting; quote its value: key='value'"

@@ -40,8 +40,8 @@ def free_memory() -> int:
     import psutil  # type: ignore[import-untyped]  # `status` has no use for it
 
     free = [psutil.virtual_memory().available]
-    asked = os.environ.get("SLURM_MEM_PER_NODE", "")  # in megabytes
-    if asked.isdigit():
+    asked = os.environ.get("SLURM_MEM_PER_NODE", "")  # in megabytes; 0: all
+    if asked.isdigit() and int(asked):
         free.append(int(asked) << 20)
     return min(free + _limits_of_groups())
 
@@ -51,7 +51,7 @@ def _limits_of_groups(
 ) -> list[int]:
     """The memory limits of the control groups (version 2) that this process is in."""
     try:
-        folder = root / own.read_text(encoding="ascii").rpartition("::")[2].strip().lstrip("/")
+        folder = root / os.fsdecode(own.read_bytes()).rpartition("::")[2].strip().lstrip("/")
         around = [folder, *folder.parents]
         files = [one / "memory.max" for one in around if one.is_relative_to(root)]
         told = [file.read_text(encoding="ascii").strip() for file in files if file.exists()]

@@ -138,19 +138,22 @@ def check_are_numbers(
 ) -> None:
     """`InputError` naming the first column of `classes` that is not of numbers, and its cell.
 
-    `fix` is what to do with a column of text or dates.
+    Two columns may have one name. `fix` is what to do with a column of text or dates.
     """
     import pandas as pd
 
-    for name in classes:
-        kind = table[name].dtype
+    wanted = set(classes)
+    for name, column in table.items():
+        if name not in wanted:
+            continue
+        kind = column.dtype
         if pd.api.types.is_bool_dtype(kind):
             raise InputError(
-                f"{path}: column `{short(name)}` holds True and False, no logits or "
+                f"{path}: column `{short(str(name))}` holds True and False, no logits or "
                 "probabilities; remove it"
             )
         if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise InputError(f"{path}: column `{short(name)}` {_no_number(table[name], fix)}")
+            raise InputError(f"{path}: column `{short(str(name))}` {_no_number(column, fix)}")
 
 
 def _no_number(column: pd.Series[Any], fix: str) -> str:
@@ -166,6 +169,8 @@ def _no_number(column: pd.Series[Any], fix: str) -> str:
         cell = short(str(text.to_numpy()[row]))
         what = "too large a number" if np.isinf(numbers[row]) else "no number"
         return f"holds `{cell}` in row {row}, which is {what}; recompute or remove such rows"
+    if given.any() and not wrong.any():
+        return "holds numbers as text or decimals; save them as floating point, or remove it"
     return f"holds text or dates; {fix}"
 
 

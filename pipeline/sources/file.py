@@ -45,6 +45,11 @@ SAME_SUMS, ROUNDED_SUMS = 1e-3, 0.03
 ENOUGH_ROWS = 10
 """Fewer rows may sum to the same by chance."""
 
+MAJORITY = 0.6
+"""Share of its row that the largest of some votes has, where a classifier is ever sure. Logits of a
+trained network sum to zero; so made positive (quantised, say) that rows have a common sum, but the
+largest is hardly ever more than half of it, for more than a few classes."""
+
 NOTED = 1e-5
 """Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
 
@@ -153,11 +158,13 @@ def _refuse_probabilities(path: Path, matrix: Any) -> None:
 
 
 def _common_sum(numbers: NDArray[Any], sums: NDArray[np.float64]) -> float:
-    """What rows of votes or of scaled probabilities sum to; 0 where they differ.
+    """What rows of votes or of scaled probabilities sum to; 0 where they differ or no class wins.
 
     Whole numbers may be rounded, which leaves sums of C of them within 1.5 sqrt(C) or five sigma.
     """
     common = float(np.median(sums))
+    if not math.isfinite(common) or numbers.max() < MAJORITY * common:
+        return 0.0
     slack = SAME_SUMS * common
     if (numbers == np.round(numbers)).all():
         slack = max(slack, min(1.5 * math.sqrt(numbers.shape[1]), ROUNDED_SUMS * common))

@@ -35,7 +35,12 @@ def written_below(folder):
         ("fit", ["benchmark=cifar"], 2, ["benchmark=cifar: no such name", "known:", "digits"]),
         ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
         ("fit", ["calibrator=../x"], 2, ["calibrator=../x: no such name; known:", "isotonic, "]),
-        ("fit", ["hydra/launcher=slrm"], 2, ["launcher=slrm: no such name (did you mean slurm?)"]),
+        (
+            "fit",
+            ["hydra/launcher=slrm"],
+            2,
+            ["error: hydra/launcher=slrm: no such name (did you mean slurm?)"],
+        ),
         ("fit", ['calibrator=../x"'], 2, ['calibrator=../x"', "quote its value: key='value'"]),
         ("evaluate", ["suite=all"], 2, ["suite=all", "paper"]),
         ("fit", ["suite.benchmarks=[nothing]"], 2, ["benchmark=nothing", "known:"]),

@@ -11,6 +11,8 @@ def test_the_memory_that_a_scheduler_gives_is_all_there_is(monkeypatch):
     assert free_memory() > 1 << 26
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "5")
     assert free_memory() == 5 << 20
+    monkeypatch.setenv("SLURM_MEM_PER_NODE", "0")  # --mem=0: all of the node's
+    assert free_memory() > 1 << 26
 
 
 def test_limits_of_all_groups_around_the_process_count(tmp_path):
@@ -22,6 +24,8 @@ def test_limits_of_all_groups_around_the_process_count(tmp_path):
     (tmp_path / "root" / "user" / "job" / "memory.max").write_text("max\n", encoding="ascii")
     assert machine._limits_of_groups(tmp_path / "root", own) == [7000]
     assert machine._limits_of_groups(tmp_path / "root", tmp_path / "absent") == []
+    own.write_text("0::/user/jöb\n", encoding="utf-8")
+    assert machine._limits_of_groups(tmp_path / "root", own) == [7000]
 
 
 def test_the_smallest_limit_of_a_group_is_what_is_free(monkeypatch):

@@ -181,6 +181,30 @@ def test_logits_that_happen_to_be_positive_or_whole_are_read(tmp_path, classes):
         np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
 
 
+@pytest.mark.parametrize("classes", [10, 100, 1000])
+@pytest.mark.parametrize("made", ["shifted", "uint8", "uint16"])
+def test_logits_of_a_network_made_positive_are_read(tmp_path, classes, made):
+    """They sum to zero, as training and weight decay leave them: a shift makes that common sum."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(40, classes))
+    rows[np.arange(40), np.arange(40) % classes] += 8
+    rows -= rows.mean(axis=1, keepdims=True)
+    rows -= rows.min()
+    if made != "shifted":
+        rows = np.round(rows / rows.max() * np.iinfo(made).max).astype(made)
+    path = tmp_path / "x.npz"
+    np.savez(path, logits=rows, labels=np.arange(40) % classes)
+    np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
+
+
+@pytest.mark.filterwarnings("error")
+def test_infinite_logits_are_told_without_a_warning(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, logits=np.full((20, 3), np.inf), labels=np.arange(20) % 3)
+    with pytest.raises(InputError, match="inf"):
+        file_logits(path=path)
+
+
 def test_booleans_are_no_numbers(tmp_path):
     assert "holds True and False" in refused(tmp_path, table_of().assign(c1=[True, False] * 2))
 
