@@ -164,7 +164,8 @@ def test_all_files_of_a_suite_half_written_are_made_again(runs, work, program):
 
 @BOTH
 def test_two_runs_at_once_end_with_the_result_of_one(runs, work, program):
-    ends = [start(program, fresh(work)) for _ in range(2)]
+    fresh(work)  # once: under a run that has begun it would remove the folder
+    ends = [start(program, work) for _ in range(2)]
     assert [(ended.code, ended.errors) for ended in (end() for end in ends)] == [(0, ""), (0, "")]
     check_run_again(program, work, runs[program])
 
