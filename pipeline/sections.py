@@ -99,8 +99,8 @@ def groups_of(settings: Settings, main: Section, found: Sequence[GroupResult]) -
         if group.units:
             named = f"{spec.title}, group {group.name} ({group.points:,} points)"
             own = replace(spec, title=named, stem=f"{spec.name}_group_{place}")
-            families = [curves.family for curves in main.curves]
-            curves = [pooled_curves(group.units, spec.methods, key) for key in families]
+            drawn = [(curves.family, curves.batch) for curves in main.curves]
+            curves = [pooled_curves(group.units, spec.methods, *panel) for panel in drawn]
             section = section_of(settings, group.units, [own], curves, group.worst)
             sections[group.name] = replace(section, facts=())
             rows = long_form(section.tables[0])

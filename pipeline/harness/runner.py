@@ -72,8 +72,9 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
         return max(1, int(jobs))
     if device.startswith("cuda"):
         return 1
-    fit = free_memory() // (BYTES_PER_LOGIT * max(1, *sizes))
-    return max(1, min(core_count(), len(sizes), fit))
+    cores, fit = core_count(), max(1, free_memory() // (BYTES_PER_LOGIT * max(1, *sizes)))
+    threads = -(-cores // fit)  # where memory is short, each process has so many: no core is idle
+    return min(cores // threads, len(sizes))
 
 
 def run_stage(

@@ -54,5 +54,8 @@ def gpu() -> str | None:
     Asked for in a process of its own: a process that has started CUDA cannot be forked any more.
     """
     asked = [sys.executable, "-c", GPU_NAME]
-    answer = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-    return answer.strip() or None
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=120)
+    except subprocess.TimeoutExpired:  # a driver that hangs
+        return None
+    return answer.stdout.strip() or None
