@@ -115,18 +115,19 @@ def full_audit(
 ) -> float:
     """The largest UC over all classes, all K and the sampled utilities, each one sorted.
 
+    Ties as in lines 3 and 4 of `algorithm_1`: predictions that lie no further apart than `TIED`.
     Takes what a step keeps anyway: the ranking, as sums of the K largest [n, C] and ranks [n]. The
     sampled utilities' predictions are one matrix product per family.
     """
     classes = range(p.shape[1])
     drops = rank - np.pad(rank[:, 1:], ((0, 0), (0, 1)))  # sum_k θ_k p_(k), summed by parts
-    errors = [utility_calibration(p[:, c], 1.0 * (labels == c)) for c in classes]
-    errors += [utility_calibration(top_sums[:, k], 1.0 * (ranks <= k)) for k in classes]
+    errors = [utility_calibration(p[:, c], 1.0 * (labels == c), TIED) for c in classes]
+    errors += [utility_calibration(top_sums[:, k], 1.0 * (ranks <= k), TIED) for k in classes]
     for predicted, payoffs, codes in (
         (linear @ p.T, linear, labels),
         (drops @ top_sums.T, rank, ranks),
     ):
-        errors += [utility_calibration(v, a[codes]) for v, a in zip(predicted, payoffs)]
+        errors += [utility_calibration(v, a[codes], TIED) for v, a in zip(predicted, payoffs)]
     return max(errors)
 
 
