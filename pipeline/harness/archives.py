@@ -48,22 +48,25 @@ class Archive:
     @property
     def json(self) -> Path:
         """A copy of the record."""
-        return self.path.with_name(f"{self.name}.json")
+        return self._beside("")
 
     @property
     def run(self) -> Path:
         """How it was made here: seconds, memory, versions, device, host."""
-        return self.path.with_name(f"run-{self.name}.json")
+        return self._beside("run-")
 
     @property
     def running(self) -> Path:
         """The lock, there while a process works on it."""
-        return self.path.with_name(f"running-{self.name}.json")
+        return self._beside("running-")
 
     @property
     def failed(self) -> Path:
         """Why the last attempt to make it failed, until one succeeds."""
-        return self.path.with_name(f"failed-{self.name}.json")
+        return self._beside("failed-")
+
+    def _beside(self, what: str) -> Path:
+        return self.path.with_name(f"{what}{self.name}.json")
 
     def publish(self, save: Callable[[Path], object], record: Mapping[str, Any]) -> None:
         """Write what `save` writes (an npz) with `record` inside, then the copy if it has a name.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -23,7 +24,7 @@ Save = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
-class UnitTask:
+class UnitTask(ABC):
     """Something to make of one unit on its logits, and the hash that the result will carry."""
 
     unit: Unit
@@ -31,9 +32,9 @@ class UnitTask:
     hash: str
 
     @property
+    @abstractmethod
     def archive(self) -> Archive:
         """Where the result lies."""
-        raise NotImplementedError
 
     @property
     def settings(self) -> Settings:
