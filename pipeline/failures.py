@@ -19,12 +19,11 @@ from metrics.validation import InputError
 from pipeline.evaluate import HeldOut, held_out, similarity_of
 from pipeline.fit import FitTask, fit_tasks
 from pipeline.harness.artifacts import read_record, sha256_of_json, write_record
-from pipeline.harness.cached_logits import logits_path
+from pipeline.harness.cached_logits import logits_path, logits_record
 from pipeline.harness.progress import say
 from pipeline.harness.runner import run_stage, side_by_side
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, Unit
-from pipeline.reporting.provenance import logits_record
 from pipeline.sources.class_names import class_names
 from pipeline.sources.own_utilities import name_of
 

@@ -19,12 +19,12 @@ from pipeline.evaluate import held_out, numbers_of, scored
 from pipeline.failures import FailureTask, brought_up_to_date, held_out_together, tasks_of, worst_of
 from pipeline.fit import FitTask, fit_tasks
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
+from pipeline.harness.cached_logits import logits_record
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Settings, Unit
 from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.pooled import pooled
-from pipeline.reporting.provenance import logits_record
 
 if TYPE_CHECKING:  # torch takes a second
     from metrics.scorecard import Scorecard

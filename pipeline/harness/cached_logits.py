@@ -47,6 +47,12 @@ def read_sidecar(settings: Settings) -> dict[str, Any] | None:
     return read_record(sidecar_path(settings))
 
 
+def logits_record(settings: Settings) -> dict[str, Any]:
+    """The sidecar, or its copy kept with the results; empty where there is neither."""
+    copy = Path(settings["paths"]["results"]) / "logits" / sidecar_path(settings).name
+    return read_sidecar(settings) or read_record(copy) or {}
+
+
 def similarity_path(settings: Settings) -> Path:
     """data/logits/<benchmark>.similarity.npz"""
     return logits_path(settings).with_suffix(".similarity.npz")

@@ -7,15 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.harness.artifacts import read_json_if_whole, read_record, write_record
-from pipeline.harness.cached_logits import read_sidecar
+from pipeline.harness.cached_logits import logits_record, read_sidecar
 from pipeline.harness.units import Request, Settings, Unit
 from pipeline.reporting.report_page import Provenance
-
-
-def logits_record(settings: Settings) -> dict[str, Any]:
-    """The logits' sidecar, or its copy kept with the results; empty where there is neither."""
-    copy = Path(settings["paths"]["results"]) / "logits" / f"{settings['benchmark']['name']}.json"
-    return read_sidecar(settings) or read_record(copy) or {}
 
 
 def facts_of(settings: Settings) -> list[str]:

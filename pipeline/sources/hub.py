@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.sources.commits import NEWEST
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
@@ -26,13 +27,15 @@ def hub_files(
         kind: model or dataset.
         patterns: file name patterns of which at least one file is needed.
         setting: how to point at a local copy instead, for the message (`data=<folder>`).
-        revision: the commit wanted, which the hub guarantees bit by bit; None: its newest.
+        revision: the commit wanted, which the hub guarantees bit by bit; None and "newest" take
+            its newest.
 
     Raises:
         MissingResource: not in the cache and not to be fetched, with the reason.
     """
     hub = require("huggingface_hub")
     errors = require("huggingface_hub.errors")
+    revision = None if revision == NEWEST else revision
     obstacle = _obstacle()
     try:
         folder = Path(

@@ -98,8 +98,8 @@ def imagenet_logits(
         model: architecture and tag, such as resnet50.a1_in1k.
         data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
         work_dir: where a killed run finds its shards again.
-        checkpoint: weights (safetensors or .pth) to load instead of the hub's.
-        revision: commit of the model's repository on the hub; None takes the newest.
+        checkpoint: safetensors to load instead of the hub's.
+        revision: commit of the model's repository on the hub; None or "newest" takes the newest.
         pretrained: False gives random weights, to measure speed or to test.
         expected_images, expected_synsets: what data_dir must hold; null accepts any part of it.
         device, batch_size, precision, workers, progress: see `inference.Run`.
@@ -153,13 +153,20 @@ def _network(
             f"checkpoint {weights} does not exist: set benchmark.source.checkpoint to the "
             f"model.safetensors of timm/{model}, or to null to use the Hugging Face hub"
         )
+    if weights.suffix != ".safetensors":
+        raise InputError(
+            f"{weights}: not safetensors; loading pickled weights may run what is in them: save "
+            "them with safetensors.torch.save_file"
+        )
     try:
         network = timm.create_model(
             model, pretrained=True, pretrained_cfg_overlay={"file": str(weights)}
         )
-    except Exception as error:  # safetensors, the unpickler and load_state_dict have no common base
+    except Exception as error:  # safetensors and load_state_dict have no common base
         raise InputError(f"{weights}: does not load into {model} ({reason_of(error)})") from error
-    return network, {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
+    origin = {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
+    commits = {model: weights.parent.name} if checkpoint is None else {}
+    return network, {**origin, "commits": commits}
 
 
 def _hub_weights(timm: Any, model: str, revision: str | None) -> Path:

@@ -23,6 +23,8 @@ from pipeline.sources.shards import weights_digest
 
 MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
 """No pickled weights: loading such runs what is in them."""
+LOADING = {"local_files_only": True, "trust_remote_code": False}
+"""Without the second, transformers asks at the terminal whether to run code beside the model."""
 LABEL_FIELD = "topic"
 
 
@@ -70,8 +72,8 @@ def yahoo_logits(
     Args:
         model: a hub name, or a folder with the model and its tokenizer.
         data: a hub name, a parquet file, or a folder of test parquet files.
-        model_revision, data_revision: commits of the repositories on the hub; None takes the
-            newest. The one that was used is recorded as `origin`.
+        model_revision, data_revision: commits of the repositories on the hub; None or "newest"
+            takes the newest. The ones that were used are recorded as `commits` of the `origin`.
         work_dir: where a killed run finds its shards again.
         fields: columns whose texts are joined; which ones the paper used is not documented.
         separator: put between the fields; empty fields are left out.
@@ -84,7 +86,8 @@ def yahoo_logits(
         InputError: a field is missing, or the model's labels are not the data set's.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    files = _parquet_files(data, data_revision)
+    place = _data_place(data, data_revision)
+    files = _parquet_files(place)
     rows, names = _test_rows(files, fields, expected_rows, Path(work_dir) / "texts")
     folder = _model_folder(model, model_revision)
     classifier, tokenizer = _classifier(folder)
@@ -112,6 +115,11 @@ def yahoo_logits(
             "data": data,
             "data_files": [str(file) for file in files],
             "model_folder": str(folder),
+            "commits": {
+                name: path.name
+                for name, path in ((model, folder), (data, place))
+                if path != Path(name)  # the hub's, whose folders are named by the commit
+            },
             "weights_sha256": weights_digest(classifier),
             "columns": order,
         },
@@ -146,19 +154,24 @@ def _test_rows(
     return rows, list(getattr(rows.features[LABEL_FIELD], "names", YAHOO))
 
 
-def _parquet_files(data: str, revision: str | None) -> list[Path]:
-    """The test split's files, in the order of their names."""
+def _data_place(data: str, revision: str | None) -> Path:
+    """The file or folder with the test split: a person's own, or the hub's."""
     path = Path(data)
+    if path.exists():
+        return path
+    if path.is_absolute() or path.suffix or data.count("/") != 1:
+        raise MissingResource(
+            f"Yahoo Answers: {data} does not exist: set benchmark.source.data to the test "
+            "parquet file, or to community-datasets/yahoo_answers_topics for the hub"
+        )
+    patterns = ["test-*.parquet", "*/test-*.parquet"]
+    return hub_files(data, "dataset", patterns, "data=<file>", revision)
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    """The test split's files, in the order of their names."""
     if path.is_file():
         return [path]
-    if not path.is_dir():
-        if path.is_absolute() or path.suffix or data.count("/") != 1:
-            raise MissingResource(
-                f"Yahoo Answers: {data} does not exist: set benchmark.source.data to the test "
-                "parquet file, or to community-datasets/yahoo_answers_topics for the hub"
-            )
-        patterns = ["test-*.parquet", "*/test-*.parquet"]
-        path = hub_files(data, "dataset", patterns, "data=<file>", revision)
     files = sorted(path.rglob("test-*.parquet")) or sorted(path.glob("*.parquet"))
     if not files:
         raise MissingResource(
@@ -186,9 +199,9 @@ def _classifier(folder: Path) -> tuple[Any, Any]:
     transformers = require("transformers")
     transformers.utils.logging.disable_progress_bar()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOADING)
         classifier = transformers.AutoModelForSequenceClassification.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True, dtype=torch.float32
+            str(folder), use_safetensors=True, dtype=torch.float32, **LOADING
         )
     except Exception as error:  # missing files, bad JSON and bad tensors have no common base
         raise InputError(

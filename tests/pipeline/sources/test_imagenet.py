@@ -108,6 +108,9 @@ def test_weights_from_a_file_and_from_the_hubs_cache(
     assert from_file.details["warnings"] == []
     hub_cache("model", f"timm/{MODEL}", {"model.safetensors": weights})
     from_cache = logits_of(images, tmp_path / "b", **options)
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    assert from_cache.details["origin"]["commits"] == {MODEL: commit}
+    assert from_file.details["origin"]["commits"] == {}
     np.testing.assert_array_equal(from_cache.logits, from_file.logits)
     random = logits_of(images, tmp_path / "c", pretrained=False)
     assert np.abs(random.logits - from_file.logits).max() > 1e-3
@@ -120,6 +123,14 @@ def test_weights_from_a_file_and_from_the_hubs_cache(
         logits_of(images, tmp_path / "d", checkpoint=file, **options)
     with pytest.raises(MissingResource, match="none does not exist"):
         logits_of(images, tmp_path / "d", checkpoint=tmp_path / "none", **options)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "resnet.pth", "model.npz"])
+def test_only_safetensors_are_loaded(images: Path, tmp_path: Path, name: str) -> None:
+    weights = tmp_path / name
+    torch.save(require("timm").create_model(MODEL).state_dict(), weights)
+    with pytest.raises(InputError, match=f"{name}: not safetensors; loading pickled weights may"):
+        logits_of(images, tmp_path / "w", checkpoint=weights, pretrained=True)
 
 
 def test_without_weights_one_line_at_once(
