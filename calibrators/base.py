@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from calibrators.classes import classes_of, codes_of
+from calibrators.lookalikes import lookalike
 from calibrators.storage import read_archive, write_archive
 from metrics.kinds import Array, like
 from metrics.validation import (
     InputError,
     check_logits,
     check_weights,
-    look_like_probabilities,
 )
 
 NOT_STORED = ("tuning_log_",)
@@ -62,7 +62,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         NumPy arrays, torch tensors and data frames are accepted, and names as labels where they say
         which column is theirs (`calibrators.classes`). `InputError` (one line) on NaN or infinite
         logits, on labels out of range, and on lengths that differ. A warning where the values look
-        like probabilities: their softmax is not what they say.
+        like probabilities, percentages or votes: their softmax is not what they say.
 
         `sample_weight` [n]: a point of weight 2 counts like two points, one of weight 0 is left
         out. Temperature and vector scaling, Dirichlet calibration (its hold-out is a share of the
@@ -71,9 +71,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """
         names = _column_names(logits)
         z = _working_type(check_logits(logits))
-        if look_like_probabilities(z):
+        if found := lookalike(z):
             warnings.warn(
-                "logits: values look like probabilities; give their logarithm: "
+                f"logits: {found.what}; {found.step}give their logarithm: "
                 "calibrators.from_probabilities(probabilities)",
                 stacklevel=2,
             )
@@ -115,6 +115,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """Return the accuracy of `predict(logits)`, weighted by `sample_weight` [n] if given."""
         best = self._probabilities(logits).argmax(dim=1).cpu().numpy()
         truth = codes_of(labels, len(best), self.classes_).cpu().numpy()
+        if sample_weight is not None:
+            sample_weight = check_weights(sample_weight, len(best)).cpu().numpy()
         return float(np.average(best == truth, weights=sample_weight))
 
     def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from calibrators.inputs import from_probabilities
 from calibrators.temperature import TemperatureScaling
-from metrics.validation import InputError, check_weights
+from metrics.validation import InputError, check_nothing_is_masked, check_weights
 
 
 class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -57,6 +57,8 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         form (`Calibrator.fit` says which have one). Under scikit-learn's metadata routing the
         classifier gets the weights that it requests.
         """
+        for values, name in ((X, "X"), (y, "y")):
+            check_nothing_is_masked(values, name)
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         self._check_classes(codes)

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.validation import InputError, check_labels
+from metrics.validation import InputError, check_labels, check_nothing_is_masked
 
 
 def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDArray[Any]:
@@ -62,6 +62,7 @@ def _as_text(labels: Any) -> NDArray[np.str_] | None:
     """Labels [n] that are text; None for numbers and whatever else."""
     if isinstance(labels, Tensor):
         return None
+    check_nothing_is_masked(labels, "labels")
     try:
         values = np.asarray(labels)
     except ValueError:  # rows of different lengths: `check_labels` says so

@@ -46,7 +46,7 @@ def is_whole(value: Any) -> bool:
 
 def check_numbers(values: Any, name: str) -> Tensor:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise."""
-    _check_nothing_is_masked(values, name)
+    check_nothing_is_masked(values, name)
     try:
         tensor = as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -62,13 +62,20 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).partition(" The only supported types")[0].split())[:200]
 
 
-def _check_nothing_is_masked(values: Any, name: str) -> None:
+def check_nothing_is_masked(values: Any, name: str) -> None:
     """`InputError` for a masked entry, which would count with whatever lies under the mask."""
-    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values)):
-        masked = np.ma.getmaskarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.atleast_1d(np.ma.getmaskarray(values))
+        counts = mask.sum(axis=tuple(range(1, mask.ndim)))
+    elif isinstance(values, (list, tuple)):
+        has_mask = [isinstance(row, np.ma.MaskedArray) for row in values]
+        counts = np.array([yes and np.ma.count_masked(row) for row, yes in zip(values, has_mask)])
+    else:
+        return
+    if counts.any():
         raise InputError(
-            f"{name}: {int(masked.sum())} values are masked, the first in row "
-            f"{int(np.argwhere(masked)[0, 0]) if masked.ndim else 0}; fill or remove such rows"
+            f"{name}: {int(counts.sum())} values are masked, the first in row "
+            f"{int((counts > 0).argmax())}; fill or remove such rows"
         )
 
 
@@ -192,7 +199,7 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
 
 def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
     """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
-    _check_nothing_is_masked(labels, name)
+    check_nothing_is_masked(labels, name)
     try:
         vector = as_tensor(labels)
     except (TypeError, ValueError, RuntimeError) as error:

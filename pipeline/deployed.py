@@ -22,7 +22,7 @@ from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_pat
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
 from pipeline.sources.columns import check_are_numbers
-from pipeline.sources.file import check_is_file
+from pipeline.sources.file import check_is_file, refuse_lookalikes
 from pipeline.sources.tables import TABLES, read_table
 
 KINDS = ("logits", "probabilities")
@@ -42,12 +42,13 @@ def fit_on_all(settings: Settings) -> Calibrator:
     return fitted
 
 
-def read_points(path: Path, calibrator: Calibrator) -> NDArray[Any]:
+def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDArray[Any]:
     """Read the logits or probabilities [n, C] of `path` that `calibrator` takes.
 
     Args:
         path: npz with the array `logits` or `probabilities`; CSV or parquet with a column per
             class, by name where the calibrator knows names (other columns are then ignored).
+        values: "logits" takes what looks like probabilities or votes for logits.
 
     Raises:
         InputError: one line with file, field and fix.
@@ -59,6 +60,8 @@ def read_points(path: Path, calibrator: Calibrator) -> NDArray[Any]:
     if takes == "probabilities":
         logits: NDArray[Any] = from_probabilities(matrix, name=f"{path}: probabilities")
         return logits.astype(np.float32)  # as the pipeline caches those that it fits on
+    if values == "auto":
+        refuse_lookalikes(path, matrix)
     return check_logits(matrix, name=f"{path}: logits").numpy()
 
 

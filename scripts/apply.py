@@ -41,6 +41,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("calibrator", type=Path, help="as saved by score.py or `.save()`")
     parser.add_argument("file", type=Path, help="npz, CSV or parquet with the new points")
     parser.add_argument("--output", type=Path, required=True, help="npz or CSV to write")
+    parser.add_argument(
+        "--values",
+        choices=("auto", "logits"),
+        default="auto",
+        help="logits: take what looks like probabilities or votes for logits",
+    )
     return parser.parse_args(arguments)
 
 
@@ -54,7 +60,7 @@ def apply(options: argparse.Namespace) -> None:
     if ending not in (".npz", ".csv"):
         raise InputError(f"--output {options.output}: end its name with .npz or .csv")
     calibrator = Calibrator.load(options.calibrator)
-    points = read_points(options.file, calibrator)
+    points = read_points(options.file, calibrator, options.values)
     parts = range(0, len(points), ROWS_AT_ONCE)
     probabilities = np.concatenate(
         [calibrator.predict_proba(points[start : start + ROWS_AT_ONCE]) for start in parts]

@@ -8,7 +8,6 @@ CSV, parquet: the column `label` (or `labels`), then one column per class.
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.inputs import both_classes, from_probabilities
+from calibrators.lookalikes import lookalike
+from metrics.kinds import as_tensor
 from metrics.validation import (
-    COARSE_ROUNDING,
     InputError,
     check_logits,
     look_like_probabilities,
@@ -35,20 +35,6 @@ from pipeline.sources.result import MissingResource, Progress, SourceResult
 from pipeline.sources.tables import TABLES
 
 VALUES = ("auto", "logits", "probabilities")
-
-NEARLY_ONE = 0.05
-"""Rows that sum to one within this, of numbers in [0, 1], are no logits unless somebody says so."""
-
-SAME_SUMS, ROUNDED_SUMS = 1e-3, 0.03
-"""Rows of numbers >= 0 whose sums differ by this share are no logits; of whole numbers, at most."""
-
-ENOUGH_ROWS = 10
-"""Fewer rows may sum to the same by chance."""
-
-MAJORITY = 0.6
-"""Share of its row that the largest of some votes has, where a classifier is ever sure. Logits of a
-trained network sum to zero; so made positive (quantised, say) that rows have a common sum, but the
-largest is hardly ever more than half of it, for more than a few classes."""
 
 NOTED = 1e-5
 """Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
@@ -92,7 +78,7 @@ def file_logits(
     if kind == "auto":
         kind = "probabilities" if _are_probabilities(given.matrix) else "logits"
     if kind == "logits" and values == "auto":
-        _refuse_probabilities(path, given.matrix)
+        refuse_lookalikes(path, given.matrix)
     notes: list[str] = []
     if kind == "logits":
         logits = _checked_logits(path, given.matrix)
@@ -128,47 +114,18 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
     return look_like_probabilities(torch.from_numpy(matrix))
 
 
-def _refuse_probabilities(path: Path, matrix: Any) -> None:
-    """Rounded probabilities, percentages, or either under the wrong name, would pass for logits."""
+def refuse_lookalikes(path: Path, matrix: Any) -> None:
+    """Probabilities, percentages or votes under the wrong name would pass for logits."""
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
         return  # told by the checks of logits
-    if not (numbers >= -COARSE_ROUNDING).all():
-        return
-    sums, largest = numbers.sum(axis=1, dtype=np.float64), float(numbers.max())
-    instead = "or say that they are logits: --values logits (benchmark.source.values=logits)"
-    gap = float(np.abs(sums - 1).max())
-    if largest <= 1 + COARSE_ROUNDING and gap <= NEARLY_ONE:
+    found = lookalike(as_tensor(numbers))
+    if found is not None:
         raise InputError(
-            f"{path}: these look like probabilities (in [0, 1], rows sum to one within {gap:.1g}) "
-            "but would be read as logits; save probabilities unrounded (npz: as `probabilities`), "
-            f"{instead}"
+            f"{path}: {found.what}, but would be read as logits; {found.step}save them as "
+            "probabilities, unrounded (npz: as `probabilities`), or say that they are logits: "
+            "--values logits (benchmark.source.values=logits)"
         )
-    if np.abs(sums - 100).max() <= 100 * NEARLY_ONE:
-        raise InputError(
-            f"{path}: these look like percentages (rows sum to about 100); divide them by 100, "
-            f"{instead}"
-        )
-    if len(sums) >= ENOUGH_ROWS and (common := _common_sum(numbers, sums)):
-        raise InputError(
-            f"{path}: all rows sum to about {common:.6g} and nothing is negative, as of votes or "
-            "probabilities times a number; divide each row by its sum and save it as "
-            f"probabilities, {instead}"
-        )
-
-
-def _common_sum(numbers: NDArray[Any], sums: NDArray[np.float64]) -> float:
-    """What rows of votes or of scaled probabilities sum to; 0 where they differ or no class wins.
-
-    Whole numbers may be rounded, which leaves sums of C of them within 1.5 sqrt(C) or five sigma.
-    """
-    common = float(np.median(sums))
-    if not math.isfinite(common) or numbers.max() < MAJORITY * common:
-        return 0.0
-    slack = SAME_SUMS * common
-    if (numbers == np.round(numbers)).all():
-        slack = max(slack, min(1.5 * math.sqrt(numbers.shape[1]), ROUNDED_SUMS * common))
-    return common if np.abs(sums - common).max() <= slack else 0.0
 
 
 def _checked_logits(path: Path, matrix: Any) -> NDArray[np.float32]:

@@ -31,6 +31,31 @@ def test_names_in_sorted_order_as_scikit_learn_has_them(data):
     assert plain.score(logits, labels) > 0.5
 
 
+@pytest.mark.parametrize("kind", [np.str_, object, list])
+def test_masked_names_are_refused(data, kind):
+    logits, labels = data
+    names = np.ma.masked_array(NAMES[labels], np.arange(200) == 7)
+    names = names.astype(object).tolist() if kind is list else names.astype(kind)
+    if kind is list:
+        names[7] = np.ma.masked  # `tolist` makes None of it
+    said = "labels: 1 values are masked, the first in row 7; fill or remove such rows"
+    with pytest.raises(InputError, match=said):
+        VectorScaling().fit(logits, names)
+    with pytest.raises(InputError, match=said):
+        VectorScaling().fit(logits, NAMES[labels]).score(logits, names)
+
+
+def test_weights_of_a_score_are_checked_as_those_of_a_fit(data):
+    logits, labels = data
+    fitted = TemperatureScaling().fit(logits, labels)
+    weights = np.ma.masked_array(np.ones(200), np.arange(200) == 7)
+    with pytest.raises(InputError, match="sample_weight: 1 values are masked"):
+        fitted.score(logits, labels, weights)
+    with pytest.raises(InputError, match="sample_weight: -1 in row 0"):
+        fitted.score(logits, labels, -np.ones(200))
+    assert fitted.score(logits, labels, 2 * np.ones(200)) == fitted.score(logits, labels)
+
+
 def test_the_columns_of_a_data_frame_name_the_classes_in_any_order(data):
     logits, labels = data
     table = pd.DataFrame(logits[:, [2, 0, 1]], columns=NAMES[[2, 0, 1]])

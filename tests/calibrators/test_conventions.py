@@ -218,7 +218,7 @@ HARD = {
     "huge logits": lambda g: (g.choice([-1e4, 0, 1e4], size=(50, 4)), g.integers(0, 4, 50)),
     "tiny logits": lambda g: (1e-9 * g.normal(size=(50, 4)), g.integers(0, 4, 50)),
     "constant": lambda g: (np.full((50, 4), 3.0), g.integers(0, 4, 50)),
-    "separable": lambda g: (9 * np.eye(4)[np.arange(50) % 4], np.arange(50) % 4),
+    "separable": lambda g: (9 * np.eye(4)[np.arange(50) % 4] - 1, np.arange(50) % 4),
     "four points": lambda g: (g.normal(size=(4, 3)), np.array([0, 1, 2, 0])),
     "more classes than points": lambda g: (g.normal(size=(20, 40)), g.integers(0, 40, 20)),
 }

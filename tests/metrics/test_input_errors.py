@@ -333,6 +333,18 @@ def test_a_mask_without_a_masked_entry_hides_nothing():
     assert accuracy(np.ma.masked_array(P, False), Y) == accuracy(P, Y)
 
 
+@pytest.mark.parametrize("labels", [[0, np.ma.masked], ["a", np.ma.masked], (np.ma.masked, 1)])
+def test_a_masked_entry_of_a_list_is_none_either(labels):
+    with pytest.raises(InputError, match=r"labels: 1 values are masked, the first in row [01]"):
+        accuracy(P, labels)
+
+
+def test_a_list_of_rows_with_a_mask_is_refused():
+    rows = [*P[:1], np.ma.masked_array(P[1], P[1] == P[1].max())]
+    with pytest.raises(InputError, match="probabilities: 1 values are masked, the first in row 1"):
+        accuracy(rows, Y)
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [

@@ -128,6 +128,26 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     assert not (tmp_path / "x.npz").exists()
 
 
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+@pytest.mark.parametrize("scale", [1, 100, 255])
+def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_path, scale, ending):
+    logits, _ = problem(50, 1)
+    odds = np.exp(logits.astype(float))
+    values = scale * odds / odds.sum(axis=1, keepdims=True)
+    file = tmp_path / f"new.{ending}"
+    if ending == "npz":
+        np.savez(file, logits=values)
+    else:
+        pd.DataFrame(values).to_csv(file, index=False)
+    with pytest.raises(InputError, match=r"but would be read as logits; .*--values logits"):
+        run(saved, file, tmp_path / "x.npz")
+    arguments = [str(saved), str(file), "--output", str(tmp_path / "x.npz"), "--values", "logits"]
+    apply.apply(apply.parse(arguments))
+    with np.load(tmp_path / "x.npz") as found:
+        expected = Calibrator.load(saved).predict_proba(values)
+        np.testing.assert_array_equal(found["probabilities"], expected)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
