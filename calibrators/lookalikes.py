@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from metrics.kernels.threads import row_blocks
 from metrics.validation import COARSE_ROUNDING
 
 NEARLY_ONE = 0.05
@@ -36,12 +39,17 @@ class Lookalike(NamedTuple):
 
 
 def lookalike(matrix: Tensor) -> Lookalike | None:
-    """What `matrix` [n, C] of real numbers looks like, if like anything but logits."""
-    for rows in (matrix[:FIRST], matrix):
-        numbers = rows.to(torch.float64)
-        if not len(rows) or not bool((numbers >= -COARSE_ROUNDING).all()):
-            return None
-    sums, largest = numbers.sum(dim=1), float(numbers.max())
+    """What `matrix` [n, C] of real numbers looks like, if like anything but logits.
+
+    It may be a map of a file: no more than some rows are held at a time.
+    """
+    first = [matrix[:FIRST].to(torch.float64)]
+    if not len(matrix) or not all(
+        bool((rows >= -COARSE_ROUNDING).all()) for rows in chain(first, _parts(matrix))
+    ):
+        return None
+    sums = torch.cat([rows.sum(dim=1) for rows in _parts(matrix)])
+    largest = max(float(rows.max()) for rows in _parts(matrix))
     gap = float((sums - 1).abs().max())
     if largest <= 1 + COARSE_ROUNDING and gap <= NEARLY_ONE:
         return Lookalike(
@@ -53,7 +61,7 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
             "these look like percentages (rows sum to about 100)",
             "divide them by 100 and ",
         )
-    if len(sums) >= ENOUGH_ROWS and (common := _common_sum(numbers, sums)):
+    if len(sums) >= ENOUGH_ROWS and (common := _common_sum(matrix, sums, largest)):
         return Lookalike(
             f"all rows sum to about {common:.6g} and nothing is negative, as of votes or "
             "probabilities times a number",
@@ -62,15 +70,21 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
     return None
 
 
-def _common_sum(numbers: Tensor, sums: Tensor) -> float:
+def _parts(matrix: Tensor) -> Iterator[Tensor]:
+    """Some rows after another, in float64."""
+    for start, stop in row_blocks(len(matrix), matrix.shape[1]):
+        yield matrix[start:stop].to(torch.float64)
+
+
+def _common_sum(matrix: Tensor, sums: Tensor, largest: float) -> float:
     """What rows of votes or of scaled probabilities sum to; 0 where they differ or no class wins.
 
     Whole numbers may be rounded, each by less than one, which leaves sums within C.
     """
     common = float(sums.median())
-    if not math.isfinite(common) or float(numbers.max()) < MAJORITY * common:
+    if not math.isfinite(common) or largest < MAJORITY * common:
         return 0.0
     slack = SAME_SUMS * common
-    if bool((numbers == numbers.round()).all()):
-        slack = max(slack, min(numbers.shape[1], ROUNDED_SUMS * common))
+    if all(bool((rows == rows.round()).all()) for rows in _parts(matrix)):
+        slack = max(slack, min(matrix.shape[1], ROUNDED_SUMS * common))
     return common if float((sums - common).abs().max()) <= slack else 0.0

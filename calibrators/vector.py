@@ -197,6 +197,14 @@ def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Te
     return solve
 
 
+def _mean(logits: Tensor) -> float:
+    """In float64, of which torch makes a copy: so many at a time."""
+    n, classes = logits.shape
+    blocks = row_blocks(n, classes, 1 << 26)
+    sums = [float(logits[start:stop].sum(dtype=torch.float64)) for start, stop in blocks]
+    return math.fsum(sums) / logits.numel()
+
+
 class VectorScaling(Calibrator):
     """softmax(w ⊙ z + b) with maximum-likelihood w, b [C] (Guo et al. 2017).
 
@@ -249,7 +257,7 @@ class VectorScaling(Calibrator):
         begin = fit_temperature(logits, labels, self.loss, weights)
         derivatives = _derivatives_of(self.loss, weights)
         # b would have to undo w times an offset of all logits, against the ridge: not far from 0.
-        offset = float(logits.mean(dtype=torch.float64))
+        offset = _mean(logits)
         if abs(offset) > FAR_FROM_ZERO * begin.spread:
             logits = logits.double() - offset
         else:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Collection
-from contextlib import nullcontext
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,30 +36,66 @@ def read_arrays(
     only: Collection[str] | None = None,
     limit: int = LARGEST_ARRAY,
     fix: str = "save it again with numpy.savez",
+    mapped: Collection[str] = (),
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of the npz `path` by name.
 
     Args:
         path: the file, or the file opened for reading bytes.
         only: names to read; others are not unpacked, names that are absent are left out.
-        limit: the most bytes that one array may take.
+        limit: the most bytes that one array may take in memory.
         fix: what to do about a damaged file, for the message.
+        mapped: names whose bytes stay in the file where it holds them uncompressed, so that they
+            take no memory of their own and may exceed the limit; what is written to such an array
+            is not written to the file.
 
     Raises:
         FileNotFoundError, PermissionError, ...: the file cannot be opened.
         InputError: it is no npz, damaged, or holds Python objects or an array above the limit; one
             line that names file, array and fix.
     """
+    with _opened(path, fix) as (file, archive):
+        return {
+            name: _mapped_member(file, archive, member)
+            if name in mapped and member.compress_type == zipfile.ZIP_STORED
+            else _read_member(archive, member, limit, name in mapped)
+            for name, member in _members(archive).items()
+            if only is None or name in only
+        }
+
+
+class Stored(NamedTuple):
+    """What an npz says of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    can_be_mapped: bool
+    """It is not compressed."""
+
+
+def array_headers(
+    path: str | Path, only: Collection[str], fix: str = "save it again with numpy.savez"
+) -> dict[str, Stored]:
+    """Return what the npz says of the arrays in `only`; errors and `fix` as `read_arrays`."""
+    found = {}
+    with _opened(path, fix) as (_, archive):
+        for name, member in _members(archive).items():
+            if name in only:
+                with archive.open(member) as stream:
+                    shape, _, dtype = _checked_header(stream, name, member.file_size)
+                found[name] = Stored(shape, dtype, member.compress_type == zipfile.ZIP_STORED)
+    return found
+
+
+@contextmanager
+def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes], zipfile.ZipFile]]:
+    """The file and its directory; whatever is wrong with either becomes one line."""
     with Path(path).open("rb") if isinstance(path, str | Path) else nullcontext(path) as file:
         path = Path(file.name)
         _check_start(path, file.read(6), fix)
         try:
             with zipfile.ZipFile(file) as archive:
-                return {
-                    name: _read_member(archive, member, limit)
-                    for name, member in _members(archive).items()
-                    if only is None or name in only
-                }
+                yield file, archive
         except _Refused as error:
             raise InputError(f"{path}: {_printable(str(error))}") from error
         except MemoryError as error:
@@ -111,21 +147,37 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> NDArray[Any]:
+def _mapped_member(
+    file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo
+) -> NDArray[Any]:
+    """The array as a private map of the file: read once, for the checksum, but not kept."""
+    name = member.filename.removesuffix(".npy")
+    with archive.open(member) as stream:
+        start = file.tell()  # of the member's bytes: nothing has been read ahead yet
+        shape, by_column, dtype = _checked_header(stream, name, member.file_size)
+        start += stream.tell()
+        while stream.read(BLOCK):
+            pass
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    order: Literal["C", "F"] = "F" if by_column else "C"
+    # Not the subclass `memmap`; writeable, as torch does not take what is not.
+    return np.asarray(np.memmap(file, dtype, "c", start, shape, order))
+
+
+def _read_member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int, compressed: bool
+) -> NDArray[Any]:
     name = member.filename.removesuffix(".npy")
     if member.file_size > limit:  # zipfile unpacks no more than this, whatever follows
+        fix = "uncompressed (numpy.savez), so that it need not be" if compressed else "as float32"
         raise _Refused(
             f"array `{name}` takes {member.file_size:,} bytes unpacked, the limit is {limit:,}; "
-            "save it as float32, or fewer rows"
+            f"save it {fix}, or fewer rows"
         )
     with archive.open(member) as stream:
-        shape, by_column, dtype = _header(stream, name)
+        shape, by_column, dtype = _checked_header(stream, name, member.file_size)
         size = math.prod(shape) * dtype.itemsize
-        if size != member.file_size - stream.tell():
-            raise _Refused(
-                f"array `{name}` of shape {list(shape)} needs {size:,} bytes, the file holds "
-                f"{member.file_size - stream.tell():,}; it is damaged, save it again"
-            )
         content, filled = bytearray(size), 0  # writeable, unlike the bytes of one read
         while part := stream.read(BLOCK):  # at the end the checksum is compared
             content[filled : filled + len(part)] = part
@@ -134,6 +186,20 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) 
         raise _Refused(f"array `{name}` is truncated; save it again")
     flat = np.frombuffer(content, dtype=dtype) if size else np.empty(0, dtype)
     return flat.reshape(shape, order="F" if by_column else "C")
+
+
+def _checked_header(
+    stream: IO[bytes], name: str, held: int
+) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """`_header`, refused where the array's size is not that of the `held` bytes of the member."""
+    shape, by_column, dtype = _header(stream, name)
+    size, rest = math.prod(shape) * dtype.itemsize, held - stream.tell()
+    if size != rest:
+        raise _Refused(
+            f"array `{name}` of shape {list(shape)} needs {size:,} bytes, the file holds "
+            f"{rest:,}; it is damaged, save it again"
+        )
+    return shape, by_column, dtype
 
 
 def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

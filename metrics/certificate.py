@@ -36,7 +36,7 @@ these. Of a class given by functions, ρ is the range seen on these points.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -144,6 +144,7 @@ def evidence_of(
     `redrawn`: the largest UC of the class under drawn labels, [R'].
     """
     largest, uppers, finite, multiplied = [], [], [], []
+    normals = _normals(forecast, seed)
     for block in utilities.tied_blocks(forecast, outcomes):
         sums = prefix_range(block.predicted, block.payoffs, block.codes)
         errors = (sums.high[0] - sums.low[0]) / forecast.n
@@ -152,11 +153,8 @@ def evidence_of(
         largest.append(errors)
         uppers.append(errors + _asymptotic(second, forecast.n, confidence))
         finite.append(errors + _bernstein(second, spread, forecast.n, confidence))
-        ranges = [
-            prefix_range(block.predicted, block.payoffs, block.codes, weights=normals)
-            for normals in _normals(forecast, seed)
-        ]
-        multiplied.append(torch.cat([(r.high - r.low).max(dim=1).values for r in ranges]))
+        ranges = prefix_range(block.predicted, block.payoffs, block.codes, weights=normals)
+        multiplied.append((ranges.high - ranges.low).max(dim=1).values)
     return Evidence(
         float(torch.cat(largest).max()),
         float(torch.cat(uppers).max()),
@@ -179,14 +177,13 @@ def _bernstein(second: Tensor, spread: Tensor, n: int, confidence: float) -> Ten
     return moment * math.sqrt(2 * of_mean / n) + spread * of_mean / (3 * n)
 
 
-def _normals(forecast: Forecast, seed: int) -> Iterator[Tensor]:
-    """`MULTIPLIERS` sets of standard normal numbers, float32 [r, n], as many at a time as fit.
+def _normals(forecast: Forecast, seed: int) -> Tensor:
+    """`MULTIPLIERS` sets of standard normal numbers, float32 [`MULTIPLIERS`, n].
 
     Seven digits of them are enough, and reading them is what takes the time.
     """
     generator = torch.Generator().manual_seed(seed)
-    together = max(1, DRAWN_TOGETHER // forecast.n)
-    for start in range(0, MULTIPLIERS, together):
-        shape = (min(together, MULTIPLIERS - start), forecast.n)
-        numbers = torch.randn(shape, generator=generator, dtype=torch.float64)
-        yield numbers.to(torch.float32).to(forecast.probabilities.device)
+    sets = torch.empty(MULTIPLIERS, forecast.n)
+    for some in sets.split(max(1, DRAWN_TOGETHER // forecast.n)):
+        some.copy_(torch.randn(some.shape, generator=generator, dtype=torch.float64))
+    return sets.to(forecast.probabilities.device)

@@ -115,8 +115,10 @@ def predictions_of(
     alike = utility.alike(forecast)
     if alike is not None:
         predicted = predicted[alike]
-    vectors = utility.outcome_utilities(forecast, index).to(torch.float64)
-    redrawn = vectors.gather(1, drawn.T).T
+    redrawn = torch.empty(drawn.shape, dtype=torch.float64, device=drawn.device)
+    for rows, part in forecast.parts():
+        vectors = utility.outcome_utilities(part, index).to(torch.float64)
+        redrawn[:, rows] = vectors.gather(1, drawn[:, rows].T.to(torch.int64)).T
     return Predictions(
         *(t.cpu().numpy().astype(np.float64) for t in (predicted, realized, redrawn))
     )

@@ -126,5 +126,12 @@ def redrawn_outcomes(
     if not repetitions:
         return
     keys = stream_keys(seed, repetitions).to(points.device)
+    if forecast.is_large:  # all at once, as each sort of its predictions serves all draws
+
+        def uniforms_of(rows: slice) -> Tensor:
+            return hashed_uniforms(keys, points[rows, None]).T
+
+        yield forecast.redraw_parts(uniforms_of, repetitions)
+        return
     for some in keys.split(max(1, DRAWN_TOGETHER // size)):
         yield forecast.redraw(hashed_uniforms(some, points[:, None]).T)

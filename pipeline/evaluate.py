@@ -6,7 +6,7 @@ python -m pipeline.evaluate suite=cifar evaluation=paper_batches
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from omegaconf import DictConfig
 from pipeline.fit import FitTask, fit_tasks
 from pipeline.harness.archives import Archive
 from pipeline.harness.artifacts import CorruptFile, read_npz, save_npz, sha256_of_json
-from pipeline.harness.cached_logits import load_logits
+from pipeline.harness.cached_logits import load_logits, rows_of
 from pipeline.harness.command import UnitsFailed, command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
 from pipeline.harness.splits import indices_of
@@ -28,7 +28,12 @@ from pipeline.harness.unit_stage import Save, UnitTask, adopt_archives, make_onc
 from pipeline.harness.units import Request, Unit
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
+    from torch import Tensor
+
     from metrics.scorecard import Scorecard
+
+PREDICTED_TOGETHER = 1 << 24
+"""Probabilities computed at a time, which bounds the memory that a calibrator takes for itself."""
 
 
 @dataclass(frozen=True)
@@ -179,13 +184,32 @@ def held_out(fit: FitTask, device: str) -> HeldOut:
     """A unit's calibrated probabilities and labels on its test points."""
     import torch
 
+    from metrics.kernels.threads import row_blocks
+
     calibrator, parameters_sha256 = _calibrator(fit)
     logits, labels = load_logits(fit.logits.path, fit.logits.sha256)
     _, test = indices_of(fit.settings, len(labels), fit.unit.split)
-    probabilities = calibrator.predict_proba(torch.from_numpy(logits[test]).to(device))
+    parts = (
+        calibrator.predict_proba(torch.from_numpy(rows_of(logits, test[a:b])).to(device))
+        for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER)
+    )
+    probabilities = _stacked(parts, len(test))
     rows_sum_to_one = bool(getattr(calibrator, "normalize", True))
     truth = torch.from_numpy(labels[test]).to(device)
     return HeldOut(probabilities, truth, test, rows_sum_to_one, parameters_sha256)
+
+
+def _stacked(parts: Iterator[Tensor], n: int) -> Tensor:
+    """The rows of all parts, [n, C], without holding them twice; a single part as it is."""
+    first = next(parts)
+    if len(first) == n:
+        return first
+    rows = first.new_empty(n, first.shape[1])
+    rows[: len(first)], done = first, len(first)
+    for part in parts:
+        rows[done : done + len(part)] = part
+        done += len(part)
+    return rows
 
 
 def _calibrator(fit: FitTask) -> tuple[Any, str]:

@@ -184,10 +184,15 @@ def _redrawn(splits: Sequence[HeldOut], n: int) -> list[Tensor]:
 
     from metrics.forecast import Forecast
 
-    uniforms = np.random.default_rng(0).random((REPETITIONS, n))
+    random = np.random.default_rng(0)
+    uniforms = [np.empty((REPETITIONS, len(one.points))) for one in splits]
+    for repetition in range(REPETITIONS):
+        of_point = random.random(n)
+        for one, own in zip(splits, uniforms, strict=True):
+            own[repetition] = of_point[one.points]
     return [
-        Forecast(one.probabilities).redraw(torch.from_numpy(uniforms[:, one.points])).labels
-        for one in splits
+        Forecast(one.probabilities).redraw(torch.from_numpy(own)).labels
+        for one, own in zip(splits, uniforms, strict=True)
     ]
 
 

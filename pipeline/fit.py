@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from pipeline.harness.archives import Archive
 from pipeline.harness.artifacts import sha256_of_json
-from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
+from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits, rows_of
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint, targets_in
@@ -105,7 +105,8 @@ def _fitted(task: FitTask, device: str) -> tuple[Save, dict[str, Any], dict[str,
     points, _ = indices_of(task.settings, len(labels), task.unit.split)
     calibrator = made_of(task.settings["calibrator"])
     calibrator.fit(
-        torch.from_numpy(logits[points]).to(device), torch.from_numpy(labels[points]).to(device)
+        torch.from_numpy(rows_of(logits, points)).to(device),
+        torch.from_numpy(labels[points]).to(device),
     )
     log = getattr(calibrator, "tuning_log_", [])
     record = {

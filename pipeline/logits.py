@@ -162,7 +162,8 @@ def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, An
         say(f"{name}: {warning}")
     groups = {} if result.groups is None else {"groups": result.groups}
     sizes = {key: sorted(Counter(names.tolist()).items()) for key, names in groups.items()}
-    logits, labels = result.logits.astype(np.float32), result.labels.astype(np.int64)
+    logits = np.asarray(result.logits, dtype=np.float32)  # not copied: it may be a map of a file
+    labels = result.labels.astype(np.int64)
     return {
         "hash": _wanted_hash(settings),
         **result.details,

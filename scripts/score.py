@@ -47,6 +47,7 @@ from pipeline.harness.progress import say, say_written
 from pipeline.harness.units import MOST_SPLITS, Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own_file import write_results
+from pipeline.own_size import affordable_draws, check_fits
 from pipeline.own_utilities import aim_at, is_patching, own_utilities, remarks
 from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
@@ -76,6 +77,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     _add_own_utilities(parser)
     options = parser.parse_args(arguments)
     options.own = {}  # known once the classes are
+    options.draws = None  # known once the points are
     if options.quick:
         _make_quick(options)
     options.methods = list(dict.fromkeys(options.methods))
@@ -237,6 +239,8 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     config.paths.data = literal(options.output / "data")
     config.paths.results = literal(options.output)
     config.evaluation.own = options.own
+    if options.draws is not None:
+        config.evaluation.floor_repetitions = options.draws
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
     benchmark.title = literal(options.title or options.file.stem)
@@ -269,6 +273,12 @@ def score(options: argparse.Namespace) -> None:
     for path in (options.file, options.similarity):
         if path is not None:
             check_is_file(path, "a file")
+    options.draws = affordable_draws(options.file, settings)
+    used = dict.fromkeys([*options.methods, *filter(None, [options.method])])
+    general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
+    check_fits(options.file, {name: settings_of(options, name) for name in used}, general)
+    if options.draws < settings["evaluation"]["floor_repetitions"]:
+        say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     run_logits([settings])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     options.own = own_utilities(given, settings)

@@ -24,6 +24,8 @@ from metrics.validation import InputError, check_numbers
 
 BLOCK_BYTES = 64 << 20
 """Size of the [utilities, n] matrix of predicted utilities that is held at a time."""
+FEWEST_ROWS = 64
+"""Utilities in a block at least: what a block costs by itself is the same for one."""
 
 
 class Block(NamedTuple):
@@ -128,7 +130,7 @@ class UtilityClass(ABC):
 
 def rows_per_block(n: int) -> int:
     """Return how many utilities fit into one block for n points."""
-    return max(1, BLOCK_BYTES // (8 * n))
+    return max(FEWEST_ROWS, BLOCK_BYTES // (8 * n))
 
 
 def equal_blocks(total: int, n: int) -> Iterator[slice]:

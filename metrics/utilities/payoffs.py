@@ -32,10 +32,14 @@ class PayoffClass(UtilityClass):
 
         Fresh memory is slow: the system hands it out page by page.
         """
-        q = forecast.probabilities if self.coordinate == "class" else forecast.ranked
-        payoffs = self.payoffs(forecast.classes, part).to(q.device)
+        p = forecast.probabilities
+        payoffs = self.payoffs(forecast.classes, part).to(p.device)
         out = None if spare is None else spare[: len(payoffs)]
-        return torch.matmul(payoffs, q.T, out=out)
+        if self.coordinate == "class":
+            return torch.matmul(payoffs, p.T, out=out)
+        if forecast.is_large:
+            return forecast.joined(lambda some: payoffs @ some.ranked.T, len(payoffs), spare)
+        return torch.matmul(payoffs, forecast.ranked.T, out=out)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
         """Return the coordinate of each outcome: [R, n]."""

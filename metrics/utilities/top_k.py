@@ -43,10 +43,9 @@ class TopK(PayoffClass):
 
     def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
         """Sums of the K largest probabilities; of all K without a copy."""
-        if self.ks is None:
-            return forecast.top_sums[:, part].T
-        columns = self._chosen(forecast.classes)[part].to(forecast.probabilities.device) - 1
-        return forecast.top_sums[:, columns].T
+        chosen = self._chosen(forecast.classes)[part]
+        columns = part if self.ks is None else chosen.to(forecast.probabilities.device) - 1
+        return forecast.joined(lambda some: some.top_sums[:, columns].T, len(chosen), spare)
 
 
 class TopClass(TopK):

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -116,13 +116,16 @@ def read_json(path: Path | str) -> Any:
         raise CorruptFile(f"{path}: not readable as JSON ({error}); delete it and rerun") from error
 
 
-def read_npz(path: Path | str) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz; `CorruptFile` if it is truncated, `FileNotFoundError` if absent."""
+def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArray[Any]]:
+    """All arrays of an npz, those in `mapped` left in the file (`metrics.archive.read_arrays`).
+
+    `CorruptFile` if it is truncated, `FileNotFoundError` if absent.
+    """
     from metrics.archive import read_arrays  # with torch: who reads no array shall not wait for it
     from metrics.validation import InputError
 
     try:
-        return read_arrays(path, fix="replace or delete it and rerun")
+        return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)
     except InputError as error:
         raise CorruptFile(str(error)) from error
 

@@ -16,6 +16,8 @@ from pipeline.harness.artifacts import CorruptFile, read_npz, read_record, sha25
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import Settings
 
+READ_TOGETHER = 4096
+"""Rows copied at a time."""
 FILE_SOURCE = "pipeline.sources.file.file_logits"
 
 
@@ -115,9 +117,19 @@ def command_for(settings: Settings) -> str:
 
 @lru_cache(maxsize=1)
 def load_logits(path: Path, sha256: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Logits [n, C] and labels [n], kept for the next unit of the same benchmark.
+    """Logits [n, C], left in the file, and labels [n], for all units of the same benchmark.
 
-    `sha256` is not checked again; it makes another version of the file another entry.
+    Processes share the memory in which the system keeps the file. `sha256` is not checked again; it
+    makes another version of the file another entry.
     """
-    arrays = read_npz(path)
+    arrays = read_npz(path, mapped=("logits",))
     return arrays["logits"], arrays["labels"]
+
+
+def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:
+    """`logits[points]`, read in the order of the file: a large one may not stay in memory."""
+    rows = np.empty((len(points), logits.shape[1]), dtype=np.float32)
+    order = np.argsort(points)
+    for some in np.array_split(order, len(order) // READ_TOGETHER + 1):
+        rows[some] = logits[points[some]]
+    return rows

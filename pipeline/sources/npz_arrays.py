@@ -15,6 +15,9 @@ from pipeline.sources.given import Given
 
 USED = ("labels", "label", "logits", "probabilities", "class_names", "groups")
 
+MATRICES = ("logits", "probabilities")
+"""Left in the file where it holds them uncompressed: they may be larger than the memory."""
+
 SAME = 1e-3
 """How far probabilities may be from the softmax of the logits beside them."""
 
@@ -27,11 +30,11 @@ def read_npz_arrays(path: Path, values: str) -> Given:
     Raises:
         InputError: it is damaged, lacks an array, or two of its arrays could be meant.
     """
-    arrays = read_arrays(path, only=USED, fix=SAVE)
+    arrays = read_arrays(path, only=USED, fix=SAVE, mapped=MATRICES)
     labels = arrays.get("labels", arrays.get("label"))
     if "label" in arrays and not np.array_equal(np.asarray(labels), arrays["label"]):
         raise InputError(f"{path}: `labels` and `label` differ; leave one out")
-    wanted = ("logits", "probabilities") if values == "auto" else (values,)
+    wanted = MATRICES if values == "auto" else (values,)
     kind = next((name for name in wanted if name in arrays), None)
     found = ", ".join(array_names(path)) or "nothing"
     if kind is None:

@@ -13,7 +13,7 @@ import pytest
 
 import metrics
 from metrics import InputError
-from metrics.archive import array_names, read_arrays
+from metrics.archive import array_headers, array_names, read_arrays
 
 
 def npy(shape: str, dtype: str = "<f8", content: bytes = b"") -> bytes:
@@ -190,3 +190,53 @@ def test_an_array_that_does_not_fit_the_memory_is_one_line(tmp_path, monkeypatch
     assert read_arrays(path)["labels"].shape == (2,)
     monkeypatch.setattr("metrics.archive._read_member", too_large)
     assert "too large for the memory; save fewer rows" in refused(path)
+
+
+def test_a_mapped_array_takes_no_memory_and_is_not_written_back(tmp_path):
+    path = tmp_path / "x.npz"
+    random = np.random.default_rng(0)
+    arrays = {
+        "odd": np.arange(3, dtype=np.uint8),  # what follows does not begin at a multiple of 4
+        "logits": random.normal(size=(100, 3)).astype(np.float32),
+        "columns": np.asfortranarray(random.normal(size=(3, 4))),
+        "empty": np.zeros((0, 3)),
+    }
+    np.savez(path, **arrays)
+    before = path.read_bytes()
+    found = read_arrays(path, mapped=list(arrays), limit=0)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert (found[name].dtype, type(found[name])) == (array.dtype, np.ndarray)
+    found["logits"][:] = 0
+    assert path.read_bytes() == before
+
+
+def test_a_compressed_array_is_read_instead_of_mapped_within_the_limit(tmp_path):
+    path, array = tmp_path / "x.npz", np.zeros((100, 3), np.float32)
+    np.savez_compressed(path, logits=array)
+    np.testing.assert_array_equal(read_arrays(path, mapped=("logits",))["logits"], array)
+    line = refused(path, mapped=("logits",), limit=100)
+    assert "takes 1,328 bytes unpacked" in line
+    assert "save it uncompressed (numpy.savez)" in line
+
+
+def test_a_damaged_array_is_not_mapped(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, logits=np.zeros((1000, 3), np.float32))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-2000])
+    assert "truncated or damaged" in refused(path, mapped=("logits",))
+    changed = bytearray(whole)
+    changed[5000] ^= 1
+    path.write_bytes(changed)
+    assert "truncated or damaged" in refused(path, mapped=("logits",))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("logits.npy", npy("(10, 10)", content=bytes(8)))
+    assert "needs 800 bytes, the file holds 8" in refused(path, mapped=("logits",))
+
+
+def test_headers_tell_shapes_types_and_what_can_be_mapped(tmp_path):
+    for save, mapped in ((np.savez, True), (np.savez_compressed, False)):
+        save(tmp_path / "x.npz", a=np.zeros((5, 2), np.float32), b=np.zeros(3))
+        header = array_headers(tmp_path / "x.npz", only=("a", "c"))
+        assert header == {"a": ((5, 2), np.dtype(np.float32), mapped)}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import metrics.forecast
 from metrics import (
     METRICS,
     ClassWise,
@@ -269,3 +270,27 @@ def test_quantiles_of_the_sampled_users_are_those_of_torch(users, level):
     object.__setattr__(measurement, "linear", errors)
     found = measurement.quantile("linear", level)
     assert torch.equal(found, torch.quantile(errors, level, dim=1))
+
+
+def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(monkeypatch):
+    random = np.random.default_rng(4)
+    p = random.dirichlet(np.full(6, 0.4), size=80)
+    p[[3, 7, 50]] = p[20]
+    y = random.integers(6, size=80)
+    options = {
+        "utilities": 30,
+        "floor_repetitions": 25,
+        "similarity": np.eye(6),
+        "own": {"u_rank": Rank([[3, 2, 1, 0, 0, 0]])},
+    }
+    whole = scorecard(p, y, **options)
+    monkeypatch.setattr(metrics.forecast, "LARGEST_WHOLE", 100)
+    monkeypatch.setattr(metrics.forecast, "PART", 42)
+    parts = scorecard(p, y, **options)
+    for name in ("metrics", "noise_floor", "worst", "ecdf", "draws", "certificates"):
+        found, expected = getattr(parts, name), getattr(whole, name)
+        assert list(found) == list(expected)
+        for key, value in expected.items():
+            numbers = list(value.values()) if isinstance(value, dict) else value
+            again = list(found[key].values()) if isinstance(value, dict) else found[key]
+            np.testing.assert_allclose(again, numbers, rtol=1e-9, atol=1e-12)

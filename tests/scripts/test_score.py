@@ -120,6 +120,26 @@ def test_names_and_groups_reach_the_cached_logits(score, tmp_path):
     np.testing.assert_array_equal(cached["groups"], table["site"])
 
 
+def test_a_file_that_can_be_mapped_gives_the_results_of_one_that_cannot(score, tmp_path):
+    arrays = dict(np.load(write_example(tmp_path / "x.npz")))
+    plain = run(score, tmp_path / "x.npz", tmp_path / "mapped", *FAST)
+    np.savez_compressed(tmp_path / "x.npz", **arrays)
+    assert plain == run(score, tmp_path / "x.npz", tmp_path / "read", *FAST)
+    texts = [(tmp_path / out / "metrics.json").read_bytes() for out in ("mapped", "read")]
+    assert texts[0] == texts[1]
+
+
+def test_a_file_too_large_for_the_memory_is_refused_before_anything_is_written(
+    score, tmp_path, monkeypatch
+):
+    path = write_example(tmp_path / "x.npz")
+    monkeypatch.setattr("pipeline.own_size.SMALL", 0)
+    monkeypatch.setattr("pipeline.own_size.free_memory", lambda: 0)
+    with pytest.raises(metrics.InputError, match=r"200 rows of 3 classes take [\d,]+ bytes"):
+        run(score, path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
     out = tmp_path / "out"
     first = run(score, write_example(tmp_path / "x.npz"), out, *FAST)

@@ -1,0 +1,123 @@
+"""Files larger than the memory: mapped, worked on by parts, refused where they do not fit."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from metrics import InputError
+from pipeline import own_size
+from pipeline.harness.cached_logits import load_logits, rows_of
+from pipeline.harness.units import composed, resolved
+from pipeline.own_size import affordable_draws, check_fits
+from tests.pipeline.conftest import write_example
+
+N, CLASSES = 500, 4
+
+
+def settings_of(method, *overrides):
+    return resolved(composed(("benchmark=file", "benchmark.source.path=x.npz", *overrides,
+                              f"calibrator={method}")))  # fmt: skip
+
+
+def refused(path, *methods, general=False, overrides=()) -> str:
+    with pytest.raises(InputError) as caught:
+        check_fits(path, {name: settings_of(name, *overrides) for name in methods}, general)
+    return str(caught.value)
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """A file that counts as large."""
+    monkeypatch.setattr(own_size, "SMALL", 0)
+    monkeypatch.setattr(own_size, "BASE", 1000)
+    return write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
+
+
+def free(monkeypatch, size):
+    monkeypatch.setattr(own_size, "free_memory", lambda: size)
+
+
+def bytes_in(line) -> list[int]:
+    return [int(found.replace(",", "")) for found in re.findall(r"([\d,]+) (?:bytes|are)", line)]
+
+
+def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):
+    scaling = 1000 + 11 * 150 * CLASSES + 16 * 400 * 150  # the 150 test points, 400 draws
+    free(monkeypatch, scaling)
+    monkeypatch.setattr(own_size, "BYTES_PER_LOGIT", 10_000)
+    line = refused(path, "patching", "temperature", "vector", "dirichlet")
+    assert line.startswith(f"{path}: 500 rows of 4 classes take ")
+    assert "for patching and dirichlet" in line
+    assert "--methods temperature vector (" in line
+    assert bytes_in(line) == [1000 + 10_000 * N * CLASSES, scaling, scaling]
+    check_fits(path, {"temperature": settings_of("temperature")})
+    free(monkeypatch, scaling - 1)
+    assert bytes_in(refused(path, "temperature")) == [scaling, scaling - 1]
+    assert "--methods" not in refused(path, "temperature")
+
+
+def test_processes_and_utilities_by_point_take_more(path, monkeypatch):
+    free(monkeypatch, 0)
+    alone = bytes_in(refused(path, "vector"))[0]
+    two = refused(path, "vector", overrides=["jobs=2"])
+    assert bytes_in(two)[0] == 2 * alone
+    assert "--jobs 1" in two
+    assert bytes_in(refused(path, "vector", general=True))[0] == alone + 40 * 150 * CLASSES
+
+
+def test_many_points_have_fewer_redrawn_labels_but_a_hundred(path, monkeypatch, tmp_path):
+    settings = settings_of("temperature")
+    assert affordable_draws(path, settings) == 400
+    monkeypatch.setattr(own_size, "MOST_DRAWN", 150 * 123)
+    assert affordable_draws(path, settings) == 123
+    monkeypatch.setattr(own_size, "MOST_DRAWN", 1)
+    assert affordable_draws(path, settings) == 100
+    assert affordable_draws(tmp_path / "x.csv", settings) == 400
+
+
+def test_what_cannot_be_mapped_is_counted(path, monkeypatch, tmp_path):
+    free(monkeypatch, 0)
+    monkeypatch.setattr(own_size, "READ_WHOLE", 10_000)
+    arrays = dict(np.load(path))
+    expected = 1000 + 10_000 * N * CLASSES
+    np.savez_compressed(tmp_path / "small.npz", **arrays)
+    assert bytes_in(refused(tmp_path / "small.npz", "vector"))[0] == expected
+    np.savez(tmp_path / "double.npz", **{**arrays, "logits": arrays["logits"].astype(float)})
+    assert bytes_in(refused(tmp_path / "double.npz", "vector"))[0] == expected
+    assert bytes_in(refused(path, "vector"))[0] < expected
+
+
+def test_what_is_small_or_says_nothing_of_its_size_is_left_to_the_reader(tmp_path, monkeypatch):
+    free(monkeypatch, 0)
+    one = {"temperature": settings_of("temperature")}
+    check_fits(write_example(tmp_path / "x.npz"), one)
+    monkeypatch.setattr(own_size, "SMALL", 0)
+    check_fits(tmp_path / "x.csv", one)
+    np.savez(tmp_path / "y.npz", logits=np.zeros(3), labels=np.zeros(3))
+    check_fits(tmp_path / "y.npz", one)
+    np.savez(tmp_path / "z.npz", labels=np.zeros(3))
+    check_fits(tmp_path / "z.npz", one)
+
+
+def test_cached_logits_stay_in_their_file(tmp_path):
+    path = write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
+    logits, labels = load_logits(path, "any")
+    expected = np.load(path)
+    np.testing.assert_array_equal(logits, expected["logits"])
+    np.testing.assert_array_equal(labels, expected["labels"])
+    base = logits
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert type(base).__name__ == "mmap"
+
+
+def test_rows_are_those_of_the_points_whatever_the_order(monkeypatch):
+    logits = np.random.default_rng(0).normal(size=(N, CLASSES)).astype(np.float32)
+    points = np.random.default_rng(1).permutation(N)[:333]
+    for together in (4096, 10, 333):
+        monkeypatch.setattr("pipeline.harness.cached_logits.READ_TOGETHER", together)
+        np.testing.assert_array_equal(rows_of(logits, points), logits[points])
+    assert rows_of(logits, points[:0]).shape == (0, CLASSES)
