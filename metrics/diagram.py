@@ -40,6 +40,8 @@ class Predictions:
     @staticmethod
     def pooled(parts: list[Predictions]) -> Predictions:
         """The points of several parts one after the other (several test splits)."""
+        if len(parts) == 1:
+            return parts[0]
         names = ("predicted", "realized", "redrawn")
         return Predictions(*(np.concatenate([getattr(p, n) for p in parts], -1) for n in names))
 
@@ -119,9 +121,8 @@ def predictions_of(
     for rows, part in forecast.parts():
         vectors = utility.outcome_utilities(part, index).to(torch.float64)
         redrawn[:, rows] = vectors.gather(1, drawn[:, rows].T.to(torch.int64)).T
-    return Predictions(
-        *(t.cpu().numpy().astype(np.float64) for t in (predicted, realized, redrawn))
-    )
+    found = (t.cpu().numpy() for t in (predicted, realized, redrawn))
+    return Predictions(*(array.astype(np.float64, copy=False) for array in found))
 
 
 def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201) -> UtilityDiagram:
@@ -143,8 +144,12 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     running = np.cumsum((u - v)[order])[ends] / n
     kept = _thinned(v[order][ends], running, points)
     places = ends[kept]
-    noise = np.cumsum((predictions.redrawn - v)[:, order], axis=1) / n
-    low, high = _quantiles(noise[:, places])
+    noise, ranges = np.empty((len(predictions.redrawn), len(places))), []
+    for one, kept_of_one in zip(predictions.redrawn, noise, strict=True):
+        curve = np.cumsum((one - v)[order])[ends] / n
+        kept_of_one[:] = curve[kept]
+        ranges.append(max(curve.max(), 0) - min(curve.min(), 0))
+    low, high = _quantiles(noise)
     inside = (v >= worst.low) & (v <= worst.high)
     return UtilityDiagram(
         predicted=v[order][places],
@@ -155,7 +160,7 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
         worst=worst,
         share=float(inside.mean()),
         gap=float((u - v)[inside].mean()),
-        floor=_floor(noise[:, ends]),
+        floor=float(np.quantile(ranges, 0.95)) if ranges else float("nan"),
         n=n,
     )
 
@@ -175,13 +180,6 @@ def _quantiles(noise: Array) -> tuple[Array, Array]:
         return np.full(noise.shape[1], np.nan), np.full(noise.shape[1], np.nan)
     low, high = np.quantile(noise, BAND, axis=0)
     return low, high
-
-
-def _floor(noise: Array) -> float:
-    if not len(noise):
-        return float("nan")
-    ranges = np.maximum(noise.max(axis=1), 0) - np.minimum(noise.min(axis=1), 0)
-    return float(np.quantile(ranges, 0.95))
 
 
 def _binned(predictions: Predictions, bins: int) -> Bins:

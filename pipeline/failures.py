@@ -30,6 +30,8 @@ from pipeline.sources.own_utilities import name_of
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from metrics.forecast import Forecast
+
 TITLE = "worst intervals"
 REPETITIONS = 100
 """Redrawn label vectors behind a diagram's noise band."""
@@ -146,16 +148,18 @@ def worst_of(fit: FitTask, splits: Sequence[HeldOut]) -> dict[str, dict[str, Any
 
     `fit`: any of one method and benchmark, for the options of their evaluation.
     """
+    from metrics.forecast import Forecast
     from metrics.registry import metrics_of
 
     settings, options = fit.unit.settings, evaluation_options(fit)
-    drawn = _redrawn(splits, fit.logits.n)
+    forecasts = [Forecast(one.probabilities) for one in splits]  # sorted once for all metrics
+    drawn = _redrawn(forecasts, splits, fit.logits.n)
     names, own = class_names_of(settings), settings["evaluation"]["own"]
     found = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
         if utilities is not None:
-            record = _worst(utilities, splits, drawn)
+            record = _worst(utilities, forecasts, splits, drawn)
             index, entry = record["utility"], own.get(metric.key)
             name = (
                 utility_name(metric.key, index, names, options.exponents)
@@ -175,14 +179,12 @@ def evaluation_options(fit: FitTask) -> Any:
     return Options(**given | {"own": made_of(given["own"]), "similarity": similarity_of(fit)})
 
 
-def _redrawn(splits: Sequence[HeldOut], n: int) -> list[Tensor]:
+def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut], n: int) -> list[Tensor]:
     """Labels drawn from the probabilities of each split, int64 [R, points] each.
 
     The same uniforms for one of the `n` points in every split: the same luck in all of them.
     """
     import torch
-
-    from metrics.forecast import Forecast
 
     random = np.random.default_rng(0)
     uniforms = [np.empty((REPETITIONS, len(one.points))) for one in splits]
@@ -191,24 +193,28 @@ def _redrawn(splits: Sequence[HeldOut], n: int) -> list[Tensor]:
         for one, own in zip(splits, uniforms, strict=True):
             own[repetition] = of_point[one.points]
     return [
-        Forecast(one.probabilities).redraw(torch.from_numpy(own)).labels
-        for one, own in zip(splits, uniforms, strict=True)
+        forecast.redraw(torch.from_numpy(own)).labels
+        for forecast, own in zip(forecasts, uniforms, strict=True)
     ]
 
 
-def _worst(utilities: Any, splits: Sequence[HeldOut], drawn: Sequence[Tensor]) -> dict[str, Any]:
+def _worst(
+    utilities: Any,
+    forecasts: Sequence[Forecast],
+    splits: Sequence[HeldOut],
+    drawn: Sequence[Tensor],
+) -> dict[str, Any]:
     from metrics.diagram import Predictions, predictions_of, utility_diagram
-    from metrics.forecast import Forecast
     from pipeline.reporting.failures import diagram_json
 
-    errors = []
-    for one in splits:
-        forecast = Forecast(one.probabilities)
-        errors.append(utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy())
+    errors = [
+        utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy()
+        for forecast, one in zip(forecasts, splits, strict=True)
+    ]
     index = int(np.mean(errors, axis=0).argmax())
     parts = [
-        predictions_of(utilities, Forecast(one.probabilities), one.labels, index, labels)
-        for one, labels in zip(splits, drawn, strict=True)
+        predictions_of(utilities, forecast, one.labels, index, labels)
+        for forecast, one, labels in zip(forecasts, splits, drawn, strict=True)
     ]
     diagram = utility_diagram(Predictions.pooled(parts), points=81)
     return {
