@@ -39,25 +39,62 @@ def free_memory() -> int:
     """Bytes that this process and its children may take, which a scheduler may have made fewer."""
     import psutil  # type: ignore[import-untyped]  # `status` has no use for it
 
-    free = [psutil.virtual_memory().available]
-    asked = os.environ.get("SLURM_MEM_PER_NODE", "")  # in megabytes; 0: all
-    if asked.isdigit() and int(asked):
-        free.append(int(asked) << 20)
-    return min(free + _limits_of_groups())
+    return min([psutil.virtual_memory().available, *_limits_of_slurm(), *_free_in_groups()])
 
 
-def _limits_of_groups(
+def _limits_of_slurm() -> list[int]:
+    """The memory of the job on this node, given in megabytes, whole or per core; 0: all."""
+    asked = [
+        ("SLURM_MEM_PER_NODE", "1"),
+        ("SLURM_MEM_PER_CPU", os.environ.get("SLURM_CPUS_ON_NODE", "1")),
+    ]
+    told = [(os.environ.get(name, ""), cores) for name, cores in asked]
+    return [
+        (int(megabytes) * int(cores)) << 20
+        for megabytes, cores in told
+        if megabytes.isdigit() and cores.isdigit() and int(megabytes) and int(cores)
+    ]
+
+
+GROUP_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Of control groups of version 2 and 1: limit, use, and what of the use is cache given back."""
+
+
+def _free_in_groups(
     root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
 ) -> list[int]:
-    """The memory limits of the control groups (version 2) that this process is in."""
+    """What is free in the control groups that have a memory limit and hold this process."""
     try:
-        folder = root / os.fsdecode(own.read_bytes()).rpartition("::")[2].strip().lstrip("/")
-        around = [folder, *folder.parents]
-        files = [one / "memory.max" for one in around if one.is_relative_to(root)]
-        told = [file.read_text(encoding="ascii").strip() for file in files if file.exists()]
+        lines = os.fsdecode(own.read_bytes()).splitlines()
+        groups = [line.split(":", 2)[1:] for line in lines if line.count(":") >= 2]
+        free = []
+        for controllers, name in groups:
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            top = root / "memory" if controllers else root
+            folder = top / name.lstrip("/")
+            # A container may see its own group as the top, by a name that it does not know.
+            around = {top, folder, *(one for one in folder.parents if one.is_relative_to(top))}
+            free += [_free_in(one, files) for one in sorted(around) for files in GROUP_FILES]
     except OSError:  # no such thing here
         return []
-    return [int(text) for text in told if text.isdigit()]
+    return [number for number in free if number is not None]
+
+
+def _free_in(folder: Path, names: tuple[str, str, str]) -> int | None:
+    """The limit of a control group less its use; None where it has none."""
+    limit, use, cache = names
+    text = (folder / limit).read_text(encoding="ascii") if (folder / limit).exists() else "max"
+    if not text.strip().isdigit():
+        return None
+    used = int((folder / use).read_text(encoding="ascii")) if (folder / use).exists() else 0
+    if (folder / "memory.stat").exists():
+        stat = dict(line.split() for line in (folder / "memory.stat").open(encoding="ascii"))
+        used -= int(stat.get(cache, 0))
+    return max(0, int(text) - max(0, used))
 
 
 @cache
