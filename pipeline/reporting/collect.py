@@ -52,6 +52,11 @@ CERTIFICATE_COLUMNS = ("benchmark", "method", "metric", *CalibrationInterval._fi
 """Of `certificates`: means over splits of bounds on the true UC, each of 95 % confidence."""
 
 
+NEEDED = (
+    *("parameters_sha256", "ecdf_sha256", "n", "n_test"),
+    *("metrics", "noise_floor", "certificates", "zero_likelihood"),
+)
+"""What the report takes from a unit's `metrics.json`."""
 Arrays = dict[str, NDArray[np.float64]]
 UnitKey = tuple[str, str, int]
 """Benchmark, method, split."""
@@ -124,7 +129,8 @@ class Runs:
         record, fit = read_record(files.scores.json), read_record(files.fit.json)
         if record is None or fit is None:
             return False
-        return bool(record["parameters_sha256"] == fit["parameters_sha256"])
+        whole = _with_all_keys(files.scores.json, record)
+        return bool(whole["parameters_sha256"] == fit.get("parameters_sha256"))
 
     def record(self, unit: UnitKey) -> dict[str, Any]:
         """What `metrics.json` says. Raises CorruptFile, in one line, if it is damaged or edited."""
@@ -132,7 +138,7 @@ class Runs:
         record = read_record(path)
         if record is None:
             raise CorruptFile(f"{path}: damaged, edited or of an older version; evaluate it again")
-        return record
+        return _with_all_keys(path, record)
 
     def read(self, unit: UnitKey, pooled: Arrays | None = None) -> UnitResult:
         """One unit's results, with the arrays that all splits share (`pool`)."""
@@ -181,6 +187,16 @@ class Runs:
                 f"{self.folder}: {len(missing)} of {len(units)} results are missing "
                 f"({shown}{more}); make them with: {command}"
             )
+
+
+def _with_all_keys(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """`record` of `path`; `CorruptFile` where it lacks what the report takes from it."""
+    absent = [key for key in NEEDED if key not in record]
+    if absent:
+        raise CorruptFile(
+            f"{path}: has no `{absent[0]}`, as of another version; run pipeline.evaluate again"
+        )
+    return record
 
 
 def summarise(units: Iterable[UnitResult]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from metrics import CalibrationInterval
-from pipeline.harness.artifacts import CorruptFile, read_json
+from pipeline.harness.artifacts import CorruptFile, read_json, write_record
 from pipeline.reporting.collect import (
     MissingUnits,
     Runs,
@@ -116,6 +116,20 @@ def test_a_damaged_or_foreign_record_counts_as_missing(write_runs, name, content
     assert not runs.has(unit)
     with pytest.raises(MissingUnits, match="1 of 1 results are missing"):
         runs.require([unit], command="")
+
+
+@pytest.mark.parametrize("key", ["parameters_sha256", "ecdf_sha256", "certificates", "n_test"])
+def test_a_record_of_another_version_is_named_with_the_key_it_lacks(write_runs, key) -> None:
+    runs = Runs(write_runs(methods=("temperature",), splits=1))
+    unit = ("cifar10_repvgg", "temperature", 0)
+    path = runs.files(unit).scores.json
+    record = read_json(path)
+    del record[key]
+    write_record(path, record)
+    said = rf"metrics\.json: has no `{key}`, as of another version; run pipeline\.evaluate again"
+    for ask in (runs.has, runs.record, runs.read):
+        with pytest.raises(CorruptFile, match=said):
+            ask(unit)
 
 
 def test_an_edited_metric_is_refused_in_one_line(write_runs) -> None:
