@@ -115,8 +115,10 @@ class Archive:
 
     def restore_json(self) -> None:
         """Write the copy again where it is not what the file carries."""
-        record = self.record()
-        if record is not None and read_record(self.json) != record:
+        for _ in range(2):  # another process may publish anew just before this one's copy is there
+            record = self.record()
+            if record is None or read_record(self.json) == record:
+                return
             write_text(self.json, json_text(record))
 
 
