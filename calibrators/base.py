@@ -79,6 +79,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             )
         classes = classes_of(labels, z.shape[1], names)
         y = codes_of(labels, z.shape[0], classes).to(z.device).contiguous()
+        if len(y) > 1 and bool((y == y[0]).all()):
+            warnings.warn(
+                f"labels: all {len(y)} are {classes[int(y[0])]}, which a calibrator learns to say "
+                "always; give points of at least two classes",
+                stacklevel=2,
+            )
         self.tuning_log_ = []
         with torch.no_grad():
             learn: Callable[..., None] = self._fit

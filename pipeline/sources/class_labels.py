@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_labels
 
+FEW = 5
+"""Points of a class of which a split's part for fitting, or for scoring, may hold none."""
+
 
 @dataclass(frozen=True)
 class ClassLabels:
@@ -59,7 +62,10 @@ def _plain(labels: Any, field: str) -> NDArray[Any]:
     """Text or numbers: bytes and objects become text, text that is all whole numbers numbers."""
     given = np.asarray(labels)
     if given.dtype.kind == "S":
-        given = np.char.decode(given, "utf-8", "replace")
+        try:
+            given = np.char.decode(given, "utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{field}: bytes that are not UTF-8; save them as text") from error
     if given.dtype.kind == "O":
         missing = [row for row, label in enumerate(given.ravel()) if is_missing(label)]
         if missing:
@@ -86,12 +92,16 @@ def _from_text(
         row = int((given == "").argmax())
         raise InputError(f"{field}: none in row {row}; complete or remove such rows")
     values, numbers = np.unique(given, return_inverse=True)
+    if odd := not_printable(values):
+        raise InputError(
+            f"{field}: {short(odd[0])} in row {int((given == odd[0]).argmax())} holds control "
+            "characters; rename that class"
+        )
     if names is not None:
         for spelling in (list(names), short_names(names)):
             if spelling is not None and set(values) <= set(spelling):
                 places = np.array([spelling.index(value) for value in values])
-                notes = _what_is_no_label(spelling, values)
-                return ClassLabels(places[numbers].astype(np.int64), spelling, notes)
+                return ClassLabels(places[numbers].astype(np.int64), spelling)
         # Text amid numbers is the likelier slip.
         known = {*names, *(short_names(names) or ())}
         wrong = [value for value in values if value not in known] or values
@@ -111,11 +121,28 @@ def _from_text(
     return ClassLabels(numbers.astype(np.int64), order, [note])
 
 
-def _what_is_no_label(names: Sequence[str], labels: NDArray[np.str_]) -> list[str]:
-    """A note of the names [C] that no point bears: rare classes, or columns of something else."""
-    absent = sorted(set(names) - set(labels.tolist()), key=list(names).index)
-    text = f"no point's label is {listed(absent)}; what is no class must not be among the columns"
-    return [text] if absent else []
+def notes_on_rare_classes(labels: ClassLabels, classes: int, field: str = "labels") -> list[str]:
+    """Notes of the classes of which there are few points or none: rare, or of something else.
+
+    Raises:
+        InputError: all points are of one class.
+    """
+    counts = np.bincount(labels.numbers, minlength=classes)
+    names = np.array(labels.names or [str(number) for number in range(classes)])
+    if counts.max() == len(labels.numbers) > 1:
+        raise InputError(
+            f"{field}: all {len(labels.numbers)} are {short(names[counts.argmax()])}; to say that "
+            "always would seem perfect: give points of at least two classes"
+        )
+    absent, rare = names[counts == 0], names[(counts > 0) & (counts < FEW)]
+    notes = []
+    if len(absent):
+        text = f"no point's label is {listed(absent)}"
+        notes.append(f"{text}; what is no class must not be among the columns")
+    if len(rare) and len(labels.numbers) >= FEW * classes:  # else it is the file that is small
+        text = f"fewer than {FEW} points each have the label {listed(rare)}"
+        notes.append(f"{text}: some splits are fitted or scored without them")
+    return notes
 
 
 def _from_numbers(
@@ -194,6 +221,11 @@ def _common_start(names: Sequence[str]) -> str:
 def _written(values: NDArray[Any]) -> list[str]:
     """Numbers as text: 2.0 is written 2."""
     return [str(int(value)) if value == int(value) else str(value) for value in values.tolist()]
+
+
+def not_printable(names: NDArray[np.str_]) -> list[str]:
+    """The names that hold control characters: a line end, a change of direction."""
+    return [name for name in np.unique(names).tolist() if not name.isprintable()]
 
 
 def listed(values: Sequence[Any] | NDArray[Any]) -> str:

@@ -195,7 +195,7 @@ def _check_all_are_numbered(
     """
     starts = Counter(name.rstrip("0123456789") for name in classes if name[-1:].isdecimal())
     start, count = max(starts.items(), key=lambda item: item[1], default=("", 0))
-    numbered = [f"{start}{first + k}" for first in (0, 1) for k in range(count)]
+    numbered = {f"{start}{first + k}" for first in (0, 1) for k in range(count)}
     like = [name for name in classes if name in numbered]
     if count < 2 or len(like) < count:
         return  # names with a number in them, like models of a series
@@ -204,7 +204,7 @@ def _check_all_are_numbered(
     odd = [
         name
         for name, short in zip(classes, shorts, strict=True)
-        if name not in like and not known & {name, short}
+        if name not in numbered and not known & {name, short}
     ]
     if odd and not look_like_probabilities(torch.tensor(matrix)):
         raise InputError(

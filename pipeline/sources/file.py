@@ -20,14 +20,19 @@ from torch import Tensor
 
 from calibrators.inputs import both_classes, from_probabilities
 from calibrators.lookalikes import lookalike
-from metrics.kinds import as_tensor
 from metrics.validation import (
     InputError,
     check_logits,
+    check_numbers,
     look_like_probabilities,
 )
 from pipeline.harness.artifacts import sha256_of
-from pipeline.sources.class_labels import class_labels, label_names
+from pipeline.sources.class_labels import (
+    class_labels,
+    label_names,
+    not_printable,
+    notes_on_rare_classes,
+)
 from pipeline.sources.columns import read_columns
 from pipeline.sources.given import Given
 from pipeline.sources.npz_arrays import read_npz_arrays
@@ -87,12 +92,13 @@ def file_logits(
         logits, notes = _logits_of_probabilities(path, given.matrix)
     n, classes = logits.shape
     labels = class_labels(given.labels, n, classes, given.names, field=f"{path}: labels")
+    notes += labels.notes + notes_on_rare_classes(labels, classes, f"{path}: labels")
     details = {
         "source": "a file",
         "model": path.stem,
         "preprocessing": "none" if kind == "logits" else "logarithm of probabilities",
         "origin": {"file": str(path.absolute()), "sha256": sha256_of(path), "values": kind},
-        "warnings": notes + labels.notes,
+        "warnings": notes,
     }
     if labels.names is not None:
         details["class_names"] = labels.names
@@ -103,6 +109,8 @@ def check_is_file(path: Path, wanted: str) -> None:
     """Raise one line where `path` is a folder or nothing."""
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; give the path of {wanted}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: a device or a pipe; save it as a file, and give its path")
     if not path.is_file():
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
 
@@ -119,7 +127,7 @@ def refuse_lookalikes(path: Path, matrix: Any) -> None:
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
         return  # told by the checks of logits
-    found = lookalike(as_tensor(numbers))
+    found = lookalike(check_numbers(numbers, f"{path}: logits"))
     if found is not None:
         raise InputError(
             f"{path}: {found.what}, but would be read as logits; {found.step}save them as "
@@ -178,6 +186,8 @@ def _checked_groups(path: Path, given: Given, n: int) -> NDArray[np.str_] | None
     if missing.any():
         raise InputError(f"{path}: groups: none in row {int(missing.argmax())}; name one")
     names = groups.astype(np.str_)
+    if not_printable(names):
+        raise InputError(f"{path}: groups: a name holds control characters; rename it")
     if (count := len(np.unique(names))) > MOST_GROUPS:
         raise InputError(
             f"{path}: groups: {count} different names for {n} rows, at most {MOST_GROUPS}; give "

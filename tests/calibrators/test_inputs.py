@@ -52,6 +52,12 @@ def test_probabilities_given_for_logits_get_a_warning():
             TemperatureScaling().fit(values, Y)
 
 
+def test_labels_of_one_class_get_a_warning(made_up):
+    logits, _ = made_up(n=30)
+    with pytest.warns(UserWarning, match="labels: all 30 are 2, which a calibrator learns to say"):
+        Uncalibrated().fit(logits, np.full(30, 2))
+
+
 def test_logits_get_none(made_up):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

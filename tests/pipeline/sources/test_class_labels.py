@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 
 from metrics import InputError
-from pipeline.sources.class_labels import class_labels, column_numbers, short_names
+from pipeline.sources.class_labels import (
+    class_labels,
+    column_numbers,
+    notes_on_rare_classes,
+    short_names,
+)
 
 
 def numbered(labels, classes=3, names=None):
@@ -70,7 +75,7 @@ def test_the_columns_names_win():
         ([0, 1.5], None, "whole numbers"),
         ([2 + 1j, 1j], None, "complex128"),
         (np.array(["2020-01-01", "2020-01-02"], "M8[D]"), None, "datetime64"),
-        (["\x1b[31m" + 50 * "x", "b"], None, "2 names (?[31mxx"),
+        (["\x1b[31m" + 50 * "x", "b"], None, "labels: ?[31mxx"),
     ],
 )
 def test_what_is_unclear_is_refused(labels, names, words):
@@ -102,3 +107,29 @@ def test_names_without_a_common_start():
     assert short_names(["prob_cat", "prob_car"]) == ["cat", "car"]
     assert short_names(["cat", "car"]) is None
     assert short_names(["p_", "p_x"]) is None
+
+
+def test_classes_of_few_points_or_none_are_noted():
+    assert notes_on_rare_classes(numbered([0, 1, 2] * 5), 3) == []
+    assert notes_on_rare_classes(numbered([0] * 16 + [2] * 4, 4), 4) == [
+        "no point's label is 1, 3; what is no class must not be among the columns",
+        "fewer than 5 points each have the label 2: some splits are fitted or scored without them",
+    ]
+    named = numbered(["cat"] * 5 + ["emu"] * 5, 3, ["cat", "dog", "emu"])
+    assert notes_on_rare_classes(named, 3)[0].startswith("no point's label is dog; ")
+
+
+def test_points_of_one_class_are_refused():
+    with pytest.raises(InputError, match="labels: all 4 are 1; to say that always would seem perf"):
+        notes_on_rare_classes(numbered([1] * 4), 3)
+
+
+@pytest.mark.parametrize("odd", ["a\nb", "a\0b", "a\u202eb", "a\ufeffb"])
+def test_names_with_control_characters_are_refused(odd):
+    with pytest.raises(InputError, match=r"labels: a\?b in row 1 holds control characters"):
+        numbered(["x", odd, "y"])
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(InputError, match="labels: bytes that are not UTF-8"):
+        numbered(np.array([b"a\xff", b"a\xfe", b"b"]))  # replaced, the first two would be one

@@ -1,5 +1,7 @@
 """A person's file: what is accepted, and the one line for what is not."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,8 +87,9 @@ def test_probabilities_of_three_decimals_are_renormalised_with_a_note(tmp_path):
     result = file_logits(path=tmp_path / "a.csv")
     expected = [[0.334 / 1.001, 0.334 / 1.001, 0.333 / 1.001], [1 / 3] * 3]
     np.testing.assert_allclose(softmax(result.logits), expected, rtol=1e-6)
-    (note,) = result.details["warnings"]
+    note, rare = result.details["warnings"]
     assert "off by up to 0.001, taken for rounding; rows are renormalised" in note
+    assert rare.startswith("no point's label is 2")
 
 
 def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
@@ -173,3 +176,22 @@ def test_missing_file_and_unknown_values(tmp_path):
 def test_a_folder_is_called_a_folder(tmp_path):
     with pytest.raises(InputError, match=f"{tmp_path.name}: this is a folder; give the path"):
         file_logits(path=tmp_path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "x.npz")
+    with pytest.raises(InputError, match=r"x\.npz: a device or a pipe; save it as a file"):
+        file_logits(path=tmp_path / "x.npz")
+
+
+def test_types_that_torch_lacks_are_told_in_one_line(tmp_path):
+    path = save(tmp_path / "x.npz", logits=LOGITS.astype(np.longdouble), labels=LABELS)
+    with pytest.raises(InputError, match=r"x\.npz: logits: not an array of numbers"):
+        file_logits(path=path)
+
+
+def test_groups_with_control_characters_are_refused(tmp_path):
+    groups = np.array(["a\nb", "c"])
+    path = save(tmp_path / "x.npz", logits=LOGITS, labels=LABELS, groups=groups)
+    with pytest.raises(InputError, match=r"x\.npz: groups: a name holds control characters"):
+        file_logits(path=path)
