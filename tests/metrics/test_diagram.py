@@ -95,6 +95,7 @@ def test_without_redraws_there_is_no_band_and_ties_are_one_place():
 def test_parts_are_pooled_point_by_point():
     parts = [predictions(ClassWise(), 0, seed=seed) for seed in (0, 1)]
     pooled = Predictions.pooled(parts)
+    assert Predictions.pooled(parts[:1]) is parts[0]
     assert pooled.predicted.shape == (2 * N,)
     assert pooled.redrawn.shape == (100, 2 * N)
     np.testing.assert_array_equal(pooled.realized[N:], parts[1].realized)
