@@ -31,6 +31,7 @@ from pipeline.deployed import read_points
 from pipeline.harness.artifacts import write_npz, write_text
 from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
+from pipeline.sources.file import check_is_file
 
 ROWS_AT_ONCE = 100_000
 
@@ -59,6 +60,10 @@ def apply(options: argparse.Namespace) -> None:
     ending = options.output.suffix.lower()
     if ending not in (".npz", ".csv"):
         raise InputError(f"--output {options.output}: end its name with .npz or .csv")
+    check_is_file(options.calibrator, "a saved calibrator")
+    for path in (options.calibrator, options.file):
+        if options.output.exists() and path.exists() and options.output.samefile(path):
+            raise InputError(f"--output {options.output}: would replace what is read; name another")
     calibrator = Calibrator.load(options.calibrator)
     points = read_points(options.file, calibrator, options.values)
     parts = range(0, len(points), ROWS_AT_ONCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from decimal import Decimal
 
 import numpy as np
@@ -126,6 +127,19 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     with pytest.raises(InputError, match=r"end its name with \.npz or \.csv"):
         run(saved, tmp_path / "wide.npz", tmp_path / "x.parquet")
     assert not (tmp_path / "x.npz").exists()
+
+
+def test_what_is_read_is_not_replaced_and_a_pipe_not_waited_for(saved, tmp_path):
+    logits, _ = problem(50, 1)
+    np.savez(tmp_path / "new.npz", logits=logits)
+    for target in (tmp_path / "new.npz", saved):
+        before = target.read_bytes()
+        with pytest.raises(InputError, match="would replace what is read; name another"):
+            run(saved, tmp_path / "new.npz", target)
+        assert target.read_bytes() == before
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(InputError, match=r"pipe\.npz: a device or a pipe"):
+        run(tmp_path / "pipe.npz", tmp_path / "new.npz", tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
