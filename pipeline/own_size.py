@@ -21,7 +21,7 @@ from pipeline.sources.tables import TABLES
 
 SCALING = ("Uncalibrated", "TemperatureScaling", "VectorScaling")
 """Calibrators that take little besides their points' logits."""
-BASE = 1 << 30
+BASE = 5 << 28
 """Bytes of libraries, and of what does not grow with the number of points and classes."""
 SMALL = 1 << 26
 """Logits of which any machine has room for all that is made of them."""

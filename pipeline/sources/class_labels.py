@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from metrics.validation import InputError, check_labels
 
 FEW = 5
 """Points of a class of which a split's part for fitting, or for scoring, may hold none."""
+
+CONTROLS, JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u00ad\u200c\u200d"
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def _from_text(
         row = int((given == "").argmax())
         raise InputError(f"{field}: none in row {row}; complete or remove such rows")
     values, numbers = np.unique(given, return_inverse=True)
-    if odd := not_printable(values):
+    if odd := with_hidden(values):
         raise InputError(
             f"{field}: {short(odd[0])} in row {int((given == odd[0]).argmax())} holds control "
             "characters; rename that class"
@@ -223,9 +226,17 @@ def _written(values: NDArray[Any]) -> list[str]:
     return [str(int(value)) if value == int(value) else str(value) for value in values.tolist()]
 
 
-def not_printable(names: NDArray[np.str_]) -> list[str]:
-    """The names that hold control characters: a line end, a change of direction."""
-    return [name for name in np.unique(names).tolist() if not name.isprintable()]
+def with_hidden(names: NDArray[np.str_]) -> list[str]:
+    """The names that hold control characters; see `is_plain`."""
+    return [name for name in np.unique(names).tolist() if not is_plain(name)]
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name holds no control character: a line end, a change of direction.
+
+    Joiners, which names in Persian and Hindi need, and spaces of any width are none.
+    """
+    return all(c in JOINERS or unicodedata.category(c) not in CONTROLS for c in name)
 
 
 def listed(values: Sequence[Any] | NDArray[Any]) -> str:

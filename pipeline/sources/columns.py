@@ -21,7 +21,7 @@ from metrics.validation import (
     InputError,
     look_like_probabilities,
 )
-from pipeline.sources.class_labels import listed, short, short_names
+from pipeline.sources.class_labels import is_plain, listed, short, short_names
 from pipeline.sources.given import Given
 from pipeline.sources.tables import read_table
 
@@ -108,7 +108,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
                 f"{path}: columns {seen[name] + 1} and {k + 1} are both called `{short(name)}`; "
                 "remove or rename one"
             )
-        if not name.isprintable():
+        if not is_plain(name):
             raise InputError(
                 f"{path}: the name of column {k + 1} holds control characters; rename it"
             )

@@ -30,8 +30,8 @@ from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.class_labels import (
     class_labels,
     label_names,
-    not_printable,
     notes_on_rare_classes,
+    with_hidden,
 )
 from pipeline.sources.columns import read_columns
 from pipeline.sources.given import Given
@@ -186,7 +186,7 @@ def _checked_groups(path: Path, given: Given, n: int) -> NDArray[np.str_] | None
     if missing.any():
         raise InputError(f"{path}: groups: none in row {int(missing.argmax())}; name one")
     names = groups.astype(np.str_)
-    if not_printable(names):
+    if with_hidden(names):
         raise InputError(f"{path}: groups: a name holds control characters; rename it")
     if (count := len(np.unique(names))) > MOST_GROUPS:
         raise InputError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError, check_logits, check_probabilities
+from pipeline.sources.class_labels import is_plain
 from pipeline.sources.given import Given
 
 USED = ("labels", "label", "logits", "probabilities", "class_names", "groups")
@@ -76,7 +77,7 @@ def _class_names(path: Path, names: NDArray[Any], matrix: NDArray[Any]) -> list[
             "per column, in the columns' order"
         )
     listed = [str(name).strip() for name in names.tolist()]
-    if len(set(listed)) < columns or not all(name and name.isprintable() for name in listed):
+    if len(set(listed)) < columns or not all(name and is_plain(name) for name in listed):
         raise InputError(
             f"{path}: class_names: empty, repeated or unprintable; give each class its own"
         )

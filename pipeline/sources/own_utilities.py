@@ -32,6 +32,7 @@ from metrics.utilities.rank import Rank
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.fingerprint import UnknownTarget, source_fingerprint
+from pipeline.sources.class_labels import is_plain
 from pipeline.sources.file import check_is_file
 from pipeline.sources.tables import check_is_text, csv_lines
 
@@ -221,7 +222,7 @@ def _check_columns(path: Path, columns: Names, first: int) -> None:
     if not columns:
         raise InputError(f"{path}: no column of numbers; the first line must name them")
     for k, name in enumerate(columns):
-        if not name or not name.isprintable():
+        if not name or not is_plain(name):
             raise InputError(f"{path}: column {first + k + 1} has no printable name; name it")
         if columns.index(name) != k:
             raise InputError(f"{path}: two columns are called `{name}`; rename or remove one")

@@ -133,3 +133,9 @@ def test_names_with_control_characters_are_refused(odd):
 def test_bytes_that_are_no_text_are_refused():
     with pytest.raises(InputError, match="labels: bytes that are not UTF-8"):
         numbered(np.array([b"a\xff", b"a\xfe", b"b"]))  # replaced, the first two would be one
+
+
+@pytest.mark.parametrize("name", ["Golden\u00a0Retriever", "گل\u200cها", "👩\u200d🔬"])
+def test_names_may_hold_joiners_and_wide_spaces(name):
+    labels = numbered([name, "x", name], 2)
+    assert sorted(labels.names) == sorted([name, "x"])
