@@ -126,7 +126,7 @@ def test_the_thread_count_does_not_matter(made_up):
 
 CLASSES = np.arange(30) % 3
 BOUNDARY = {
-    "separable": (4 * np.eye(3)[CLASSES], CLASSES),
+    "separable": (4 * np.eye(3)[CLASSES] - 1, CLASSES),  # without the 1 they look like votes
     "uninformative": (-4 * np.eye(3)[CLASSES], CLASSES),
     "constant": (np.full((30, 3), 7.0), CLASSES),
     # Two classes share every maximum: no temperature brings the likelihood to the target.

@@ -82,6 +82,12 @@ def test_the_worst_utility_of_a_class_attains_its_largest_error(kind, forecast_o
 
 
 def test_blocks_are_of_equal_size_and_no_larger_than_fits(monkeypatch):
+    monkeypatch.setattr(base, "FEWEST_ROWS", 1)
     monkeypatch.setattr(base, "BLOCK_BYTES", 4 * 8 * 100)  # four utilities of a hundred points
     assert [(b.start, b.stop) for b in base.equal_blocks(9, 100)] == [(0, 3), (3, 6), (6, 9)]
     assert [(b.start, b.stop) for b in base.equal_blocks(4, 100)] == [(0, 4)]
+
+
+def test_blocks_of_many_points_still_hold_some_utilities(monkeypatch):
+    monkeypatch.setattr(base, "BLOCK_BYTES", 8)
+    assert [b.stop - b.start for b in base.equal_blocks(2 * base.FEWEST_ROWS, 100)] == [64, 64]
