@@ -48,10 +48,7 @@ def test_isotonic_maps_are_those_of_others(peer, inputs: Arrays) -> None:
 
 
 def test_dirichlet_without_penalties_is_logistic_regression_on_log_probabilities() -> None:
-    """dirichletcal itself cannot be installed (requirements-peers.txt); Kull et al. 2019, sec. 3,
-
-    say which model it fits: multinomial logistic regression, here scikit-learn's.
-    """
+    """As Kull et al. (2019, sec. 3) say. With penalties: test_dirichletcal.py."""
     from sklearn.linear_model import LogisticRegression
 
     inputs = arrays(Size(3000, 5))
