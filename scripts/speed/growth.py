@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ LOOKS = {
     OURS: LineLook("#D55E00", width=2.2),
     OURS_GPU: LineLook("#0072B2", (0, (6, 1.5))),
 }
+
+CLOSE = 0.1
+"""Share of an axis below which the labels of two ticks touch."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +124,18 @@ def _in_thousands(value: int) -> str:
     return f"{value / 1000:.0f}k" if value >= 1000 else str(value)
 
 
+def _tick_labels(values: Sequence[int]) -> list[str]:
+    """Of a log axis: none where the next one would touch it."""
+    narrow = CLOSE * math.log(values[-1] / values[0])
+    shown = [_short(a) if math.log(b / a) > narrow else "" for a, b in pairwise(values)]
+    return [*shown, _short(values[-1])]
+
+
 def _draw_panel(ax: Axes, axis: Axis, points: Sequence[Point]) -> None:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(axis.label)
-    ax.set_xticks(axis.values, [_short(value) for value in axis.values])
+    ax.set_xticks(axis.values, _tick_labels(axis.values))
     ax.minorticks_off()
     for contender, look in LOOKS.items():
         own = [p for p in points if p.contender == contender]
