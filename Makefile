@@ -23,13 +23,12 @@ export PRECOMPUTED
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test coverage test-faults test-peers test-slurm test-ray fuzz lint types clean
+.PHONY: help setup repro test test-faults test-peers test-slurm test-ray fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
-	@echo "make test    set up, then lint, type checks and tests; fails where they miss a branch of a method"
-	@echo "make coverage  the tests again; fails where they reach too little of the stages"
+	@echo "make test    set up, then lint, type checks and tests; fails where they miss a branch of a method or too much of the stages"
 	@echo "make test-faults  a hundred kills, full disks and damaged files (KILLS=100)"
 	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
 	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
@@ -75,20 +74,14 @@ lint: setup
 types: setup
 	$(VENV)/bin/mypy
 
-# Measured without child processes, which costs little; but for one that runs the kernels as plain
-# Python (tests/metrics/kernels/test_uncompiled.py).
+# Measured without child processes, which costs little, but for those that `measured_child` names:
+# kernels as plain Python (tests/metrics/kernels/test_uncompiled.py) and sweeps.
 test: lint types
 	@rm -f .coverage .coverage.*
-	$(RUN) python -m coverage run --source=metrics,calibrators -m pytest --numprocesses auto --dist loadfile
+	$(RUN) python -m coverage run -m pytest --numprocesses auto --dist loadfile
 	@$(RUN) python -m coverage combine --quiet
-	$(RUN) python -m coverage report --fail-under=$(REACHED)
-
-# The stages run in child processes, too: much slower than the tests alone.
-coverage: setup
-	@rm -f .coverage .coverage.*
-	$(RUN) python -m coverage run --source=pipeline -m pytest
-	@$(RUN) python -m coverage combine --quiet
-	$(RUN) python -m coverage report --fail-under=95
+	$(RUN) python -m coverage report --include='pipeline/*' --fail-under=95
+	$(RUN) python -m coverage report --include='metrics/*,calibrators/*' --fail-under=$(REACHED)
 
 # The tests run ten of them.
 test-faults: setup

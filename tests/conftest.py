@@ -11,8 +11,8 @@ MEASURING = "COVERAGE_PROCESS_CONFIG"
 """By this variable child processes are measured, too."""
 MEASURED_CHILD: dict[str, str] = {}
 if "PYTEST_XDIST_WORKER" in os.environ and MEASURING in os.environ:
-    # `make test`: most children run whole stages, which reach nothing more of metrics/ and
-    # calibrators/ and would take longer.
+    # `make test`: most children run whole stages, which reach hardly more than the tests do
+    # themselves and would take longer.
     MEASURED_CHILD[MEASURING] = os.environ.pop(MEASURING)
 
 

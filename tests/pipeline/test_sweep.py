@@ -83,12 +83,15 @@ def test_a_sweep_tells_an_unknown_metric_before_it_makes_logits(tmp_path):
     assert not list(tmp_path.rglob("*.npz"))
 
 
-def test_a_sweep_without_its_report_leaves_only_that_to_the_stages(request_tiny, tmp_path):
+def test_a_sweep_without_its_report_leaves_only_that_to_the_stages(
+    request_tiny, tmp_path, measured_child
+):
     request = request_tiny("calibrator=temperature", "sweep.report=false")
     command = [sys.executable, "-m", "pipeline.sweep", "benchmark=file", "calibrator=temperature"]
     told = subprocess.run(
-        [*command, *request.overrides], capture_output=True, text=True, check=False, cwd=CONF.parent
-    )
+        [*command, *request.overrides],
+        capture_output=True, text=True, check=False, cwd=CONF.parent, env=measured_child,
+    )  # fmt: skip
     assert told.returncode == 0, told.stderr
     assert [state.name for state in states(request.units())] == ["done"] * 3
     assert not (tmp_path / "results/tables").exists()
@@ -173,14 +176,14 @@ def test_a_signal_amid_the_submission_waits_until_the_jobs_are_recorded(
     assert "to end them: scancel 46\n" in capsys.readouterr().out
 
 
-def test_what_another_sweep_leaves_undone_becomes_a_job(request_tiny, tmp_path):
+def test_what_another_sweep_leaves_undone_becomes_a_job(request_tiny, tmp_path, measured_child):
     request = request_tiny("calibrator=temperature", "split=0", "sweep.report=false")
     (unit,) = request.units()
     command = [sys.executable, "-m", "pipeline.sweep", "benchmark=file", "calibrator=temperature"]
     with claimed(unit.files.fit.running, str(unit), "another"):
         sweep = subprocess.Popen(
             [*command, *request.overrides, "split=0"],
-            stdout=subprocess.PIPE, text=True, cwd=CONF.parent,
+            stdout=subprocess.PIPE, text=True, cwd=CONF.parent, env=measured_child,
         )  # fmt: skip
         assert sweep.stdout is not None
         lines = iter(sweep.stdout.readline, "")
