@@ -185,19 +185,33 @@ def dirichlet(logits: NDArray[np.float32], labels: Labels, odir: float, l2: floa
 
     L-BFGS-B from W = I: [C, C + 1], b last.
     """
-    x = _centred(logits)
+    x = centred(logits)
     classes = x.shape[1]
-    weights = np.full((classes, classes + 1), odir / (classes * (classes - 1)))
-    np.fill_diagonal(weights, 0.0)
-    weights[:, classes] = l2 / classes
     return _fitted(
         x,
         labels,
         start=np.eye(classes, classes + 1),
         mapped=lambda point: x @ point[:, :classes].T + point[:, classes],
         slopes=lambda residual: np.column_stack([residual.T @ x, residual.sum(axis=0)]),
-        weights=weights,
+        weights=_penalty_weights(classes, odir, l2),
     )
+
+
+def penalised_loss(
+    logits: NDArray[np.float32], labels: Labels, point: Floats, odir: float, l2: float
+) -> float:
+    """What `dirichlet` minimises, at W and b: NLL + Σ weights · point² (Kull et al. 2019)."""
+    classes = logits.shape[1]
+    nll = log_loss(centred(logits) @ point[:, :classes].T + point[:, classes], labels)
+    return nll + float((_penalty_weights(classes, odir, l2) * point**2).sum())
+
+
+def _penalty_weights(classes: int, odir: float, l2: float) -> Floats:
+    """λ / (C (C - 1)) off the diagonal of W, nothing on it, μ / C of the intercepts: [C, C + 1]."""
+    weights = np.full((classes, classes + 1), odir / (classes * (classes - 1)))
+    np.fill_diagonal(weights, 0.0)
+    weights[:, classes] = l2 / classes
+    return weights
 
 
 def tuned_dirichlet(
@@ -220,7 +234,7 @@ def tuned_dirichlet(
     n, classes = logits.shape
     order = np.random.default_rng(seed).permutation(n)
     held, fitted = order[: round(holdout * n)], order[round(holdout * n) :]
-    x = _centred(logits[held])
+    x = centred(logits[held])
 
     def score(strengths: list[float]) -> float:
         point = dirichlet(logits[fitted], labels[fitted], *strengths)
@@ -232,7 +246,7 @@ def tuned_dirichlet(
     return dirichlet(logits, labels, *found.x), float(found.fun)
 
 
-def _centred(logits: NDArray[Any]) -> Floats:
+def centred(logits: NDArray[Any]) -> Floats:
     """The log-probabilities without their row mean, which are the logits without theirs."""
     x = logits.astype(np.float64)
     return np.asarray(x - x.mean(axis=1, keepdims=True))

@@ -153,15 +153,20 @@ def dirichlet(
 ) -> Case:
     """C² + C parameters, one fit at given penalties."""
     odir, l2 = ODIR * size.classes * (size.classes - 1) / 1000, L2 * size.classes / 1000
+
+    def objective(point: Any, data: Arrays) -> Answer:
+        loss = reference.penalised_loss(data.logits, data.labels, point, odir, l2)
+        return {"objective": np.array(loss)}
+
     ours = _fits(
         lambda: calibrators.DirichletCalibration(odir=odir, l2=l2),
-        lambda fitted, data: _penalised(data, fitted.matrix_, fitted.intercept_, odir, l2),
+        lambda fitted, data: objective(np.column_stack([fitted.matrix_, fitted.intercept_]), data),
     )
     plain = Contender(
         PLAIN,
         lambda inputs, device: inputs,
         lambda data: reference.dirichlet(data.logits, data.labels, odir, l2),
-        lambda data, point: _penalised(data, point[:, :-1], point[:, -1], odir, l2),
+        lambda data, point: objective(point, data),
     )
     return Case(
         "dirichlet",
@@ -201,17 +206,6 @@ def dirichlet_tuning(size: Size, runs: int, tolerance: float) -> Case:
         "gp_minimize, every run fitted by SciPy's L-BFGS-B",
         warm_up=Size(200, 3),
     )
-
-
-def _penalised(data: Arrays, matrix: Any, intercept: Any, odir: float, l2: float) -> Answer:
-    classes = len(intercept)
-    off_diagonal = matrix - np.diag(np.diag(matrix))
-    penalty = odir / (classes * (classes - 1)) * np.square(off_diagonal).sum()
-    penalty += l2 / classes * np.square(intercept).sum()
-    x = data.logits.astype(float)
-    x -= x.mean(axis=1, keepdims=True)
-    nll = reference.log_loss(x @ matrix.T + intercept, data.labels)
-    return {"objective": np.array(nll + penalty)}
 
 
 class Patching:

@@ -16,9 +16,26 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.peers.penalised import PENALTIES, objective, samples
+from calibrators.reference import centred, penalised_loss
+from metrics.archive import read_arrays
+from scripts.speed.inputs import Size, arrays
+
+PENALTIES = ((0.1, 0.1), (10.0, 1.0), (0.01, 100.0))
+"""λ (off-diagonals) and μ (intercepts)."""
+POINTS = 1000
+
+
+def samples(folder: Path | None) -> dict[str, tuple[NDArray[np.float32], NDArray[np.int64]]]:
+    """Logits and labels: synthetic ones of four classes and, given `folder`, CIFAR-10's."""
+    made = arrays(Size(POINTS, 4))
+    found = {"synthetic": (made.logits, made.labels)}
+    if folder is not None:
+        real = read_arrays(folder / "cifar10_resnet56.npz", ("logits", "labels"))
+        found["cifar10"] = real["logits"][:POINTS], real["labels"][:POINTS]
+    return found
 
 
 def solver_of(folder: str) -> Any:
@@ -42,11 +59,11 @@ def solver_of(folder: str) -> Any:
 def main() -> None:
     """Print the minimum of every sample and pair of penalties."""
     solver = solver_of(sys.argv[1])
-    for name, (x, _, labels) in samples(Path(sys.argv[2]) if len(sys.argv) > 2 else None).items():
+    for name, (z, labels) in samples(Path(sys.argv[2]) if len(sys.argv) > 2 else None).items():
         for odir, l2 in PENALTIES:
             penalties = {"reg_lambda": odir, "reg_mu": l2, "reg_norm": True, "ref_row": False}
-            weights = np.asarray(solver(method="Full", **penalties).fit(x, labels).weights_)
-            found = objective(x, labels, weights[:, :-1], weights[:, -1], odir, l2)
+            fitted = solver(method="Full", **penalties).fit(centred(z), labels)
+            found = penalised_loss(z, labels, np.asarray(fitted.weights_), odir, l2)
             print(f'    ("{name}", {odir}, {l2}): {found:.10f},')
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from calibrators import DirichletCalibration
-from tests.peers.penalised import PENALTIES, objective, samples
+from calibrators.reference import penalised_loss
+from tests.peers.dirichletcal_minima import PENALTIES, samples
 
 MINIMA = {  # by dirichletcal_minima.py with dirichletcal 0.3.dev4
     ("synthetic", 0.1, 0.1): 0.3655781340,
@@ -25,8 +27,9 @@ SOLVER = 1e-8
 @pytest.mark.parametrize("name", ["synthetic", "cifar10"])
 def test_penalised_fits_reach_the_minimum_of_dirichletcal(name, odir, l2, request) -> None:
     folder = request.getfixturevalue("shared_dir") / "logits" if name == "cifar10" else None
-    x, logits, labels = samples(folder)[name]
+    logits, labels = samples(folder)[name]
     fitted = DirichletCalibration(odir=odir, l2=l2).fit(logits, labels)
-    ours = objective(x, labels, fitted.matrix_, fitted.intercept_, odir, l2)
+    point = np.column_stack([fitted.matrix_, fitted.intercept_])
+    ours = penalised_loss(logits, labels, point, odir, l2)
     theirs = MINIMA[name, odir, l2]
     assert theirs - SOLVER <= ours <= theirs + RIDGE
