@@ -78,7 +78,7 @@ types: setup
 # kernels as plain Python (tests/metrics/kernels/test_uncompiled.py) and sweeps.
 test: lint types
 	@rm -f .coverage .coverage.*
-	$(RUN) python -m coverage run -m pytest --numprocesses auto --dist loadfile
+	$(RUN) python -m coverage run -m pytest --numprocesses auto --dist worksteal
 	@$(RUN) python -m coverage combine --quiet
 	$(RUN) python -m coverage report --include='pipeline/*' --fail-under=95
 	$(RUN) python -m coverage report --include='metrics/*,calibrators/*' --fail-under=$(REACHED)
