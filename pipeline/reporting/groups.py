@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from metrics.registry import metric
 from pipeline.reporting.evidence import Statistics, number_of
@@ -77,7 +77,7 @@ def _largest(groups: Mapping[str, Statistics], method: str, key: str) -> Gap:
     one, other = rows[larger], rows[smaller]
     difference = _excess(one) - _excess(other)
     error = math.hypot(_standard_error(one), _standard_error(other))
-    tail = float(stats.norm.sf(difference / error)) if error else 0.5
+    tail = float(special.ndtr(-difference / error)) if error else 0.5
     p_value = float(np.minimum(1.0, math.comb(len(rows), 2) * 2 * tail))  # NaN stays
     values = (number_of(one, "mean"), number_of(other, "mean"))
     return Gap(method, key, larger, smaller, values, difference, p_value)
@@ -90,5 +90,5 @@ def _excess(row: Mapping[str, Any]) -> float:
 
 
 def _standard_error(row: Mapping[str, Any]) -> float:
-    quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
     return number_of(row, "half_width") / quantile

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -45,14 +45,14 @@ def corrected_half_width(values: ArrayLike, test_share: float) -> float:
     count = np.asarray(values).size
     if count < 2:
         return float("nan")
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)
+    quantile = special.stdtrit(count - 1, (1 + CONFIDENCE) / 2)
     return float(quantile * corrected_error(values, test_share))
 
 
 def bootstrap_half_width(draws: Sequence[ArrayLike]) -> float:
     """Half the width of the 95 % interval from each split's values under resampled points, [B]."""
     means = np.mean([np.asarray(one, dtype=np.float64) for one in draws], axis=0)
-    return float(stats.norm.ppf((1 + CONFIDENCE) / 2) * means.std(ddof=1))
+    return float(special.ndtri((1 + CONFIDENCE) / 2) * means.std(ddof=1))
 
 
 def not_worse_than_best(
@@ -91,4 +91,4 @@ def _p_value(excess: Floats, test_share: float) -> float:
     error = corrected_error(excess, test_share)
     if not error > 0:  # a single split, or the same difference in all
         return 0.0
-    return float(stats.t.sf(mean / error, excess.size - 1))
+    return float(special.stdtr(excess.size - 1, -mean / error))

@@ -169,9 +169,18 @@ def house_style() -> Iterator[None]:
 def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure."""
     written = []
-    for suffix in FORMATS:
-        path = folder / f"{stem}.{suffix}"
-        with house_style(), atomic_path(path) as temporary:
-            figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])
-        written.append(path)
+    with house_style():
+        _lay_out(figure)
+        for suffix in FORMATS:
+            path = folder / f"{stem}.{suffix}"
+            with atomic_path(path) as temporary:
+                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])
+            written.append(path)
     return written
+
+
+def _lay_out(figure: Figure) -> None:
+    """Once for all formats, at the resolution of images: it takes as long as drawing."""
+    figure.set_dpi(RC["savefig.dpi"])
+    figure.draw_without_rendering()
+    figure.set_layout_engine(None)

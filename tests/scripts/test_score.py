@@ -40,6 +40,11 @@ def run(score, path, out, *arguments):
     return read_json(out / "metrics.json")
 
 
+def quick(score, path, out, *arguments):
+    """Fewer draws and no images, whose drawing is most of a small run."""
+    return run(score, path, out, "--quick", *arguments)
+
+
 def test_all_methods_on_two_hundred_points_of_two_classes(score, tmp_path, capsys):
     path = write_example(tmp_path / "my model.npz", n=200, classes=2)
     result = run(score, path, tmp_path / "out", "--splits", "3")
@@ -71,7 +76,7 @@ def test_exact_zeros_ones_and_a_class_that_never_occurs(score, tmp_path):
     probabilities = np.eye(4)[guess]
     probabilities[:150] = 0.9 * probabilities[:150] + 0.025
     np.savez(tmp_path / "p.npz", probabilities=probabilities, labels=labels)
-    result = run(score, tmp_path / "p.npz", tmp_path / "out", *FAST)
+    result = quick(score, tmp_path / "p.npz", tmp_path / "out", *FAST)
     assert all(np.isfinite(v["mean"]) for scores in result.values() for v in scores.values())
 
 
@@ -81,7 +86,7 @@ def test_a_registered_utility_has_a_column_everywhere(score, tmp_path, monkeypat
     first_class = metrics.FunctionUtility(lambda p: torch.eye(p.shape[1])[0].expand_as(p) * 1.0)
     metrics.register(metrics.utility_metric("u_first", "first", lambda _: first_class))
     path = write_example(tmp_path / "x.npz")
-    result = run(score, path, tmp_path / "out", "--methods", "temperature", "--splits", "2")
+    result = quick(score, path, tmp_path / "out", "--methods", "temperature", "--splits", "2")
     assert 0 < result["temperature"]["u_first"]["mean"] <= result["temperature"]["u_cwe"]["mean"]
     texts = {
         kind: (tmp_path / "out" / f"table.{kind}").read_text() for kind in ("md", "tex", "csv")
@@ -96,7 +101,7 @@ def test_csv_similarity_and_a_single_split(score, tmp_path):
     rows = np.column_stack([arrays["labels"], arrays["logits"]])
     np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="label,a,b,c", comments="")
     np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
-    result = run(
+    result = quick(
         score, tmp_path / "x.csv", tmp_path / "out", "--methods", "temperature", "--splits", "1",
         "--similarity", str(tmp_path / "s.csv"), "--title", "Mine",
     )  # fmt: skip
@@ -112,8 +117,8 @@ def test_names_and_groups_reach_the_cached_logits(score, tmp_path):
     table["site"] = np.where(np.arange(len(table)) % 3, "A", "B")
     table.to_csv(tmp_path / "named.csv", index=False)
     chosen = ("--methods", "temperature", "--splits", "2")
-    named = run(score, tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
-    assert named == run(score, tmp_path / "x.npz", tmp_path / "plain", *chosen)
+    named = quick(score, tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
+    assert named == quick(score, tmp_path / "x.npz", tmp_path / "plain", *chosen)
     sidecar = read_json(tmp_path / "out/data/logits/named.json")
     assert sidecar["class_names"] == ["emu", "cat", "dog"]
     cached = read_npz(tmp_path / "out/data/logits/named.npz")
@@ -122,9 +127,9 @@ def test_names_and_groups_reach_the_cached_logits(score, tmp_path):
 
 def test_a_file_that_can_be_mapped_gives_the_results_of_one_that_cannot(score, tmp_path):
     arrays = dict(np.load(write_example(tmp_path / "x.npz")))
-    plain = run(score, tmp_path / "x.npz", tmp_path / "mapped", *FAST)
+    plain = quick(score, tmp_path / "x.npz", tmp_path / "mapped", *FAST)
     np.savez_compressed(tmp_path / "x.npz", **arrays)
-    assert plain == run(score, tmp_path / "x.npz", tmp_path / "read", *FAST)
+    assert plain == quick(score, tmp_path / "x.npz", tmp_path / "read", *FAST)
     texts = [(tmp_path / out / "metrics.json").read_bytes() for out in ("mapped", "read")]
     assert texts[0] == texts[1]
 
@@ -142,9 +147,9 @@ def test_a_file_too_large_for_the_memory_is_refused_before_anything_is_written(
 
 def test_another_file_of_the_same_name_is_scored_anew(score, tmp_path):
     out = tmp_path / "out"
-    first = run(score, write_example(tmp_path / "x.npz"), out, *FAST)
-    second = run(score, write_example(tmp_path / "x.npz", seed=1), out, *FAST)
-    again = run(score, write_example(tmp_path / "x.npz"), out, *FAST)
+    first = quick(score, write_example(tmp_path / "x.npz"), out, *FAST)
+    second = quick(score, write_example(tmp_path / "x.npz", seed=1), out, *FAST)
+    again = quick(score, write_example(tmp_path / "x.npz"), out, *FAST)
     assert first == again
     assert first != second
 
@@ -336,7 +341,7 @@ def test_both_patchings_calibrate_for_the_own_utility(score, tmp_path):
         str(tmp_path / "p.csv"), "--calibrate-for", "payoffs", "--method", "logit_shift", "--save",
         str(tmp_path / "saved.npz"),
     ]  # fmt: skip
-    result = run(score, path, tmp_path / "out", *arguments)
+    result = quick(score, path, tmp_path / "out", *arguments)
     for method in ("patching", "logit_shift"):
         assert result[method]["u_payoffs"]["mean"] < result["uncalibrated"]["u_payoffs"]["mean"]
         fitted = Calibrator.load(tmp_path / f"out/runs/x/{method}/split-0/parameters.npz")
