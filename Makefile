@@ -39,7 +39,8 @@ help:
 
 setup: $(INSTALLED)
 
-# --no-compile: Python compiles what is imported, which saves half of the set-up's time.
+# --no-compile: pip compiles on one core what `compileall` compiles on all. Some packages have files
+# for other versions of Python, which it reports.
 $(INSTALLED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
@@ -47,6 +48,7 @@ $(INSTALLED): requirements.lock
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	$(VENV)/bin/python -m pip check
+	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@echo "Compiling kernels (half a minute, once)"
 	@$(VENV)/bin/python scripts/compile_kernels.py
 	@touch $@

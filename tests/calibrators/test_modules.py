@@ -28,10 +28,10 @@ METHODS = {
     "isotonic": IsotonicCalibration(),
     "isotonic, unnormalised": IsotonicCalibration(normalize=False),
     "isotonic, global": IsotonicCalibration(mode="global"),
-    "patching": UtilityPatching(step_size=0.1, steps=12, sampled=True, sampled_count=20),
-    "patching from temperature": UtilityPatching(0.1, 8, False, start="temperature"),
-    "logit shift": LogitShiftPatching(steps=12),
-    "logit shift, sampled": LogitShiftPatching(steps=8, sampled_count=50, standard=True),
+    "patching": UtilityPatching(step_size=0.1, steps=5, sampled=True, sampled_count=20),
+    "patching from temperature": UtilityPatching(0.1, 4, False, start="temperature"),
+    "logit shift": LogitShiftPatching(steps=5),
+    "logit shift, sampled": LogitShiftPatching(steps=4, sampled_count=50, standard=True),
 }
 CLASSES = 7
 

@@ -22,10 +22,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import scripts.score  # noqa: F401 - loaded once, in the process that the children are forked from
 from pipeline import evaluate, fit, logits, report
 from pipeline.harness.command import CONF
 
+LOADED_ONCE = (
+    "scripts.score",
+    "pipeline.reporting.failure_figures",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+)
+"""What programs import when they need it: the process that children are forked from has it."""
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 OF_ONE_RUN = "run-"
 """How the names of files begin that say when, where and how long."""
@@ -101,7 +107,7 @@ def written(folder: Path) -> dict[str, bytes]:
 def start(program: str, folder: Path, fault: Fault = Fault()) -> Callable[[], Ended]:  # noqa: B008
     """Start a program in `folder`; the answer waits for its end."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload([__name__, *LOADED_ONCE])
     changes, errors = context.Value("l", 0), folder / f"errors-{next(_NUMBERS)}.txt"
     child = context.Process(target=_child, args=(program, folder, fault, changes, errors))
     child.start()
