@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -188,6 +189,8 @@ def _in_processes(
 
     unfinished = dict(enumerate(tasks))
     threads = max(1, core_count() // jobs)
+    # joblib replaces a worker that keeps 300 MB after a large unit; there is nothing to be done.
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     with parallel_config(backend="loky", inner_max_num_threads=threads):
         # Tasks are small: no shared memory, in which joblib would make a folder that a kill leaves.
         pool = Parallel(

@@ -47,6 +47,23 @@ def test_a_killed_worker_fails_what_it_had_and_says_why():
     assert len(outcomes) == 9
 
 
+KEPT = []
+
+
+def keep_memory(task):
+    """As a large unit may; joblib looks every second and replaces such a process."""
+    KEPT.append(bytearray(b"x") * 350_000_000)
+    time.sleep(1.1)
+    return os.getpid()
+
+
+def test_a_worker_that_keeps_memory_is_replaced_without_a_remark(recwarn, capfd):
+    outcomes = run_tasks("test", list("abcdef"), keep_memory, 2)
+    assert [outcome.error for outcome in outcomes] == [None] * 6
+    assert "worker" not in capfd.readouterr().err
+    assert not list(recwarn)
+
+
 def no_folder_in_shared_memory(task):
     """Run in a child: what its parent, killed now, would leave."""
     folder = Path("/dev/shm") if task == "shared" else Path(tempfile.gettempdir())
