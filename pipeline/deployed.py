@@ -6,6 +6,8 @@ What it takes is part of it: `takes_` ("logits" or "probabilities") and, where t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,7 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
     names = [str(name) for name in table.columns]
     wanted = [str(name) for name in getattr(calibrator, "class_names_", ())]
     if wanted:
+        wanted = [_prefix(names, wanted) + name for name in wanted]
         missing = [name for name in wanted if names.count(name) != 1]
         if missing:
             raise InputError(
@@ -95,3 +98,15 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
         )
     check_are_numbers(path, table, wanted or names)
     return table.to_numpy(np.float64, na_value=np.nan)
+
+
+def _prefix(names: Sequence[str], classes: Sequence[str]) -> str:
+    """What all columns of classes begin with, as in p_cat, p_dog; "" where they bear bare names."""
+    starts = {name.removesuffix(classes[0]) for name in names if name.endswith(classes[0])}
+    fitting = [
+        start
+        for start in sorted(starts)
+        if re.search(r"(^|[\W_])$", start)
+        and all(names.count(start + name) == 1 for name in classes)
+    ]
+    return fitting[0] if fitting else ""

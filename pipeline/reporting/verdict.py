@@ -104,8 +104,8 @@ def verdict_of(
     bound = (certificates or {}).get(chosen or "", math.nan)
     if chosen and math.isfinite(bound):
         sentences.append(
-            f"With 95 % confidence no user of these classes is off by more than {short(bound)} "
-            f"with {method_name(chosen)}."
+            "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
+            f"off by more than {short(bound)} with {method_name(chosen)}."
         )
     sentences += _unknown(uses, points, splits)
     return Verdict(tuple(sentences), tuple(uses), overall)

@@ -207,6 +207,19 @@ def column_numbers(names: Sequence[str]) -> NDArray[np.float64] | None:
     return np.array(numbers) if len(set(numbers)) == len(numbers) else None
 
 
+def class_of_column(column: str, labels: Sequence[str]) -> str | None:
+    """The label whose name a column bears, alone or after a prefix: sick, p_sick, P(sick), p1."""
+    bare = re.sub(r"^(.*)\((.*)\)$", r"\1_\2", column).casefold()
+    bare = re.sub(r"(\d)\.0+$", r"\1", bare)  # 1.0 is the number 1
+    found = [
+        label
+        for label in labels
+        if re.fullmatch(rf"(.*[\W_])?{re.escape(label.casefold())}", bare, re.DOTALL)
+        or (label.isdecimal() and re.fullmatch(rf"\D*{label}", bare))
+    ]
+    return max(found, key=lambda label: (label == column, len(label)), default=None)
+
+
 def short_names(names: Sequence[str]) -> list[str] | None:
     """The names without what all begin with, up to a separator: p_cat, p_dog give cat, dog."""
     start = re.match(r"(.*[\W_])?", _common_start(names))

@@ -29,8 +29,10 @@ from metrics.validation import (
 from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.class_labels import (
     class_labels,
+    class_of_column,
     label_names,
     notes_on_rare_classes,
+    short,
     with_hidden,
 )
 from pipeline.sources.columns import read_columns
@@ -88,8 +90,9 @@ def file_logits(
     if kind == "logits":
         logits = _checked_logits(path, given.matrix)
     else:
-        given = _of_both_classes(given)
-        logits, notes = _logits_of_probabilities(path, given.matrix)
+        given, notes = _of_both_classes(given)
+        logits, rounded = _logits_of_probabilities(path, given.matrix)
+        notes += rounded
     n, classes = logits.shape
     labels = class_labels(given.labels, n, classes, given.names, field=f"{path}: labels")
     notes += labels.notes + notes_on_rare_classes(labels, classes, f"{path}: labels")
@@ -144,18 +147,22 @@ def _checked_logits(path: Path, matrix: Any) -> NDArray[np.float32]:
     return small
 
 
-def _of_both_classes(given: Given) -> Given:
+def _of_both_classes(given: Given) -> tuple[Given, list[str]]:
     """Probabilities [n] or [n, 1] of one class as [n, 2], the columns' names with them.
 
-    A table's column that bears a label's name is that class's probability; any other one is the
-    second class's.
+    A table's column that bears a label's name (sick, p_sick, p1) is that class's probability; any
+    other one is the second class's. A note says which, unless its name is the label's.
     """
     matrix = both_classes(given.matrix)
-    names = given.names
+    names, notes = given.names, list[str]()
     if names is not None and len(names) == 1:
-        others = [label for label in label_names(given.labels) if label != names[0]]
-        names = [others[0], names[0]] if len(others) == 1 else None
-    return replace(given, matrix=matrix, names=names)
+        column, labels = names[0], label_names(given.labels)
+        meant = class_of_column(column, labels) or labels[-1]
+        others = [label for label in labels if label != meant]
+        names = [others[0], meant] if len(others) == 1 else None
+        if names is not None and column != meant:
+            notes = [f"column `{short(column)}` is taken for the probability of {short(meant)}"]
+    return replace(given, matrix=matrix, names=names), notes
 
 
 def _logits_of_probabilities(path: Path, matrix: Tensor) -> tuple[NDArray[np.float32], list[str]]:

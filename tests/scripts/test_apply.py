@@ -107,6 +107,9 @@ def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path
     found = pd.read_csv(tmp_path / "calibrated.csv")
     assert found.columns.tolist() == names.tolist()
     np.testing.assert_allclose(found, by_hand.predict_proba(from_probabilities(p[:20])), atol=1e-6)
+    new.add_prefix("p_").assign(label="ant").to_csv(tmp_path / "new.csv", index=False)
+    run(target, tmp_path / "new.csv", tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "calibrated.csv").read_bytes()
     np.savez(tmp_path / "logits.npz", logits=logits)
     with pytest.raises(InputError, match="fitted on probabilities, but there is no array"):
         run(target, tmp_path / "logits.npz", tmp_path / "x.npz")

@@ -233,6 +233,42 @@ def test_one_column_is_the_probability_of_the_class_whose_name_it_bears(tmp_path
     assert accuracy(first) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("classes", "column"),
+    [
+        (("well", "sick"), "p_sick"),
+        (("sick", "well"), "p_well"),
+        (("well", "sick"), "P(sick)"),
+        (("well", "sick"), "p_well"),
+        (("No", "Yes"), "probability_of_yes"),
+        ((0, 1), "p_0"),
+        ((0, 1), "p1"),
+        ((0, 1), "0"),
+        ((1, 0), "0.0"),
+        ((-1, 1), "p_-1"),
+    ],
+)
+def test_one_column_may_bear_its_class_after_a_prefix(classes, column, tmp_path):
+    meant = next(
+        name
+        for name in classes
+        if column.lower().removesuffix(".0").rstrip(")").endswith(str(name).lower())
+    )
+    labels = [classes[0], classes[1], classes[1]]
+    table = pd.DataFrame({"label": labels, column: [0.9 if y == meant else 0.2 for y in labels]})
+    result = read(tmp_path, table)
+    assert accuracy(result) == 1.0
+    told = f"column `{column}` is taken for the probability of {meant}"
+    assert (told in result.details["warnings"]) == (column != str(meant))
+
+
+def test_one_column_of_another_name_is_said_to_be_the_second_class_s(tmp_path):
+    table = pd.DataFrame({"label": ["no", "yes", "yes"], "score": [0.1, 0.7, 0.9]})
+    result = read(tmp_path, table)
+    assert accuracy(result) == 1.0
+    assert "column `score` is taken for the probability of yes" in result.details["warnings"]
+
+
 def test_one_column_of_logits_is_refused(tmp_path):
     table = pd.DataFrame({"label": [0, 1, 1], "z": [-1.0, 2.0, 3.0]})
     assert "one column per class" in refused(tmp_path, table)
