@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from pipeline.harness import machine
+from pipeline.harness.command import CONF
 from pipeline.harness.machine import free_memory
 
 
@@ -63,3 +68,23 @@ def test_groups_of_version_1_count_too(tmp_path):
 def test_the_smallest_limit_of_a_group_is_what_is_free(monkeypatch):
     monkeypatch.setattr(machine, "_free_in_groups", lambda: [9000, 8000])
     assert free_memory() == 8000
+
+
+OF_A_CHILD = """
+import json
+from pipeline.harness.machine import now, run_notes
+print(json.dumps(run_notes(now(), "cpu")))
+"""
+OF_A_LARGE_PARENT = """
+import os, sys
+large = bytearray(b"x") * 600_000_000
+if os.fork() == 0:
+    os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+os.wait()
+"""
+
+
+def test_the_peak_of_memory_is_not_that_of_the_parent():
+    command = [sys.executable, "-c", OF_A_LARGE_PARENT, OF_A_CHILD]
+    told = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, check=True)
+    assert 0 < json.loads(told.stdout)["peak_megabytes"] < 500
