@@ -39,8 +39,8 @@ help:
 
 setup: $(INSTALLED)
 
-# --no-compile: pip compiles on one core what `compileall` compiles on all. Some packages have files
-# for other versions of Python, which it reports.
+# --no-compile: pip compiles on one core what `compileall` compiles on all. That fails for files that
+# some packages have for other versions of Python: nothing here imports them.
 $(INSTALLED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }

@@ -7,6 +7,7 @@ What it takes is part of it: `takes_` ("logits" or "probabilities") and, where t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,9 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
     names = [str(name) for name in table.columns]
     wanted = [str(name) for name in getattr(calibrator, "class_names_", ())]
     if wanted:
-        wanted = [_prefix(names, wanted) + name for name in wanted]
-        missing = [name for name in wanted if names.count(name) != 1]
+        count, prefix = Counter(names), _prefix(names, wanted)
+        wanted = [prefix + name for name in wanted]
+        missing = [name for name in wanted if count[name] != 1]
         if missing:
             raise InputError(
                 f"{path}: expected one column `{missing[0]}` for that class, as in the file that "
@@ -102,11 +104,11 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
 
 def _prefix(names: Sequence[str], classes: Sequence[str]) -> str:
     """What all columns of classes begin with, as in p_cat, p_dog; "" where they bear bare names."""
-    starts = {name.removesuffix(classes[0]) for name in names if name.endswith(classes[0])}
-    fitting = [
+    known = set(names)
+    starts = sorted(name.removesuffix(classes[0]) for name in names if name.endswith(classes[0]))
+    fitting = (
         start
-        for start in sorted(starts)
-        if re.search(r"(^|[\W_])$", start)
-        and all(names.count(start + name) == 1 for name in classes)
-    ]
-    return fitting[0] if fitting else ""
+        for start in starts
+        if re.search(r"(^|[\W_])$", start) and all(start + name in known for name in classes)
+    )
+    return next(fitting, "")
