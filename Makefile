@@ -23,7 +23,7 @@ export PRECOMPUTED
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-faults test-peers test-slurm test-ray fuzz lint types clean
+.PHONY: help setup repro known-suite test test-faults test-peers test-slurm test-ray fuzz lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
@@ -60,14 +60,17 @@ repro: setup
 	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
 	@$(RUN) dvc repro
 else
-repro: setup
-	@test -z '$(SUITE)' || test -f 'conf/suite/$(SUITE).yaml' || { \
-	  echo 'SUITE=$(SUITE): no such suite; known:' $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
+repro: known-suite setup
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@cp params.yaml .params.before
 	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S "$$($(OF_FOLDER))") \
 	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }
 	@rm .params.before
+
+# Before minutes of setting up.
+known-suite:
+	@test -z '$(SUITE)' || test -f 'conf/suite/$(SUITE).yaml' || { \
+	  echo 'SUITE=$(SUITE): no such suite; known:' $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
 endif
 
 lint: setup

@@ -29,7 +29,7 @@ try:
     from torchmetrics.utilities import dim_zero_cat
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        'torchmetrics is not installed: pip install "utility-calibration[torchmetrics]"',
+        'torchmetrics is not installed: pip install -e ".[torchmetrics]"',
         name=error.name,
     ) from error
 

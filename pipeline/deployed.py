@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import pipeline.peers  # noqa: F401  # other packages' calibrators are known to `Calibrator.load`
+import calibrators
 from calibrators.base import Calibrator
 from calibrators.inputs import from_probabilities
 from metrics.archive import array_names, read_arrays
@@ -24,6 +24,7 @@ from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_path
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
+from pipeline.peers import PeerCalibration  # so that `Calibrator.load` knows it
 from pipeline.sources.columns import check_are_numbers
 from pipeline.sources.file import check_is_file, refuse_lookalikes
 from pipeline.sources.tables import TABLES, read_table
@@ -45,6 +46,16 @@ def fit_on_all(settings: Settings) -> Calibrator:
     return fitted
 
 
+def check_is_loaded(settings: Settings) -> None:
+    """`InputError` where `Calibrator.load` would not know the class that `settings` make."""
+    kind = type(made_of(settings["calibrator"]))
+    if getattr(calibrators, kind.__name__, None) is not kind and kind is not PeerCalibration:
+        raise InputError(
+            f"--save: scripts/apply.py could not load a {kind.__name__}, which "
+            "calibrators/__init__.py does not name; add it to WHERE and __all__ there"
+        )
+
+
 def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDArray[Any]:
     """Read the logits or probabilities [n, C] of `path` that `calibrator` takes.
 
@@ -64,7 +75,12 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
         logits: NDArray[Any] = from_probabilities(matrix, name=f"{path}: probabilities")
         return logits.astype(np.float32)  # as the pipeline caches those that it fits on
     if values == "auto":
-        refuse_lookalikes(path, matrix)
+        refuse_lookalikes(
+            path,
+            matrix,
+            "the calibrator was fitted on logits: give those of the "
+            "same model (or fit one on its probabilities: score.py --save)",
+        )
     return check_logits(matrix, name=f"{path}: logits").numpy()
 
 
@@ -99,7 +115,7 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
             f"{calibrator.n_features_in_} classes; give one column per class and no other"
         )
     check_are_numbers(path, table, wanted or names)
-    return table.to_numpy(np.float64, na_value=np.nan)
+    return table.to_numpy(np.float64, copy=True, na_value=np.nan)
 
 
 def _prefix(names: Sequence[str], classes: Sequence[str]) -> str:

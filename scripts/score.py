@@ -38,7 +38,7 @@ if __name__ == "__main__":
 
 from omegaconf import DictConfig
 
-from pipeline.deployed import fit_on_all
+from pipeline.deployed import check_is_loaded, fit_on_all
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.all_or_nothing import all_or_nothing
@@ -273,6 +273,8 @@ def score(options: argparse.Namespace) -> None:
     for path in (options.file, options.similarity):
         if path is not None:
             check_is_file(path, "a file")
+    if options.save is not None:
+        check_is_loaded(settings_of(options, options.method))
     options.draws = affordable_draws(options.file, settings)
     used = dict.fromkeys([*options.methods, *filter(None, [options.method])])
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))

@@ -12,6 +12,12 @@ from pipeline.reporting.verdict import interval, short
 
 DIGITS = 4
 
+POOLED = (
+    "Interval, share and gap are over the test points of all splits together; the calibration "
+    "error is the table's, a mean over the splits, so it is not gap times share."
+)
+"""What the sentences' numbers are over."""
+
 
 @dataclass(frozen=True)
 class Failure:

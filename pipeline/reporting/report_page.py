@@ -21,7 +21,7 @@ from metrics.ecdf import levels, thin
 from metrics.registry import metric
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
-from pipeline.reporting.failures import Failure
+from pipeline.reporting.failures import POOLED, Failure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.page import render
 from pipeline.reporting.style import look, mixed, rgb
@@ -185,6 +185,7 @@ SHOWN_BY: dict[str, Any] = {
     "mark": MARK,
     "method_name": method_name,
     "metric": metric,
+    "pooled": POOLED,
     "svg_data": _svg_data,
     "zip": zip,
 }

@@ -68,7 +68,7 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
         raise InputError(f"{path}: no column beside the labels; add one per class")
     check_are_numbers(path, table, classes, WHAT_A_TABLE_HOLDS)
     _check_are_classes(path, classes, table[label])
-    matrix = table[classes].to_numpy(np.float64, na_value=np.nan)
+    matrix = table[classes].to_numpy(np.float64, copy=True, na_value=np.nan)
     if values != "logits":
         _check_all_are_probabilities(path, classes, matrix)
     if values == "auto":
@@ -90,7 +90,7 @@ def _values(column: pd.Series[Any]) -> NDArray[Any]:
         return column.to_numpy()
     plain = column.astype(object)
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(np.float64, na_value=np.nan)
+        return column.to_numpy(np.float64, copy=True, na_value=np.nan)
     return plain.where(column.notna(), None).to_numpy()
 
 

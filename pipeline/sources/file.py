@@ -46,6 +46,12 @@ VALUES = ("auto", "logits", "probabilities")
 NOTED = 1e-5
 """Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
 
+MAKE_PROBABILITIES = (
+    "divide each row by its sum (better: export them unrounded) and save them as probabilities "
+    "(npz: as `probabilities`)"
+)
+"""Makes any of these probabilities: rounded ones, percentages, votes."""
+
 MOST_GROUPS = 100
 """Names of groups in one file: each gets tables of its own."""
 
@@ -125,17 +131,19 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
     return look_like_probabilities(torch.from_numpy(matrix))
 
 
-def refuse_lookalikes(path: Path, matrix: Any) -> None:
-    """Probabilities, percentages or votes under the wrong name would pass for logits."""
+def refuse_lookalikes(path: Path, matrix: Any, instead: str = MAKE_PROBABILITIES) -> None:
+    """Probabilities, percentages or votes under the wrong name would pass for logits.
+
+    `instead`: what the message asks for, if they are none.
+    """
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
         return  # told by the checks of logits
     found = lookalike(check_numbers(numbers, f"{path}: logits"))
     if found is not None:
         raise InputError(
-            f"{path}: {found.what}, but would be read as logits; {found.step}save them as "
-            "probabilities, unrounded (npz: as `probabilities`), or say that they are logits: "
-            "--values logits (benchmark.source.values=logits)"
+            f"{path}: {found.what}, but would be read as logits; {instead}, or say that they are "
+            "logits: --values logits (benchmark.source.values=logits)"
         )
 
 

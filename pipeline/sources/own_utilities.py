@@ -1,7 +1,7 @@
 """A person's own utilities from CSV files or a function of Python, as classes of `metrics`.
 
 * payoffs: a line per user, a column per class (`Linear`); valuations: a line per user, a column
-  per rank 1 … C (`Rank`). A first column `user` may name the users.
+  per rank 1 … C (`Rank`). A first column called `user`, or not at all, may name the users.
 * losses: a line per class, named in the first column, and a column per action (`Decision`).
 * gain: a line per true class, named in the first column, a column per predicted one (`GainMatrix`).
 * a function module:function from probabilities to u⃗, torch to torch (`FunctionUtility`).
@@ -162,7 +162,8 @@ class Table:
 
     @classmethod
     def read(cls, path: str | Path, sha256: str | None = None, named: bool = False) -> Table:
-        """Read a CSV; `named`: its first column names the lines, else only if called `user`.
+        """Read a CSV; `named`: its first column names the lines, else only if called `user` or not
+        at all, as pandas writes an index.
 
         Raises:
             InputError: another content than `sha256`, no such table, or a cell that is no number.
@@ -174,7 +175,7 @@ class Table:
         if sha256 is not None and sha256_of(path) != sha256:
             raise InputError(f"{path}: changed since this run began; run it again")
         header = check_is_text(path)
-        first = 1 if named or header[0].lower() == USER else 0
+        first = 1 if named or header[0].lower() in (USER, "") else 0
         columns = tuple(header[first:])
         _check_columns(path, columns, first)
         names: list[str] = []
@@ -190,7 +191,10 @@ class Table:
 
     def places(self, wanted: Names, what: str) -> list[int]:
         """The places of the columns `wanted`, each of which must be there, and no other."""
-        return _matched(self.columns, wanted, f"{self.path}: column", f"columns, one per {what}")
+        expected = f"columns, one per {what}"
+        if len(self.columns) > len(wanted):
+            expected += " (and a first one called `user` for the users' names, if there are any)"
+        return _matched(self.columns, wanted, f"{self.path}: column", expected)
 
     def lines(self, class_names: Names) -> list[int]:
         """The places of the lines of the classes."""

@@ -156,7 +156,8 @@ def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_pa
         np.savez(file, logits=values)
     else:
         pd.DataFrame(values).to_csv(file, index=False)
-    with pytest.raises(InputError, match=r"but would be read as logits; .*--values logits"):
+    told = r"but would be read as logits; the calibrator was fitted on logits: .*--values logits"
+    with pytest.raises(InputError, match=told):
         run(saved, file, tmp_path / "x.npz")
     arguments = [str(saved), str(file), "--output", str(tmp_path / "x.npz"), "--values", "logits"]
     apply.apply(apply.parse(arguments))

@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 import torch
 
+import calibrators
 import metrics
 from calibrators.base import Calibrator
 from calibrators.patching.utilities import KINDS
-from metrics import registry
+from calibrators.temperature import TemperatureScaling
+from metrics import InputError, registry
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed as compose
@@ -178,6 +180,19 @@ def test_mistakes_are_one_line(score, tmp_path, monkeypatch, capsys, arguments, 
     assert error.count("\n") == 1
     assert words in error
     assert not (tmp_path / "out").exists()
+
+
+def test_what_apply_could_not_load_is_refused_before_anything_is_fitted(
+    score, tmp_path, monkeypatch
+):
+    class Mine(TemperatureScaling):
+        """Found by the configuration, but not named by calibrators/__init__.py."""
+
+    monkeypatch.setattr(calibrators, "TemperatureScaling", Mine, raising=False)
+    path, out = write_example(tmp_path / "x.npz"), tmp_path / "out"
+    with pytest.raises(InputError, match=r"--save: .* a Mine, which calibrators/__init__.py"):
+        run(score, path, out, "--methods", "temperature", "--save", str(tmp_path / "c.npz"))
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("output", ["x.npz", "x.npz/out"])

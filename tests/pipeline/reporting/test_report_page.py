@@ -9,6 +9,7 @@ import pytest
 from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.evidence import ranks_of
+from pipeline.reporting.failures import POOLED
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, by_night, readable, report_html
@@ -19,6 +20,7 @@ from tests.pipeline.reporting.browser import Browser, chromium
 
 NAUGHTY = "<script>alert(1)</script> costs $5 & more"
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
+MADE = Provenance("Suite tests.", {"splits": {"count": 4}}, {"python": "3.11"})
 LEVELS = dict(zip(METHODS, (0.08, 0.02, 0.03, 0.015, 0.018, 0.01, 0.012), strict=False))
 
 
@@ -74,10 +76,9 @@ def sections(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def html(sections):
-    made = Provenance("Suite tests.", {"splits": {"count": 4}}, {"python": "3.11"})
     statistics = {one.title: one.statistics for one in sections}
     overview = [ranks_of(key, statistics, list(LEVELS)) for key in ("u_cwe", "brier")]
-    return report_html("Title " + NAUGHTY, "Introduction", sections, made, "", overview)
+    return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, "", overview)
 
 
 def test_titles_are_text_everywhere(html, sections):
@@ -109,6 +110,24 @@ def test_the_verdict_and_where_it_fails_stand_in_page_and_markdown(html, section
         "class &lt;cat&gt;, predicted .00–.50 (62 % of the points): realised .010 more" in markdown
     )
     assert markdown.count("### Verdict") == 2
+    assert markdown.count(POOLED) == html.count(POOLED.replace("'", "&#39;")) == 2
+
+
+def test_a_likelihood_that_is_finite_by_its_floor_alone_says_so_in_its_cell(tmp_path):
+    rows = [
+        UnitResult("b", method, split, {"nll": 1.0}, zero_likelihood=3 * (method == "isotonic"))
+        for method in ("isotonic", "temperature")
+        for split in range(2)
+    ]
+    settings = {
+        "benchmark": {"name": "b", "title": "B", "source": {}},
+        "splits": {"calibration_fraction": 0.7},
+        "paths": {"data": str(tmp_path), "results": str(tmp_path)},
+    }
+    spec = TableSpec("b", "B", ("nll",), ["isotonic", "temperature"])
+    page = report_html("T", "", [section_of(settings, rows, [spec], [], {})], MADE)
+    cells = re.findall(r"<td data-value=.*?</td>", page)
+    assert ["(∞, 3)" in cell for cell in cells] == [True, False]
 
 
 @pytest.mark.parametrize("background", [PAPER, NIGHT])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from metrics import InputError
+from pipeline.sources.columns import read_columns
 from pipeline.sources.file import file_logits
 
 PROBABILITIES = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.5, 0.25, 0.25]])
@@ -156,7 +157,7 @@ def test_names_that_pandas_would_take_for_missing(tmp_path):
 
 def test_percentages_are_not_taken_for_logits(tmp_path):
     line = refused(tmp_path, table_of(values=100 * PROBABILITIES))
-    assert "look like percentages" in line and "divide them by 100" in line
+    assert "look like percentages" in line and "divide each row by its sum" in line
     assert read(tmp_path, table_of(values=100 * PROBABILITIES), values="logits").logits.max() > 50
 
 
@@ -321,6 +322,13 @@ def test_parquet_with_missing_values(tmp_path, column):
     table.to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"t\.parquet: .*NaN.* row 1"):
         file_logits(path=tmp_path / "t.parquet")
+
+
+def test_numbers_of_parquet_can_be_written_to(tmp_path):
+    """Pandas maps columns of one type read-only, of which torch warns."""
+    table = pd.DataFrame(PROBABILITIES, columns=["c0", "c1", "c2"]).assign(label=LABELS)
+    table.to_parquet(tmp_path / "t.parquet")
+    assert read_columns(tmp_path / "t.parquet", "logits").matrix.flags.writeable
 
 
 def test_parquet_that_is_damaged(tmp_path):

@@ -103,6 +103,29 @@ def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
         assert file_logits(path=path, values="logits").labels.shape == (2,)
 
 
+@pytest.mark.parametrize("scale", [1, 100])
+def test_the_fix_that_is_named_for_rounded_probabilities_works(tmp_path, scale):
+    weights = np.random.default_rng(0).gamma(0.3, size=(300, 10))
+    rounded = np.round(scale * weights / weights.sum(axis=1, keepdims=True), 2 if scale == 1 else 0)
+    path = tmp_path / "rounded.csv"
+    columns = [f"c{k}" for k in range(10)]
+
+    def write(rows):
+        table = pd.DataFrame(rows, columns=columns)
+        table.assign(label=np.arange(300) % 10).to_csv(path, index=False)
+
+    write(rounded)
+    with pytest.raises(
+        InputError, match=r"divide each row by its sum .* save them as probabilities"
+    ):
+        file_logits(path=path)
+    shares = rounded / rounded.sum(axis=1, keepdims=True)
+    write(shares)
+    result = file_logits(path=path)
+    assert result.details["origin"]["values"] == "probabilities"
+    np.testing.assert_allclose(softmax(result.logits), shares, atol=1e-6)
+
+
 NAN = LOGITS.copy()
 NAN[1, 1] = np.nan
 INFINITE = LOGITS.copy()

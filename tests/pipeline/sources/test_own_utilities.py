@@ -1,6 +1,7 @@
 """Own utilities from files: matched by name, refused in one line that names the cell."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from metrics.validation import InputError
@@ -23,6 +24,14 @@ def test_payoffs_are_matched_by_class_name_in_any_order(tmp_path):
     np.testing.assert_array_equal(users.matrix, [[1, 2, 3], [-1, -2.5, -3]])
     entry = own_utilities.settings_of("payoffs", str(path), NAMES)
     assert [own_utilities.name_of(entry, k) for k in range(2)] == ["ann", "bob"]
+
+
+def test_an_index_by_pandas_names_the_users(tmp_path):
+    path = tmp_path / "mine.csv"
+    pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=NAMES, index=["ann", "bob"]).to_csv(path)
+    np.testing.assert_array_equal(own_utilities.payoffs(path, NAMES).matrix, [[1, 2, 3], [4, 5, 6]])
+    entry = own_utilities.settings_of("payoffs", str(path), NAMES)
+    assert own_utilities.name_of(entry, 1) == "bob"
 
 
 def test_users_without_names_are_numbered_and_valuations_go_by_rank(tmp_path):
@@ -62,6 +71,7 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
         ("payoffs", "cat,dog,emu\n1,nan,3\n", "column `dog`: 'nan' is no finite number"),
         ("payoffs", "cat,dog,emu\n1,2\n", "line 2 has 2 values for the 3 columns"),
         ("payoffs", "cat,dog\n1,2\n", "column `emu` is missing; give 3 columns, one per class"),
+        ("payoffs", "who,cat,dog,emu\n1,1,2,3\n", "(and a first one called `user`"),
         ("payoffs", "cat,dog,elk\n1,2,3\n", "column `elk` is none of cat, dog, emu"),
         ("payoffs", "cat,dog,dog\n1,2,3\n", "two columns are called `dog`"),
         ("payoffs", "cat,,emu\n1,2,3\n", "column 2 has no printable name"),
