@@ -18,7 +18,7 @@ INSTALLED := $(VENV)/.installed
 OF_FOLDER := $(RUN) python -c 'import os; \
   from pipeline.harness.command import override; \
   print(override("precomputed", os.path.abspath(os.environ["PRECOMPUTED"])))'
-export PRECOMPUTED
+export SUITE PRECOMPUTED
 # Its own environment: other packages stay out of ours.
 PEERS ?= .venv-peers
 
@@ -54,24 +54,23 @@ $(INSTALLED): requirements.lock
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
-ifeq ($(SUITE)$(PRECOMPUTED),)
 # All units side by side first; then DVC finds them done, one stage after another, and records them.
-repro: setup
+repro: known-suite setup
 	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
+ifeq ($(SUITE)$(PRECOMPUTED),)
 	@$(RUN) dvc repro
 else
-repro: known-suite setup
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@cp params.yaml .params.before
 	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S "$$($(OF_FOLDER))") \
 	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }
 	@rm .params.before
+endif
 
-# Before minutes of setting up.
+# Told before minutes of setting up.
 known-suite:
 	@test -z '$(SUITE)' || test -f 'conf/suite/$(SUITE).yaml' || { \
 	  echo 'SUITE=$(SUITE): no such suite; known:' $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
-endif
 
 lint: setup
 	$(VENV)/bin/ruff check .

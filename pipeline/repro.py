@@ -1,7 +1,9 @@
 """One stage of dvc.yaml: which one says DVC, for what says params.yaml.
 
 `make repro` first asks for all units at once (DVC_STAGE=sweep): seventeen stages in a row would
-each import torch, and few of them keep all cores busy. The stages then find everything done.
+each import torch, and few of them keep all cores busy. The stages then find everything done. What
+its command line asks for, SUITE and PRECOMPUTED, goes before params.yaml, into which DVC writes it
+only after that.
 
 Nothing of either passes through a shell, so that a folder or a name may hold any character.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -38,6 +41,16 @@ def arguments_of(address: str, parameters: Any) -> tuple[str, list[str]]:
     return name, arguments
 
 
+def asked_of_make(environment: Mapping[str, str]) -> dict[str, str]:
+    """What `make repro SUITE=… PRECOMPUTED=…` will have DVC write into params.yaml."""
+    asked = {}
+    if suite := environment.get("SUITE"):
+        asked["suite"] = suite
+    if folder := environment.get("PRECOMPUTED"):
+        asked["precomputed"] = os.path.abspath(folder)  # noqa: PTH100  (keeps links)
+    return asked
+
+
 def main() -> None:
     """Run the stage that DVC_STAGE names."""
     with user_errors_in_one_line():
@@ -45,7 +58,9 @@ def main() -> None:
             raise SelectionError(
                 "for `dvc repro` only; by hand: python -m pipeline.fit suite=digits"
             )
-        parameters = OmegaConf.to_container(OmegaConf.load(Path("params.yaml")), resolve=False)
+        parameters: Any = OmegaConf.to_container(OmegaConf.load(Path("params.yaml")), resolve=False)
+        if os.environ["DVC_STAGE"] == AHEAD:
+            parameters |= asked_of_make(os.environ)
         name, sys.argv[1:] = arguments_of(os.environ["DVC_STAGE"], parameters)
     import_module(f"pipeline.{name}").main()
 

@@ -12,7 +12,7 @@ import yaml
 
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import SelectionError, composed, resolved
-from pipeline.repro import arguments_of
+from pipeline.repro import arguments_of, asked_of_make
 
 
 def test_stages_are_listed():
@@ -174,3 +174,23 @@ def test_a_failed_run_tells_why_and_leaves_the_parameters_as_they_were(project):
     assert not (project / "it").exists()
     told = shell(project, *make, "SUITE=digitz", code=2)
     assert "SUITE=digitz: no such suite; known: " in told
+
+
+def test_make_repro_of_another_suite_runs_its_units_at_once_and_dvc_finds_them_done(project):
+    suite = (project / "conf/suite/digits.yaml").read_text()
+    (project / "conf/suite/few.yaml").write_text(suite.replace("name: digits", "name: few"))
+    shutil.rmtree(project / "results/runs/digits/temperature")
+    environment = f"VENV={Path(sys.executable).parents[1]}"
+    told = shell(project, "make", "--old-file=setup", environment, "repro", "SUITE=few")
+    ahead, _, stages = told.partition("Running stage")
+    assert "temperature" in ahead
+    assert "fit: nothing to do, 1 up to date" in stages
+    assert "suite: few" in (project / "params.yaml").read_text()
+    assert (project / "results/suites/few/report.json").exists()
+
+
+def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    asked = asked_of_make({"SUITE": "cifar", "PRECOMPUTED": "my $(logits)"})
+    assert asked == {"suite": "cifar", "precomputed": str(tmp_path / "my $(logits)")}
+    assert asked_of_make({"SUITE": "", "PRECOMPUTED": ""}) == asked_of_make({}) == {}
