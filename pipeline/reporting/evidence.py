@@ -43,6 +43,7 @@ def evidence_of(table: ResultTable) -> Table:
                 beyond=cell.beyond,
                 floor=number_of(cell.row, "floor_q95"),
                 p_value=number_of(cell.row, "p_value"),
+                upper=number_of(cell.row, "upper"),
             )
     return found
 

@@ -31,7 +31,8 @@ class Evidence:
     """What is known of one method and metric, unscaled.
 
     `beyond`: whether the error exceeds the method's own floor (None: no floor); `best`: not
-    significantly worse than the best; `floor`: the floor's 95 % quantile; `p_value`: of the floor.
+    significantly worse than the best; `floor`: the floor's 95 % quantile; `p_value`: of the floor;
+    `upper`: with 95 % confidence the true error is no larger.
     """
 
     mean: float
@@ -39,6 +40,7 @@ class Evidence:
     beyond: bool | None
     floor: float = math.nan
     p_value: float = math.nan
+    upper: float = math.nan
 
 
 Table = Mapping[str, Mapping[str, Evidence]]
@@ -162,6 +164,8 @@ def _use(key: str, column: Mapping[str, Evidence], compared: bool) -> UseVerdict
         _noise_sentence(key, column, within, beyond),
         _take(column[take], take, as_good, sure),
     ]
+    if is_own(key) and math.isfinite(upper := column[take].upper):
+        sentences.append(f"With 95 % confidence it is off by no more than {short(upper)}.")
     return UseVerdict(
         key,
         _use_name(key),

@@ -122,6 +122,16 @@ def test_the_certificate_of_the_method_taken():
     assert bound in sentences[1]
 
 
+def test_an_own_utility_has_a_bound_of_its_own_and_standard_ones_share_theirs():
+    column = {
+        "temperature": Evidence(0.1, True, True, upper=0.13),
+        "vector": Evidence(0.2, False, True, upper=0.3),
+    }
+    own, standard = verdict_of({"u_losses": column, "u_cwe": column}, 50, 10).sentences[:2]
+    assert own.endswith(" With 95 % confidence it is off by no more than .13.")
+    assert "confidence" not in standard
+
+
 def test_the_json_says_the_same():
     table = {"u_cwe": {"temperature": cell(0.1, True), "vector": cell(0.2, **BEYOND)}}
     verdict = verdict_of(table, 50, 10)
