@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metrics.registry import metric
-from pipeline.reporting.failures import POOLED
 from pipeline.reporting.markdown import escape_markdown
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
@@ -24,7 +23,7 @@ def _section(section: Section) -> str:
     if section.groups:
         parts += ["### Groups", _bullets(section.groups)]
     if section.failures:
-        parts += ["### Where it fails", POOLED]
+        parts += ["### Where it fails", *filter(None, [section.pooled])]
     for key, group in section.failures.items():
         lines = [f"{method_name(method)}: {failure.words}" for method, failure in group.items()]
         parts += [escape_markdown(metric(key).text), _bullets(lines)]

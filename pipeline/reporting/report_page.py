@@ -64,6 +64,11 @@ class Section:
     study_svgs: Mapping[str, Path] = field(default_factory=dict)
 
     @property
+    def pooled(self) -> str:
+        """What the sentences on failures are over; nothing to say of a single split."""
+        return POOLED if self.tables[0].splits > 1 else ""
+
+    @property
     def drawn(self) -> set[str]:
         """The methods with a curve."""
         return {method for curves in self.curves for method in curves.errors}
@@ -185,7 +190,6 @@ SHOWN_BY: dict[str, Any] = {
     "mark": MARK,
     "method_name": method_name,
     "metric": metric,
-    "pooled": POOLED,
     "svg_data": _svg_data,
     "zip": zip,
 }

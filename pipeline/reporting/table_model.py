@@ -106,7 +106,9 @@ class ResultTable:
 
     def best_note(self, mark: str) -> str:
         """What the marked cells are."""
-        if self.look == "paper" or self.splits < 2:
+        if self.splits < 2:
+            return f"{mark}: the best value."
+        if self.look == "paper":
             return f"{mark}: the best mean."
         return (
             f"{mark}: not significantly worse than the best (paired over splits, corrected "
@@ -128,10 +130,11 @@ class ResultTable:
         """What the noise-floor row and the marks say."""
         if self.floor is None:
             return ""
+        shared = ", one per point for all splits" if self.splits > 1 else ""
         return (
             f"{MARK}: beyond the noise floor, larger than 95 % of what the method's own "
-            "probabilities show on these points when labels are drawn from them, one per point for "
-            f"all splits. Last row: this floor for {self.floor_source}, mean [95 % quantile]."
+            f"probabilities show on these points when labels are drawn from them{shared}. "
+            f"Last row: this floor for {self.floor_source}, mean [95 % quantile]."
         )
 
     @property
@@ -173,7 +176,8 @@ class ResultTable:
             return ""
         uppers = self.certificates.items()
         bounds = ", ".join(f"{method_name(method)} {upper:.3g}" for method, upper in uppers)
+        over = "upper bounds, means over splits" if self.splits > 1 else "upper bounds"
         return (
             "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
-            f"off by more than, in units of utility: {bounds} (upper bounds, means over splits)."
+            f"off by more than, in units of utility: {bounds} ({over})."
         )

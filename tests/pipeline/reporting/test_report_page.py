@@ -55,13 +55,13 @@ def record(level):
             "gap": level, "diagram": diagram}  # fmt: skip
 
 
-def section(benchmark, title, seed, folder):
+def section(benchmark, title, seed, folder, splits=4):
     settings = {
         "benchmark": {"name": benchmark, "title": title, "source": {}},
         "splits": {"calibration_fraction": 0.7},
         "paths": {"data": str(folder), "results": str(folder)},
     }
-    results = units(benchmark, seed)
+    results = units(benchmark, seed, splits)
     curves = [pooled_curves(results, list(LEVELS), family) for family in ("linear", "rank")]
     specs = [TableSpec(benchmark, title, KEYS, list(LEVELS))]
     records = {m: {"u_cwe": record(v), "u_topk": record(-v)} for m, v in LEVELS.items()}
@@ -111,6 +111,14 @@ def test_the_verdict_and_where_it_fails_stand_in_page_and_markdown(html, section
     )
     assert markdown.count("### Verdict") == 2
     assert markdown.count(POOLED) == html.count(POOLED.replace("'", "&#39;")) == 2
+
+
+def test_of_a_single_split_nothing_is_said_about_other_splits(tmp_path):
+    alone = [section("b1", "One", 0, tmp_path, splits=1)]
+    markdown = report_markdown("T", alone)
+    assert "### Where it fails" in markdown
+    assert "splits" not in markdown
+    assert POOLED.partition("'")[0] not in report_html("T", "", alone, MADE)
 
 
 def test_a_likelihood_that_is_finite_by_its_floor_alone_says_so_in_its_cell(tmp_path):
