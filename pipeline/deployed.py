@@ -49,7 +49,9 @@ def fit_on_all(settings: Settings) -> Calibrator:
 def check_is_loaded(settings: Settings) -> None:
     """`InputError` where `Calibrator.load` would not know the class that `settings` make."""
     kind = type(made_of(settings["calibrator"]))
-    if getattr(calibrators, kind.__name__, None) is not kind and kind is not PeerCalibration:
+    named = kind.__name__ in calibrators.__all__  # as `Calibrator.load` asks, which loads these
+    known = named and getattr(calibrators, kind.__name__, None) is kind
+    if not known and kind is not PeerCalibration:
         raise InputError(
             f"--save: scripts/apply.py could not load a {kind.__name__}, which "
             "calibrators/__init__.py does not name; add it to WHERE and __all__ there"

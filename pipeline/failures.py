@@ -1,8 +1,9 @@
 """The worst utilities of a method over all splits; unit: benchmark x calibrator.
 
-A unit's evaluation knows one split. Here the test points of all splits stand side by side: per
-class of utilities the utility with the largest mean error, its diagram and its worst interval,
-kept in `worst.json` beside the splits so that the report needs neither logits nor parameters.
+A unit's evaluation knows one split. Here the test points of all splits (where they are too
+many, of the first) stand side by side: per class of utilities the utility with the largest mean
+error, its diagram and its worst interval, kept in `worst.json` beside the splits so that the report
+needs neither logits nor parameters.
 """
 
 from __future__ import annotations
@@ -59,11 +60,16 @@ class FailureTask:
     @property
     def size(self) -> int:
         """Logits of the benchmark, n x C."""
-        record = logits_record(self.settings)
-        return int(record.get("n", 0)) * int(record.get("classes", 0))
+        return size_of(self.settings)
 
     def __str__(self) -> str:
         return f"{self.units[0].benchmark} {self.units[0].calibrator}, all splits"
+
+
+def size_of(settings: Settings) -> int:
+    """Logits of the benchmark, n x C; 0 where they are not known."""
+    record = logits_record(settings)
+    return int(record.get("n", 0)) * int(record.get("classes", 0))
 
 
 def find_failures(units: Sequence[Unit]) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -140,7 +146,12 @@ def write_failures(task: FailureTask) -> None:
 def held_out_together(fits: Sequence[FitTask]) -> list[HeldOut]:
     """The test points of as many splits as fit into memory, at least of one."""
     size = fits[0].logits.n * fits[0].logits.classes
-    return [held_out(fit, "cpu") for fit in fits[: max(1, LARGEST // size)]]
+    return [held_out(fit, "cpu") for fit in fits[: splits_together(size, len(fits))]]
+
+
+def splits_together(size: int, splits: int) -> int:
+    """Of how many of the `splits` the test points fit; `size`: logits of the benchmark, n x C."""
+    return min(splits, max(1, LARGEST // max(1, size)))
 
 
 def worst_of(fit: FitTask, splits: Sequence[HeldOut]) -> dict[str, dict[str, Any]]:

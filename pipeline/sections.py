@@ -9,13 +9,14 @@ from typing import Any
 
 import pandas as pd
 
+from pipeline.failures import size_of, splits_together
 from pipeline.groups import LEAST, GroupResult
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.units import Settings
 from pipeline.reporting.collect import UnitResult, certificates, summarise
 from pipeline.reporting.curves import Curves, pooled_curves
 from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
-from pipeline.reporting.failures import Failure
+from pipeline.reporting.failures import Failure, pooled_note
 from pipeline.reporting.groups import Gap, largest_gaps
 from pipeline.reporting.provenance import facts_of
 from pipeline.reporting.report_page import Section
@@ -54,6 +55,7 @@ def section_of(
         ),
         curves=curves,
         failures=_failures(specs[0].methods, statistics, records),
+        pooled=pooled_note(main.splits, splits_together(size_of(settings), main.splits)),
         facts=facts_of(settings),
         study_svgs=studies or {},
     )

@@ -1,4 +1,4 @@
-"""Where a method fails: the worst utility of a class over all splits, in words and as numbers."""
+"""Where a method fails: the worst utility of a class over the splits, in words and as numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from pipeline.reporting.verdict import interval, short
 
 DIGITS = 4
 
-POOLED = (
-    "Interval, share and gap are over the test points of all splits together; the calibration "
-    "error is the table's, a mean over the splits, so it is not gap times share."
-)
-"""What the sentences' numbers are over."""
+
+def pooled_note(splits: int, pooled: int) -> str:
+    """What the numbers of `Failure.words` are over; nothing to say of a single split.
+
+    `pooled`: of how many of the `splits` the worst intervals are (pipeline.failures).
+    """
+    if splits < 2:
+        return ""
+    first = "the first split" if pooled == 1 else f"the first {pooled} splits together"
+    return (
+        "Interval, share and gap are over the test points of "
+        f"{'all splits together' if pooled == splits else first}; the calibration error is the "
+        "table's, a mean over the splits, so it is not gap times share."
+    )
 
 
 @dataclass(frozen=True)
@@ -24,7 +33,7 @@ class Failure:
     """The worst utility of one class for one method.
 
     name: of the utility (`class cat`); error, floor: the table's cell and its own noise floor's
-    95 % quantile; low, high: the worst interval of predicted utility over the points of all splits;
+    95 % quantile; low, high: the worst interval of predicted utility over the pooled points;
     share of the points in it; gap: mean of realized minus predicted there.
     """
 

@@ -21,7 +21,7 @@ from metrics.ecdf import levels, thin
 from metrics.registry import metric
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
-from pipeline.reporting.failures import POOLED, Failure
+from pipeline.reporting.failures import Failure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.page import render
 from pipeline.reporting.style import look, mixed, rgb
@@ -47,8 +47,8 @@ LEAST_CONTRAST = 3.0
 class Section:
     """One benchmark on the page. `facts` are lines of text on where its logits come from.
 
-    `failures` by metric and method; `groups`: sentences on groups of points, which have sections of
-    their own; `study_svgs` are the figures of STUDY_CAPTIONS, if any.
+    `failures` by metric and method, `pooled`: what they are over; `groups`: sentences on groups of
+    points, which have sections of their own; `study_svgs`: figures of STUDY_CAPTIONS, if any.
     """
 
     key: str
@@ -59,14 +59,10 @@ class Section:
     verdict: Verdict
     curves: Sequence[Curves] = ()
     failures: Mapping[str, Mapping[str, Failure]] = field(default_factory=dict)
+    pooled: str = ""
     groups: Sequence[str] = ()
     facts: Sequence[str] = ()
     study_svgs: Mapping[str, Path] = field(default_factory=dict)
-
-    @property
-    def pooled(self) -> str:
-        """What the sentences on failures are over; nothing to say of a single split."""
-        return POOLED if self.tables[0].splits > 1 else ""
 
     @property
     def drawn(self) -> set[str]:

@@ -182,7 +182,8 @@ class Table:
         rows: list[list[float]] = []
         at: list[int] = []
         for line, cells in _lines(path):
-            names.append(cells[0] if first else f"{USER} {len(names) + 1}")
+            given = cells[0] if first else ""
+            names.append(given if named else _user(given or str(len(names) + 1)))
             rows.append([_number(path, line, *pair) for pair in zip(columns, cells[first:])])
             at.append(line)
         if not rows:
@@ -239,6 +240,11 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable as CSV ({error}); export it again") from error
     return [(line, [cell.strip() for cell in cells]) for line, cells in lines]
+
+
+def _user(name: str) -> str:
+    """What a user is called: a number, as of pandas' rows, would be taken for one of the report."""
+    return f"{USER} {name}" if name.isdecimal() else name
 
 
 def _number(path: Path, line: int, column: str, text: str) -> float:

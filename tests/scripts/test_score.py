@@ -186,9 +186,10 @@ def test_what_apply_could_not_load_is_refused_before_anything_is_fitted(
     score, tmp_path, monkeypatch
 ):
     class Mine(TemperatureScaling):
-        """Found by the configuration, but not named by calibrators/__init__.py."""
+        """Found by the configuration, but not in `__all__` of calibrators/__init__.py."""
 
     monkeypatch.setattr(calibrators, "TemperatureScaling", Mine, raising=False)
+    monkeypatch.setattr(calibrators, "Mine", Mine, raising=False)  # as WHERE alone would make it
     path, out = write_example(tmp_path / "x.npz"), tmp_path / "out"
     with pytest.raises(InputError, match=r"--save: .* a Mine, which calibrators/__init__.py"):
         run(score, path, out, "--methods", "temperature", "--save", str(tmp_path / "c.npz"))

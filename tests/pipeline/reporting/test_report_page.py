@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from pipeline.harness.artifacts import write_record
 from pipeline.reporting.collect import UnitResult
 from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.evidence import ranks_of
-from pipeline.reporting.failures import POOLED
+from pipeline.reporting.failures import pooled_note
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, by_night, readable, report_html
@@ -110,7 +111,8 @@ def test_the_verdict_and_where_it_fails_stand_in_page_and_markdown(html, section
         "class &lt;cat&gt;, predicted .00–.50 (62 % of the points): realised .010 more" in markdown
     )
     assert markdown.count("### Verdict") == 2
-    assert markdown.count(POOLED) == html.count(POOLED.replace("'", "&#39;")) == 2
+    note = pooled_note(4, 4)
+    assert markdown.count(note) == html.count(note.replace("'", "&#39;")) == 2
 
 
 def test_of_a_single_split_nothing_is_said_about_other_splits(tmp_path):
@@ -118,7 +120,20 @@ def test_of_a_single_split_nothing_is_said_about_other_splits(tmp_path):
     markdown = report_markdown("T", alone)
     assert "### Where it fails" in markdown
     assert "splits" not in markdown
-    assert POOLED.partition("'")[0] not in report_html("T", "", alone, MADE)
+    assert "Interval, share and gap" not in report_html("T", "", alone, MADE)
+
+
+def test_where_the_points_of_all_splits_do_not_fit_the_note_names_those_that_did(tmp_path):
+    def note(n):
+        folder = tmp_path / str(n)
+        record = {"n": n, "classes": 1000, "accuracy": 80.0, "sha256": "0"}
+        write_record(folder / "logits" / "b1.json", record)
+        words = section("b1", "One", 0, folder).pooled
+        return words.partition(";")[0].removeprefix("Interval, share and gap are over the test ")
+
+    assert note(50_000) == "points of the first split"
+    assert note(20_000) == "points of the first 3 splits together"
+    assert note(15_000) == "points of all splits together"
 
 
 def test_a_likelihood_that_is_finite_by_its_floor_alone_says_so_in_its_cell(tmp_path):

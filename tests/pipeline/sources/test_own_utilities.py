@@ -34,6 +34,13 @@ def test_an_index_by_pandas_names_the_users(tmp_path):
     assert own_utilities.name_of(entry, 1) == "bob"
 
 
+def test_rows_that_only_pandas_numbered_and_users_without_a_name_read_as_users(tmp_path):
+    path = csv(tmp_path, ",cat,dog,emu\n0,1,2,3\nann,1,2,3\n,4,5,6\n")
+    entry = own_utilities.settings_of("payoffs", str(path), NAMES)
+    called = [own_utilities.name_of(entry, k) for k in range(3)]
+    assert called == ["user 0", "ann", "user 3"]
+
+
 def test_users_without_names_are_numbered_and_valuations_go_by_rank(tmp_path):
     path = csv(tmp_path, "1,2,3\n1,0.5,0\n")
     np.testing.assert_array_equal(own_utilities.valuations(path, NAMES).matrix, [[1, 0.5, 0]])
