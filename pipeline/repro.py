@@ -15,9 +15,9 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from omegaconf import OmegaConf
+from yaml import YAMLError
 
 from pipeline.harness.command import override, user_errors_in_one_line
 from pipeline.harness.units import SelectionError
@@ -26,7 +26,7 @@ STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
 AHEAD = "sweep"
 
 
-def arguments_of(address: str, parameters: Any) -> tuple[str, list[str]]:
+def arguments_of(address: str, parameters: Mapping[str, str]) -> tuple[str, list[str]]:
     """The stage and its command line, from DVC's `fit@vector` and the content of params.yaml."""
     name, _, calibrator = address.rpartition(":")[2].partition("@")
     if name not in (*STAGES, AHEAD):
@@ -39,6 +39,21 @@ def arguments_of(address: str, parameters: Any) -> tuple[str, list[str]]:
     if name in ("logits", AHEAD) and parameters["precomputed"]:
         arguments.append(override("paths.precomputed", parameters["precomputed"]))
     return name, arguments
+
+
+def read_parameters(path: Path) -> dict[str, str]:
+    """The content of params.yaml, which people edit; `SelectionError` where it is not whole."""
+    try:
+        found = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    except (OSError, YAMLError):
+        found = None
+    texts = found if isinstance(found, dict) else {}
+    read = {key: texts.get(key) or "" for key in ("suite", "precomputed")}
+    if not all(isinstance(text, str) for text in read.values()) or not read["suite"]:
+        raise SelectionError(
+            f"{path}: give `suite` and `precomputed` as texts; back: git checkout {path}"
+        )
+    return read
 
 
 def asked_of_make(environment: Mapping[str, str]) -> dict[str, str]:
@@ -58,7 +73,7 @@ def main() -> None:
             raise SelectionError(
                 "for `dvc repro` only; by hand: python -m pipeline.fit suite=digits"
             )
-        parameters: Any = OmegaConf.to_container(OmegaConf.load(Path("params.yaml")), resolve=False)
+        parameters = read_parameters(Path("params.yaml"))
         if os.environ["DVC_STAGE"] == AHEAD:
             parameters |= asked_of_make(os.environ)
         name, sys.argv[1:] = arguments_of(os.environ["DVC_STAGE"], parameters)

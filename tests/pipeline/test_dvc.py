@@ -12,7 +12,7 @@ import yaml
 
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import SelectionError, composed, resolved
-from pipeline.repro import arguments_of, asked_of_make
+from pipeline.repro import arguments_of, asked_of_make, read_parameters
 
 
 def test_stages_are_listed():
@@ -194,3 +194,19 @@ def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path
     asked = asked_of_make({"SUITE": "cifar", "PRECOMPUTED": "my $(logits)"})
     assert asked == {"suite": "cifar", "precomputed": str(tmp_path / "my $(logits)")}
     assert asked_of_make({"SUITE": "", "PRECOMPUTED": ""}) == asked_of_make({}) == {}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "- digits", "suite: [a", "suite: [a]", "precomputed: /x", "suite: 3"]
+)
+def test_parameters_that_are_not_whole_are_told_in_one_line(tmp_path, content):
+    path = tmp_path / "params.yaml"
+    path.write_text(content)
+    with pytest.raises(SelectionError, match=r"params\.yaml: give `suite` and `precomputed`"):
+        read_parameters(path)
+
+
+def test_parameters_without_a_folder_have_none(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text("suite: digits\n")
+    assert read_parameters(path) == {"suite": "digits", "precomputed": ""}
