@@ -18,6 +18,7 @@ from metrics import InputError, registry
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed as compose
+from pipeline.reporting.verdict import short
 from tests.pipeline.conftest import write_example
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
@@ -318,6 +319,9 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
     report = (tmp_path / "out/report.md").read_text()
     assert "ann, predicted " in report
     assert "own_module:even" in report
+    taken = read_json(tmp_path / "out/verdict.json")["uses"]
+    bounds = [short(result[use["take"]][use["metric"]]["upper"]) for use in taken[-5:]]
+    assert all(f"it is off by no more than {bound}." in report for bound in bounds)
     (tmp_path / "payoffs.csv").write_text(files["payoffs"].replace("100", "10"))
     chosen = ("--methods", "uncalibrated", "--splits", "1")
     again = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
