@@ -69,8 +69,8 @@ endif
 
 # Told before minutes of setting up.
 known-suite:
-	@test -z '$(SUITE)' || test -f 'conf/suite/$(SUITE).yaml' || { \
-	  echo 'SUITE=$(SUITE): no such suite; known:' $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
+	@test -z "$$SUITE" || test -f "conf/suite/$$SUITE.yaml" || { \
+	  echo "SUITE=$$SUITE: no such suite; known:" $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
 
 lint: setup
 	$(VENV)/bin/ruff check .

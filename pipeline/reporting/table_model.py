@@ -9,6 +9,7 @@ from typing import Any, Literal
 from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import method_name
+from pipeline.reporting.verdict import rounded_up
 
 MARK = "†"
 """Behind every number beyond its noise floor."""
@@ -175,7 +176,9 @@ class ResultTable:
         if not self.certificates:
             return ""
         uppers = self.certificates.items()
-        bounds = ", ".join(f"{method_name(method)} {upper:.3g}" for method, upper in uppers)
+        bounds = ", ".join(
+            f"{method_name(method)} {rounded_up(upper, 3):.3g}" for method, upper in uppers
+        )
         over = "upper bounds, means over splits" if self.splits > 1 else "upper bounds"
         return (
             "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "

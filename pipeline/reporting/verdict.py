@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from metrics.registry import metric
@@ -103,11 +104,11 @@ def verdict_of(
     if len(uses) > 1 and compared:
         sentences.append(_overall_sentence(uses, overall, table.get("brier", {})))
     chosen = overall or (uses[0].take if uses else None)
-    bound = (certificates or {}).get(chosen or "", math.nan)
-    if chosen and math.isfinite(bound):
+    upper = (certificates or {}).get(chosen or "", math.nan)
+    if chosen and math.isfinite(upper):
         sentences.append(
             "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
-            f"off by more than {short(bound)} with {method_name(chosen)}."
+            f"off by more than {short(rounded_up(upper))} with {method_name(chosen)}."
         )
     sentences += _unknown(uses, points, splits)
     return Verdict(tuple(sentences), tuple(uses), overall)
@@ -120,6 +121,15 @@ def short(value: float, significant: int = 2) -> str:
     digits = significant - 1 - math.floor(math.log10(abs(value))) if value else significant
     text = f"{value:.{max(digits, 0)}f}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def rounded_up(value: float, significant: int = 2) -> float:
+    """A positive upper bound in so many significant digits, so that it stays one."""
+    if not math.isfinite(value) or value <= 0:
+        return value
+    unit = Decimal(1).scaleb(Decimal(value).adjusted() - significant + 1)
+    exact = Decimal(repr(value))  # as it is written: .13 is no more than .13
+    return float(exact.quantize(unit, rounding=ROUND_CEILING))
 
 
 def interval(low: float, high: float) -> str:
@@ -165,7 +175,9 @@ def _use(key: str, column: Mapping[str, Evidence], compared: bool) -> UseVerdict
         _take(column[take], take, as_good, sure),
     ]
     if is_own(key) and math.isfinite(upper := column[take].upper):
-        sentences.append(f"With 95 % confidence it is off by no more than {short(upper)}.")
+        sentences.append(
+            f"With 95 % confidence it is off by no more than {short(rounded_up(upper))}."
+        )
     return UseVerdict(
         key,
         _use_name(key),

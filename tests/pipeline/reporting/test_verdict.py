@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from pipeline.reporting.verdict import Evidence, interval, short, verdict_of
+from pipeline.reporting.verdict import Evidence, interval, rounded_up, short, verdict_of
 
 WITHIN = {"beyond": False, "floor": 0.005, "p_value": 0.3}
 BEYOND = {"beyond": True, "floor": 0.005, "p_value": 0.002}
@@ -130,6 +130,16 @@ def test_an_own_utility_has_a_bound_of_its_own_and_standard_ones_share_theirs():
     own, standard = verdict_of({"u_losses": column, "u_cwe": column}, 50, 10).sentences[:2]
     assert own.endswith(" With 95 % confidence it is off by no more than .13.")
     assert "confidence" not in standard
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "expected"),
+    [(0.1234, 2, 0.13), (0.13, 2, 0.13), (0.0991, 2, 0.1), (1.6026, 2, 1.7), (12.01, 3, 12.1),
+     (0.99501, 2, 1.0), (0.0, 2, 0.0), (31.0, 1, 40.0)],
+)  # fmt: skip
+def test_a_bound_is_rounded_up(value, digits, expected):
+    assert rounded_up(value, digits) == expected
+    assert math.isnan(rounded_up(math.nan))
 
 
 def test_the_json_says_the_same():
