@@ -25,6 +25,7 @@ from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_pat
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
 from pipeline.peers import PeerCalibration  # so that `Calibrator.load` knows it
+from pipeline.sources.class_labels import class_of_column
 from pipeline.sources.columns import check_are_numbers
 from pipeline.sources.file import check_is_file, refuse_lookalikes
 from pipeline.sources.tables import TABLES, read_table
@@ -63,7 +64,8 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
 
     Args:
         path: npz with the array `logits` or `probabilities`; CSV or parquet with a column per
-            class, by name where the calibrator knows names (other columns are then ignored).
+            class, by name where the calibrator knows names (other columns are then ignored); of
+            two classes the probability of one is enough.
         values: "logits" takes what looks like probabilities or votes for logits.
 
     Raises:
@@ -72,7 +74,7 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
     check_is_file(path, "an npz, CSV or parquet file")
     takes = str(getattr(calibrator, "takes_", "logits"))
     in_table = path.suffix.lower() in TABLES
-    matrix = _columns(path, calibrator) if in_table else _array(path, takes)
+    matrix = _columns(path, calibrator, takes) if in_table else _array(path, takes)
     if takes == "probabilities":
         logits: NDArray[Any] = from_probabilities(matrix, name=f"{path}: probabilities")
         return logits.astype(np.float32)  # as the pipeline caches those that it fits on
@@ -97,10 +99,16 @@ def _array(path: Path, takes: str) -> NDArray[Any]:
     return arrays[takes]
 
 
-def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
+def _columns(path: Path, calibrator: Calibrator, takes: str) -> NDArray[np.float64]:
     table = read_table(path)
     names = [str(name) for name in table.columns]
     wanted = [str(name) for name in getattr(calibrator, "class_names_", ())]
+    of_one = takes == "probabilities" and calibrator.n_features_in_ == 2
+    if of_one and (alone := _only_column(names, wanted)):
+        column, is_second = alone
+        check_are_numbers(path, table, [column])
+        p = table[column].to_numpy(np.float64, na_value=np.nan)
+        return np.stack([1 - p, p] if is_second else [p, 1 - p], axis=1)
     if wanted:
         count, prefix = Counter(names), _prefix(names, wanted)
         wanted = [prefix + name for name in wanted]
@@ -118,6 +126,15 @@ def _columns(path: Path, calibrator: Calibrator) -> NDArray[np.float64]:
         )
     check_are_numbers(path, table, wanted or names)
     return table.to_numpy(np.float64, copy=True, na_value=np.nan)
+
+
+def _only_column(names: Sequence[str], classes: Sequence[str]) -> tuple[str, bool] | None:
+    """The one column for one of two classes, as scoring takes it; whether it is the second's."""
+    bearing = [(name, meant) for name in names if (meant := class_of_column(name, classes))]
+    if len(bearing) == 1:
+        name, meant = bearing[0]
+        return name, meant == classes[1]
+    return (names[0], True) if len(names) == 1 else None
 
 
 def _prefix(names: Sequence[str], classes: Sequence[str]) -> str:

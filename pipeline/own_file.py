@@ -77,6 +77,8 @@ def write_results(
     for key in settings["evaluation"]["own"]:
         for method, failure in section.failures[key].items():
             say(f"{key}, {method_name(method)}: {failure.words}")
+    if settings["evaluation"]["own"] and section.pooled:
+        say(section.pooled)
     if (losses := settings["evaluation"]["own"].get("u_losses")) is not None:
         say(write_decisions(losses, units, folder, figures))
 

@@ -126,7 +126,9 @@ def name_of(entry: Mapping[str, Any], index: int) -> str:
     kind = str(entry["_target_"]).removeprefix(f"{__name__}.")
     if kind in ("payoffs", "valuations"):
         return Table.read(entry["path"]).names[index]
-    if kind in ("losses", "gain"):
+    if kind == "losses":
+        return f"{Path(entry['path']).stem} (utility: minus the loss)"
+    if kind == "gain":
         return Path(entry["path"]).stem
     return str(entry["function"]) if kind == "utility" else f"{USER} {index + 1}"
 

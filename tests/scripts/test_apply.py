@@ -115,6 +115,28 @@ def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path
         run(target, tmp_path / "logits.npz", tmp_path / "x.npz")
 
 
+@pytest.mark.parametrize("column", ["p_sick", "p_healthy", "score"])
+def test_the_probability_of_one_of_two_classes_is_taken_as_in_scoring(tmp_path, column):
+    random = np.random.default_rng(0)
+    p = random.beta(0.6, 0.9, size=300)  # of being sick
+    labels = np.where(random.random(300) < p**1.3, "sick", "healthy")
+    table = pd.DataFrame({column: 1 - p if column == "p_healthy" else p})
+    table.assign(label=labels).to_csv(tmp_path / "my.csv", index=False)
+    arguments = ["--methods", "temperature", "--splits", "1", "--jobs", "1", "--quick"]
+    keep = ["--output", str(tmp_path / "out"), "--save", str(tmp_path / "saved.npz")]
+    score.score(score.parse([str(tmp_path / "my.csv"), *arguments, *keep]))
+    table[:20].to_csv(tmp_path / "new.csv", index=False)
+    run(tmp_path / "saved.npz", tmp_path / "new.csv", tmp_path / "calibrated.csv")
+    found = pd.read_csv(tmp_path / "calibrated.csv")
+    fitted = TemperatureScaling().fit(from_probabilities(p).astype(np.float32), labels == "sick")
+    expected = fitted.predict_proba(from_probabilities(p[:20]))
+    np.testing.assert_allclose(found[["healthy", "sick"]], expected, atol=1e-6)
+    if column != "score":  # found by its name beside others
+        table[:20].assign(id=7).to_csv(tmp_path / "new.csv", index=False)
+        run(tmp_path / "saved.npz", tmp_path / "new.csv", tmp_path / "again.csv")
+        assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "calibrated.csv").read_bytes()
+
+
 def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     logits, _ = problem(5, 1)
     np.savez(tmp_path / "wide.npz", logits=np.hstack([logits, logits]))

@@ -18,7 +18,7 @@ from metrics import InputError, registry
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed as compose
-from pipeline.reporting.verdict import short
+from pipeline.reporting.verdict import rounded_up, short
 from tests.pipeline.conftest import write_example
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
@@ -320,8 +320,10 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
     assert "ann, predicted " in report
     assert "own_module:even" in report
     taken = read_json(tmp_path / "out/verdict.json")["uses"]
-    bounds = [short(result[use["take"]][use["metric"]]["upper"]) for use in taken[-5:]]
-    assert all(f"it is off by no more than {bound}." in report for bound in bounds)
+    bounds = [result[use["take"]][use["metric"]]["upper"] for use in taken[-5:]]
+    assert all(
+        f"it is off by no more than {short(rounded_up(bound))}." in report for bound in bounds
+    )
     (tmp_path / "payoffs.csv").write_text(files["payoffs"].replace("100", "10"))
     chosen = ("--methods", "uncalibrated", "--splits", "1")
     again = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
@@ -329,11 +331,14 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
     assert again["uncalibrated"]["u_losses"] == result["uncalibrated"]["u_losses"]
 
 
-def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path):
+def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path, capsys):
     path = write_example(tmp_path / "two.npz", n=300, classes=2)
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
     arguments = ("--methods", "uncalibrated", "temperature", "--splits", "2")
     run(score, path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
+    told = capsys.readouterr().out
+    assert "u_losses, Uncalibrated: l (utility: minus the loss), predicted -" in told
+    assert "so it is not gap times share" in told
     record = read_json(tmp_path / "out/decisions.json")
     methods, best = record["methods"], record["best_constant"]
     assert record["constant"][best] == min(record["constant"].values())

@@ -64,6 +64,8 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
         own_utilities.losses(path, NAMES).losses[0], [[1, 2], [3, 4], [5, 6]]
     )
     assert own_utilities.actions_of(path) == ["treat", "wait"]
+    entry = own_utilities.settings_of("losses", str(path), NAMES)
+    assert own_utilities.name_of(entry, 0) == "mine (utility: minus the loss)"
     path = csv(tmp_path, "true,dog,cat\ncat,0.1,1\ndog,1,0.2\n")
     np.testing.assert_array_equal(
         own_utilities.gain(path, ["cat", "dog"]).matrix(0), [[1, 0.1], [0.2, 1]]
