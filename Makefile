@@ -16,8 +16,8 @@ RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
 # Not make's functions: they take a folder's name apart at its spaces, and a shell at its quotes.
 OF_FOLDER := $(RUN) python -c 'import os; \
-  from pipeline.harness.command import override; \
-  print(override("precomputed", os.path.abspath(os.environ["PRECOMPUTED"])))'
+  from pipeline.harness.command import override; from pipeline.repro import asked_of_make; \
+  print(override("precomputed", asked_of_make(os.environ)["precomputed"]))'
 export SUITE PRECOMPUTED
 # Its own environment: other packages stay out of ours.
 PEERS ?= .venv-peers

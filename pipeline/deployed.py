@@ -108,7 +108,7 @@ def _columns(path: Path, calibrator: Calibrator, takes: str) -> NDArray[np.float
         column, is_second = alone
         check_are_numbers(path, table, [column])
         p = table[column].to_numpy(np.float64, na_value=np.nan)
-        return np.stack([1 - p, p] if is_second else [p, 1 - p], axis=1)
+        return p if is_second else 1 - p  # [n]: of the second class
     if wanted:
         count, prefix = Counter(names), _prefix(names, wanted)
         wanted = [prefix + name for name in wanted]

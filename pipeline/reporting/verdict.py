@@ -127,8 +127,8 @@ def rounded_up(value: float, significant: int = 2) -> float:
     """A positive upper bound in so many significant digits, so that it stays one."""
     if not math.isfinite(value) or value <= 0:
         return value
-    unit = Decimal(1).scaleb(Decimal(value).adjusted() - significant + 1)
-    exact = Decimal(repr(value))  # as it is written: .13 is no more than .13
+    exact = Decimal(repr(float(value)))  # as it is written: .13 is no more than .13
+    unit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
     return float(exact.quantize(unit, rounding=ROUND_CEILING))
 
 

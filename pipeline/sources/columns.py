@@ -90,7 +90,7 @@ def _values(column: pd.Series[Any]) -> NDArray[Any]:
         return column.to_numpy()
     plain = column.astype(object)
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(np.float64, copy=True, na_value=np.nan)
+        return column.to_numpy(np.float64, na_value=np.nan)
     return plain.where(column.notna(), None).to_numpy()
 
 
