@@ -1,6 +1,5 @@
 """scripts/score.py on files of a person's own."""
 
-import importlib.util
 import subprocess
 import sys
 
@@ -11,41 +10,17 @@ import torch
 
 import calibrators
 import metrics
-from calibrators.base import Calibrator
-from calibrators.patching.utilities import KINDS
 from calibrators.temperature import TemperatureScaling
 from metrics import InputError, registry
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed as compose
-from pipeline.reporting.verdict import rounded_up, short
 from tests.pipeline.conftest import write_example
+from tests.scripts.conftest import quick, run
 
 METRICS = [key for key in metrics.METRICS if key != "u_w2v"]
 PAPER = ["uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"]
 SEVEN = [*PAPER, "logit_shift"]
-
-
-@pytest.fixture(scope="module")
-def score():
-    """The script as a module."""
-    path = CONF.parent / "scripts" / "score.py"
-    spec = importlib.util.spec_from_file_location("score", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def run(score, path, out, *arguments):
-    score.score(score.parse([str(path), "--output", str(out), "--jobs", "1", *arguments]))
-    return read_json(out / "metrics.json")
-
-
-def quick(score, path, out, *arguments):
-    """Fewer draws and no images, whose drawing is most of a small run."""
-    return run(score, path, out, "--quick", *arguments)
 
 
 def test_all_methods_on_two_hundred_points_of_two_classes(score, tmp_path, capsys):
@@ -287,121 +262,3 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
 def test_arguments_out_of_range(score, arguments):
     with pytest.raises(SystemExit):
         score.parse(["x.npz", *arguments])
-
-
-def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
-    score, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    arrays = np.load(write_example(tmp_path / "x.npz"))
-    named = {"class_names": np.array(["emu", "cat", "dog"])}
-    np.savez(tmp_path / "mine.npz", **arrays, **named)
-    files = {
-        "payoffs": "user,cat,dog,emu\nann,100,-50,0\nbob,0,0,1\n",
-        "valuations": "1,2,3\n1,0.5,0\n",
-        "losses": "class,stay,go\nemu,0,3\ncat,5,0\ndog,1,1\n",
-        "gain": "true,emu,cat,dog\nemu,1,0.5,0\ncat,0.5,1,0\ndog,0,0,1\n",
-    }
-    (tmp_path / "own_module.py").write_text("def even(p):\n    return p * 0 + 0.5\n")
-    arguments = ["--utility", "own_module:even"]
-    for kind, text in files.items():
-        (tmp_path / f"{kind}.csv").write_text(text)
-        arguments += [f"--{kind}", f"{kind}.csv"]
-    chosen = ("--methods", "uncalibrated", "temperature", "--splits", "1")
-    result = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
-    keys = [f"u_{kind}" for kind in (*files, "utility")]
-    for scores in result.values():
-        assert list(scores)[-5:] == keys
-        assert all(scores[key]["floor_mean"] >= 0 for key in keys)
-        assert all(scores[key]["upper"] >= scores[key]["lower"] for key in keys)
-    assert result["uncalibrated"]["u_payoffs"]["mean"] > 1  # of ann, in her unit
-    assert "u_losses" in (tmp_path / "out/table.csv").read_text()
-    report = (tmp_path / "out/report.md").read_text()
-    assert "ann, predicted " in report
-    assert "own_module:even" in report
-    taken = read_json(tmp_path / "out/verdict.json")["uses"]
-    bounds = [result[use["take"]][use["metric"]]["upper"] for use in taken[-5:]]
-    assert all(
-        f"it is off by no more than {short(rounded_up(bound))}." in report for bound in bounds
-    )
-    (tmp_path / "payoffs.csv").write_text(files["payoffs"].replace("100", "10"))
-    chosen = ("--methods", "uncalibrated", "--splits", "1")
-    again = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
-    assert again["uncalibrated"]["u_payoffs"] != result["uncalibrated"]["u_payoffs"]
-    assert again["uncalibrated"]["u_losses"] == result["uncalibrated"]["u_losses"]
-
-
-def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path, capsys):
-    path = write_example(tmp_path / "two.npz", n=300, classes=2)
-    (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
-    arguments = ("--methods", "uncalibrated", "temperature", "--splits", "2")
-    run(score, path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
-    told = capsys.readouterr().out
-    assert "u_losses, Uncalibrated: l (utility: minus the loss), predicted -" in told
-    assert "so it is not gap times share" in told
-    record = read_json(tmp_path / "out/decisions.json")
-    methods, best = record["methods"], record["best_constant"]
-    assert record["constant"][best] == min(record["constant"].values())
-    for name, other in (("uncalibrated", "temperature"), ("temperature", "uncalibrated")):
-        one, gap = methods[name], methods[name]["cost"] - methods[other]["cost"]
-        assert one["against"][other]["difference"] == pytest.approx(gap)
-        assert one["against"][f"always {best}"]["difference"] < 0
-        realized = one["expected"] + sum(action["gap"] for action in one["actions"].values())
-        assert realized == pytest.approx(one["cost"])
-        assert sum(action["share"] for action in one["actions"].values()) == pytest.approx(1)
-    curve = record["curve"]
-    assert curve["own_threshold"] == pytest.approx(0.2)
-    at = curve["thresholds"].index(0.2)  # where acting always costs as the losses say
-    gained = record["constant"]["wait"] - methods["temperature"]["cost"]
-    assert 4 * curve["methods"]["temperature"][at] == pytest.approx(gained)
-    assert (tmp_path / "out/decision_curve.svg").is_file()
-    assert "against always treat" in (tmp_path / "out/decisions.md").read_text()
-
-
-def test_both_patchings_calibrate_for_the_own_utility(score, tmp_path):
-    path = write_example(tmp_path / "x.npz", n=400)
-    (tmp_path / "p.csv").write_text("0,1,2\n1,-1,0\n0,1,0\n")
-    arguments = [
-        "--methods", "uncalibrated", "patching", "logit_shift", "--splits", "1", "--payoffs",
-        str(tmp_path / "p.csv"), "--calibrate-for", "payoffs", "--method", "logit_shift", "--save",
-        str(tmp_path / "saved.npz"),
-    ]  # fmt: skip
-    result = quick(score, path, tmp_path / "out", *arguments)
-    for method in ("patching", "logit_shift"):
-        assert result[method]["u_payoffs"]["mean"] < result["uncalibrated"]["u_payoffs"]["mean"]
-        fitted = Calibrator.load(tmp_path / f"out/runs/x/{method}/split-0/parameters.npz")
-        assert fitted.standard is False
-        assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
-        assert set(fitted.kinds_) <= {KINDS.index("own")}
-    assert set(Calibrator.load(tmp_path / "saved.npz").kinds_) <= {KINDS.index("own")}
-    assert "calibrates to u_payoffs alone" in (tmp_path / "out/table.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--calibrate-for", "losses"], "--calibrate-for losses: give its file, too: --losses"),
-        (
-            ["--losses", "l.csv", "--calibrate-for", "losses", "--methods", "temperature"],
-            "only patching and logit_shift calibrate for a utility",
-        ),
-        (["--calibrate-for", "utility"], "invalid choice: 'utility'"),
-    ],
-)
-def test_an_aim_without_a_file_or_a_patching_is_told(score, capsys, arguments, words):
-    with pytest.raises(SystemExit):
-        score.parse(["x.npz", *arguments])
-    assert words in capsys.readouterr().err
-
-
-def test_a_bad_file_of_payoffs_is_one_line(score, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write_example(tmp_path / "x.npz")
-    (tmp_path / "p.csv").write_text("0,1,2\n1,two,3\n")
-    arguments = ["x.npz", "--output", "out", "--methods", "temperature", "--payoffs", "p.csv"]
-    with pytest.raises(SystemExit) as caught, score.user_errors_in_one_line():
-        score.score(score.parse(arguments))
-    assert caught.value.code == 1
-    error = capsys.readouterr().err
-    assert "p.csv: line 2, column `1`: 'two' is no finite number" in error
-    assert error.count("\n") == 1

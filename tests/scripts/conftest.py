@@ -1,0 +1,30 @@
+"""scripts/score.py as a module, and how the tests run it."""
+
+import importlib.util
+
+import pytest
+
+from pipeline.harness.artifacts import read_json
+from pipeline.harness.command import CONF
+
+
+@pytest.fixture(scope="module")
+def score():
+    """The script as a module."""
+    path = CONF.parent / "scripts" / "score.py"
+    spec = importlib.util.spec_from_file_location("score", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(score, path, out, *arguments):
+    score.score(score.parse([str(path), "--output", str(out), "--jobs", "1", *arguments]))
+    return read_json(out / "metrics.json")
+
+
+def quick(score, path, out, *arguments):
+    """Fewer draws and no images, whose drawing is most of a small run."""
+    return run(score, path, out, "--quick", *arguments)
