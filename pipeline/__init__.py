@@ -24,4 +24,6 @@ def end_in_one_line() -> None:
 if sys.argv[:1] == ["-m"]:  # `python -m pipeline.<stage>`
     end_in_one_line()
 
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as in `metrics`, where a stage loads torch first
+# As in `metrics`, where a stage loads torch or NumPy first.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")

@@ -22,6 +22,7 @@ from calibrators.dirichlet.tuning import HeldOut, TuningRuns, tune_penalties
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.temperature import TemperatureFit, fit_temperature
+from metrics.kernels.product import product
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError
@@ -243,7 +244,7 @@ class DirichletCalibration(Calibrator):
         out = torch.empty(n, classes, dtype=torch.float64, device=logits.device)
         for start, stop in row_blocks(n, classes, 1 << 24):
             inputs = self._inputs(logits[start:stop], torch.float64)
-            out[start:stop] = softmax(torch.addmm(intercept, inputs, matrix.T))
+            out[start:stop] = softmax(product(inputs, matrix.T).add_(intercept))
         return out
 
     def _to_module(self, dtype: torch.dtype) -> LinearSoftmax:

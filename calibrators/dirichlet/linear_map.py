@@ -17,12 +17,14 @@ from torch import Tensor
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
 from calibrators.solvers.lbfgs import Minimum, minimize
+from metrics.kernels.product import product
 from metrics.kernels.softmax import row_weights
 from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
 """n C² up to which the products run in float64; larger ones would rule the time of a fit."""
-BLOCK = 1 << 22
+BLOCK = 1 << 23
+"""Elements of a block: products of fewer rows keep several threads waiting for each other."""
 RIDGE = 1e-8
 """Weight of the pull towards the start that makes the optimum unique."""
 FLOAT32_NOISE = 1e-7
@@ -177,10 +179,10 @@ def map_loss(
     total = 0.0
     for first, last in row_blocks(n, classes, BLOCK):
         block = inputs[first:last]
-        mapped = torch.addmm(shift, block, matrix.T)
+        mapped = product(block, matrix.T).add_(shift)
         total += SUMMED[loss](mapped, labels[first:last], shares[first:last])
         if gradient is not None:  # `mapped` now holds the gradient by the logits
-            gradient[:, :classes] += mapped.T @ block
+            gradient[:, :classes] += product(mapped.T, block)
             gradient[:, classes] += mapped.sum(dim=0)
     if gradient is not None:
         gradient /= size

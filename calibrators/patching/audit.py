@@ -25,6 +25,7 @@ from calibrators.patching.utilities import Kind, Member, Payoff, Utility, drops
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import indicator_bounds
 from metrics.kernels.gap_range import gap_range, gap_range_of_columns
+from metrics.kernels.product import product
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.sampling import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
@@ -207,8 +208,8 @@ class StandardFamilies:
         p, sums = state.probabilities, state.top_sums
         linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number))
         return [
-            Sampled("linear", linear @ p.T, linear, state.labels),
-            Sampled("rank", drops(rank) @ sums.T, rank, state.ranks),
+            Sampled("linear", product(linear, p.T), linear, state.labels),
+            Sampled("rank", product(drops(rank), sums.T), rank, state.ranks),
         ]
 
 
