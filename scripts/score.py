@@ -293,7 +293,9 @@ def score(options: argparse.Namespace) -> None:
         write_results(settings_of(options), units, fresh, figures=not options.quick)
     if options.save is not None:
         saved = fit_on_all(settings_of(options, options.method)).save(options.save)
-        say_written(saved, f": {options.method} fitted on all points; see scripts/apply.py")
+        unscored = "" if options.method in options.methods else " and not scored here"
+        fitted = f": {options.method} fitted on all points{unscored}; see scripts/apply.py"
+        say_written(saved, fitted)
 
 
 if __name__ == "__main__":

@@ -123,11 +123,16 @@ def short(value: float, significant: int = 2) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
+SMALLEST_BOUND = 1e-6
+"""Below it, digits of a bound tell nobody anything; a constant utility's are rounding errors."""
+
+
 def rounded_up(value: float, significant: int = 2) -> float:
     """A positive upper bound in so many significant digits, so that it stays one."""
     if not math.isfinite(value) or value <= 0:
         return value
-    exact = Decimal(repr(float(value)))  # as it is written: .13 is no more than .13
+    # As it is written: .13 is no more than .13.
+    exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
     unit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
     return float(exact.quantize(unit, rounding=ROUND_CEILING))
 

@@ -172,6 +172,15 @@ def test_what_apply_could_not_load_is_refused_before_anything_is_fitted(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("saved", ["uncalibrated", "temperature"])
+def test_a_saved_method_that_was_not_scored_is_told(score, tmp_path, capsys, saved):
+    path = write_example(tmp_path / "x.npz")
+    keep = ["--method", saved, "--save", str(tmp_path / "c.npz")]
+    run(score, path, tmp_path / "out", "--methods", "uncalibrated", "--splits", "1", *keep)
+    told = f"{saved} fitted on all points and not scored here; see" in capsys.readouterr().out
+    assert told == (saved != "uncalibrated")
+
+
 @pytest.mark.parametrize("output", ["x.npz", "x.npz/out"])
 def test_an_output_that_is_a_file_is_named(score, tmp_path, monkeypatch, capsys, output):
     monkeypatch.chdir(tmp_path)
