@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import subprocess
@@ -13,6 +14,7 @@ from pipeline.harness.machine import core_count
 
 PACKAGES = ("numpy", "scipy", "torch", "numba", "scikit-learn")
 PEERS = ("probmetrics", "torchmetrics", "netcal")
+KERNELS = "OPENBLAS_CORETYPE"
 GPU_NAME = "import torch; print(torch.cuda.get_device_name() if torch.cuda.is_available() else '')"
 
 
@@ -30,10 +32,14 @@ def processor() -> str:
 
 
 def versions() -> str:
-    """Python and the packages that do the work; of the peers, those that are installed."""
+    """Python and the packages that do the work; of the peers, those that are installed.
+
+    And the processor for which NumPy's OpenBLAS was told to work, if not the one that there is.
+    """
     found = ((package, _version(package)) for package in (*PACKAGES, *PEERS))
     here = [f"{package} {number}" for package, number in found if number]
-    return ", ".join([f"Python {platform.python_version()}", *here])
+    told = [f"{KERNELS}={os.environ[KERNELS]}"] if os.environ.get(KERNELS) else []
+    return ", ".join([f"Python {platform.python_version()}", *here, *told])
 
 
 def missing_peers() -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scripts import compare_speed
-from scripts.speed import growth, report
+from scripts.speed import growth, machine, report
 from scripts.speed.calibrator_cases import calibrator_cases
 from scripts.speed.case import Agreement, Case, Contender, Target, agreement
 from scripts.speed.inputs import Size, arrays
@@ -326,3 +326,13 @@ def test_growth_is_drawn_and_written(tmp_path: Path) -> None:
 def test_a_wrong_command_line_is_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit):
         compare_speed.main(arguments)
+
+
+@pytest.mark.parametrize(("told", "ends"), [("Haswell", ", OPENBLAS_CORETYPE=Haswell"), ("", "")])
+def test_a_processor_that_openblas_was_told_is_named(
+    monkeypatch: pytest.MonkeyPatch, told: str, ends: str
+) -> None:
+    monkeypatch.setenv(machine.KERNELS, told)
+    named = machine.versions()
+    monkeypatch.delenv(machine.KERNELS)
+    assert named == machine.versions() + ends
