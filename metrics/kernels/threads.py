@@ -1,6 +1,7 @@
 """Blocks of rows on threads, for kernels that work without the interpreter's lock.
 
-The number of threads is torch's, so one setting governs the products and the kernels.
+The number of threads is torch's (`torch.set_num_threads`). Products on the CPU (`product`) take
+NumPy's, which `OPENBLAS_NUM_THREADS` or threadpoolctl set; by default both are the number of cores.
 """
 
 from __future__ import annotations
