@@ -7,7 +7,7 @@ longer to import than torch.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import metrics  # noqa: F401  (before torch: it says how torch's threads are to wait)
+import metrics  # noqa: F401  (before torch and NumPy: it says how threads are to wait)
 
 if TYPE_CHECKING:
     from calibrators.calibrated_model import CalibratedModel

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 MEASURING = "COVERAGE_PROCESS_CONFIG"
 """By this variable child processes are measured, too."""
@@ -14,6 +16,15 @@ if "PYTEST_XDIST_WORKER" in os.environ and MEASURING in os.environ:
     # `make test`: most children run whole stages, which reach hardly more than the tests do
     # themselves and would take longer.
     MEASURED_CHILD[MEASURING] = os.environ.pop(MEASURING)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_of_products() -> Iterator[None]:
+    """Tests run beside each other: one thread of NumPy's BLAS each; child processes have all."""
+    import numpy  # noqa: F401  (limits reach what is loaded)
+
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 @pytest.fixture(scope="session")

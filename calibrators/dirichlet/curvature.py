@@ -26,6 +26,7 @@ TOP_ROWS = 64
 FLOOR = 1e-6
 """Smallest diagonal entry, relative to the largest."""
 BLOCK = 1 << 20
+"""Elements of a block, which is made and read once: 4 MiB of float32 stay in the cache."""
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def short(value: float, significant: int = 2) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
-SMALLEST_BOUND = 1e-6
+SMALLEST_BOUND = 1e-9
 """Below it, digits of a bound tell nobody anything; a constant utility's are rounding errors."""
 
 

@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 
 from calibrators import UtilityPatching
 from calibrators.patching.algorithm import Algorithm1
@@ -222,7 +223,8 @@ def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(options):
     runs = []
     for threads in (1, 2, 1):
         torch.set_num_threads(threads)
-        runs.append(UtilityPatching(**{**options, "steps": 12}, seed=5).fit(logits, labels))
+        with threadpool_limits(threads, "blas"):
+            runs.append(UtilityPatching(**{**options, "steps": 12}, seed=5).fit(logits, labels))
     for other in runs[1:]:
         for name in FITTED:
             np.testing.assert_array_equal(getattr(other, name), getattr(runs[0], name))

@@ -29,9 +29,14 @@ PROCESSES = {
             "MKL_CBWR": "COMPATIBLE",
             "ONEDNN_MAX_CPU_ISA": "SSE41",
             "OPENBLAS_CORETYPE": "Nehalem",
+            "OPENBLAS_NUM_THREADS": "4",
         },
     ),
-    "two threads, kernels for any processor": (2, "cpu", {"NUMBA_CPU_NAME": "generic"}),
+    "two threads, kernels for any processor": (
+        2,
+        "cpu",
+        {"NUMBA_CPU_NAME": "generic", "OPENBLAS_NUM_THREADS": "2"},
+    ),
     "an emulated device": (1, "cuda", {}),
 }
 

@@ -1,5 +1,7 @@
 """Matrix products are torch's, whoever computes them."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -42,3 +44,10 @@ def test_a_product_is_written_to_memory_that_is_given(matrices):
 
 def test_without_points_a_product_is_empty(matrices):
     assert product(matrices[0][:0], matrices[1]).shape == (0, 3)
+
+
+def test_a_product_beyond_the_number_type_is_infinite_and_warns_no_more_than_torch():
+    large = torch.full((2, 2), 1e30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert product(large, large).isinf().all()

@@ -67,8 +67,8 @@ import importlib, importlib.abc, os, sys
 
 class Spy(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "torch":
-            print("set" if "GOMP_SPINCOUNT" in os.environ else "not set")
+        if name == sys.argv[2]:
+            print("set" if sys.argv[3] in os.environ else "not set")
 
 sys.meta_path.insert(0, Spy())
 importlib.import_module(sys.argv[1])
@@ -76,9 +76,12 @@ importlib.import_module(sys.argv[1])
 
 
 @pytest.mark.parametrize("module", ["metrics", "calibrators", "pipeline.dynamics_study"])
-def test_torch_is_told_not_to_spin_before_it_is_loaded(module):
+@pytest.mark.parametrize(
+    ("library", "variable"), [("torch", "GOMP_SPINCOUNT"), ("numpy", "OPENBLAS_THREAD_TIMEOUT")]
+)
+def test_threads_are_told_not_to_spin_before_they_are_loaded(module, library, variable):
     root = Path(__file__).resolve().parents[3]
-    environment = {name: v for name, v in os.environ.items() if name != "GOMP_SPINCOUNT"}
-    command = [sys.executable, "-c", SPY, module]
+    environment = {name: v for name, v in os.environ.items() if name != variable}
+    command = [sys.executable, "-c", SPY, module, library, variable]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
     assert done.stdout.split() == ["set"], done.stderr

@@ -135,7 +135,7 @@ def test_an_own_utility_has_a_bound_of_its_own_and_standard_ones_share_theirs():
 @pytest.mark.parametrize(
     ("value", "digits", "expected"),
     [(0.1234, 2, 0.13), (0.13, 2, 0.13), (0.0991, 2, 0.1), (1.6026, 2, 1.7), (12.01, 3, 12.1),
-     (0.99501, 2, 1.0), (0.0, 2, 0.0), (31.0, 1, 40.0), (5.2e-18, 2, 1e-6)],
+     (0.99501, 2, 1.0), (0.0, 2, 0.0), (31.0, 1, 40.0), (5.2e-18, 2, 1e-9)],
 )  # fmt: skip
 def test_a_bound_is_rounded_up(value, digits, expected):
     assert rounded_up(value, digits) == expected
