@@ -5,7 +5,15 @@ import warnings
 import pytest
 import torch
 
+from metrics.kernels import product as products
 from metrics.kernels.product import product
+
+
+@pytest.fixture(autouse=True, params=["NumPy's", "torch's"])
+def whose(request, monkeypatch):
+    if request.param == "NumPy's":
+        monkeypatch.setattr(products, "LARGE", 0)
+    return request.param
 
 
 @pytest.fixture
@@ -51,3 +59,12 @@ def test_a_product_beyond_the_number_type_is_infinite_and_warns_no_more_than_tor
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert product(large, large).isinf().all()
+
+
+def test_small_products_are_torch_s(monkeypatch, matrices, whose):
+    monkeypatch.setattr(products, "np", None)
+    if whose == "torch's":
+        product(*matrices)
+    else:
+        with pytest.raises(AttributeError):
+            product(*matrices)
