@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from calibrators.losses import Loss, logit_curvature
-from metrics.kernels.product import product
 from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 
@@ -58,7 +57,7 @@ class ClassCurvature:
             total[:, classes] += variance.sum(dim=0)
             weights[first:last] = variance
             squares = inputs[first:last] ** 2
-            total[:, :classes] += product(weights[first:last].T, squares)
+            total[:, :classes] += weights[first:last].T @ squares
         total /= size
         largest, index = weights.topk(min(n, TOP_ROWS), dim=0)
         root = (largest / size).sqrt().T
@@ -85,7 +84,7 @@ class ClassCurvature:
         small = torch.empty(classes, count, count, dtype=torch.float64, device=self.rows.device)
         for first, last in row_blocks(classes, count * width, BLOCK):
             rows = self.rows[first:last]
-            small[first:last] = product(rows * inverse[first:last, None], rows.mT)
+            small[first:last] = (rows * inverse[first:last, None]) @ rows.mT
         small.diagonal(dim1=1, dim2=2).add_(1.0)
         # Inverses by triangular solves: `cholesky_inverse` takes one matrix at a time on a GPU.
         identity = torch.eye(count, dtype=torch.float64, device=small.device).expand_as(small)

@@ -16,7 +16,7 @@ LARGE = 2_000_000_000
 
 
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return a @ b: [..., n, k] and [..., k, m] of one type to [..., n, m], in `out` if given."""
+    """Return a @ b: [n, k] and [k, m] of one type to [n, m], in `out` if given."""
     if a.device.type != "cpu" or a.numel() * b.shape[-1] < LARGE:
         return torch.matmul(a, b, out=out)
     given = None if out is None else out.numpy()

@@ -1,7 +1,7 @@
 """Blocks of rows on threads, for kernels that work without the interpreter's lock.
 
-The number of threads is torch's (`torch.set_num_threads`). Products on the CPU (`product`) take
-NumPy's, which `OPENBLAS_NUM_THREADS` or threadpoolctl set.
+The number of threads is torch's (`torch.set_num_threads`). Large products on the CPU (`product`)
+take NumPy's, which `OPENBLAS_NUM_THREADS` or threadpoolctl set.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ def processor() -> str:
 
 
 def versions() -> str:
-    """Python and the packages that do the work; of the peers, those that are installed.
+    """Python, the packages that do the work and the installed peers, with their versions.
 
-    And the processor for which NumPy's OpenBLAS was told to work, if not the one that there is.
+    And the processor that NumPy's OpenBLAS works for, where the environment names one.
     """
     found = ((package, _version(package)) for package in (*PACKAGES, *PEERS))
     here = [f"{package} {number}" for package, number in found if number]

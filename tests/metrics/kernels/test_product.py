@@ -36,11 +36,6 @@ def test_factors_may_be_transposed_or_parts_of_others(matrices):
         torch.testing.assert_close(product(first, second), first @ second)
 
 
-def test_several_products_at_once(matrices):
-    stack = torch.stack([matrices[0], 2 * matrices[0]])
-    torch.testing.assert_close(product(stack, stack.mT), stack @ stack.mT)
-
-
 def test_a_product_is_written_to_memory_that_is_given(matrices):
     a, b = matrices
     spare = torch.full((9, 3), torch.nan, dtype=torch.float64)
