@@ -1,6 +1,7 @@
 """A run against the committed numbers: which units came out the same, and where others differ.
 
 python -m pipeline.verify                                   # everything that is committed
+python -m pipeline.verify --suite cifar                     # what conf/suite/cifar.yaml lists
 python -m pipeline.verify --benchmark cifar100_resnet
 python -m pipeline.verify --against v0.2.0                  # another revision
 
@@ -25,9 +26,10 @@ from rich.table import Table
 from metrics.registry import METRICS
 from metrics.registry import metric as registered
 from pipeline.harness.artifacts import read_record
-from pipeline.harness.command import Parser, UnitsFailed, UsageError, user_errors_in_one_line
+from pipeline.harness.command import CONF, Parser, UnitsFailed, UsageError, user_errors_in_one_line
 from pipeline.harness.paths import runs_folder
 from pipeline.harness.progress import console, say
+from pipeline.harness.units import composed
 
 Status = Literal["equal", "equal as printed", "different", "not run", "new"]
 STATUSES: tuple[Status, ...] = ("equal", "equal as printed", "different", "not run", "new")
@@ -54,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     options = parse(arguments)
     verdicts = list(verify(options.results, options.against, options.benchmark))
+    if options.suite:
+        verdicts = of_suite(verdicts, options.suite)
     print_verdicts(verdicts)
     different = [one for one in verdicts if one.status == "different"]
     if different:
@@ -65,6 +69,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     parser.add_argument("--against", default="HEAD", metavar="REVISION", help="default: HEAD")
     parser.add_argument("--benchmark", help="default: all")
+    suites = sorted(path.stem for path in CONF.glob("suite/*.yaml"))
+    parser.add_argument("--suite", choices=suites, help="only its units (default: all)")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
     return parser.parse_args(arguments)
 
@@ -86,6 +92,13 @@ def verify(results: Path, revision: str, benchmark: str | None = None) -> Iterat
             yield Verdict(unit, "not run")
         else:
             yield compared(unit, before[tracked[name]], record["metrics"])
+
+
+def of_suite(verdicts: Sequence[Verdict], suite: str) -> list[Verdict]:
+    """What `conf/suite/<suite>.yaml` lists."""
+    lists = composed([f"suite={suite}"]).suite
+    listed = {f"{b}/{c}" for b in lists["benchmarks"] for c in lists["calibrators"]}
+    return [one for one in verdicts if one.unit.rpartition("/")[0] in listed]
 
 
 def committed(folder: Path, revision: str) -> dict[str, dict[str, float]]:
@@ -157,7 +170,10 @@ def _natural(name: str) -> tuple[str, int, str]:
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     """A row per benchmark and calibrator, then the first units that differ."""
-    table = Table("", *STATUSES, title="Units against the committed numbers")
+    table = Table(title="Units against the committed numbers")
+    table.add_column(no_wrap=True)
+    for status in STATUSES:  # a heading may be broken between words, not within one
+        table.add_column(status, justify="right", min_width=max(map(len, status.split())))
     counts: dict[str, Counter[str]] = {}
     for one in verdicts:
         counts.setdefault(one.unit.rpartition("/")[0], Counter())[one.status] += 1

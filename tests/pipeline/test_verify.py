@@ -72,6 +72,14 @@ def test_edited_numbers_count_as_not_run(committed) -> None:
     assert statuses()["digits/vector/split-0"] == "not run"
 
 
+def test_only_the_units_that_a_suite_lists_count(committed, capsys) -> None:
+    write(2, u_cwe=0.5)
+    main(["--suite", "cifar"])
+    assert "digits" not in capsys.readouterr().out
+    with pytest.raises(UnitsFailed, match="1 of 4 units"):
+        main(["--suite", "digits"])
+
+
 def test_a_revision_that_there_is_not_is_told_in_one_line(committed) -> None:
     with pytest.raises(UsageError, match="git ls-tree"):
         main(["--against", "nowhere"])
