@@ -16,7 +16,7 @@ from torch import Tensor
 
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
-from calibrators.solvers.lbfgs import Minimum, minimize
+from calibrators.solvers.lbfgs import Minimum, dot, minimize
 from metrics.kernels.product import product
 from metrics.kernels.softmax import row_weights
 from metrics.kernels.threads import row_blocks
@@ -144,7 +144,7 @@ class LinearMapProblem:
     def _penalties(self, weights: Tensor, point: Tensor) -> tuple[float, Tensor]:
         """Return Σ weights V² + ridge and its gradient."""
         pull, away = weights * point, self._ridge * (point - self.start)
-        value = float((pull * point).sum() + 0.5 * (away * (point - self.start)).sum())
+        value = dot(pull, point) + 0.5 * dot(away, point - self.start)
         return value, away.add_(pull, alpha=2.0)
 
     @cached_property

@@ -42,8 +42,9 @@ class _Pair:
     curvature: float
 
 
-def _dot(a: Tensor, b: Tensor) -> float:
-    return float(torch.dot(a.reshape(-1), b.reshape(-1)))
+def dot(a: Tensor, b: Tensor) -> float:
+    """Return the sum of a · b, row by row: torch's own hangs on the number of threads."""
+    return float(torch.linalg.vecdot(a, b).sum())
 
 
 def _direction(
@@ -53,16 +54,16 @@ def _direction(
     direction = -gradient
     weights = []
     for pair in reversed(pairs):
-        weight = _dot(pair.step, direction) / pair.curvature
+        weight = dot(pair.step, direction) / pair.curvature
         weights.append(weight)
         direction.sub_(pair.change, alpha=weight)
     if not pairs:
         return precondition(direction[None])[0]
     last = pairs[-1]
     solved, change = precondition(torch.stack([direction, last.change]))
-    direction = solved * (last.curvature / _dot(last.change, change))
+    direction = solved * (last.curvature / dot(last.change, change))
     for pair, weight in zip(pairs, reversed(weights), strict=True):
-        direction.add_(pair.step, alpha=weight - _dot(pair.change, direction) / pair.curvature)
+        direction.add_(pair.step, alpha=weight - dot(pair.change, direction) / pair.curvature)
     return direction
 
 
@@ -84,7 +85,7 @@ class _LineSearch:
             trial = torch.add(point, direction, alpha=length)
             trial_value, gradient = self.objective(trial)
             self.evaluations += 1
-            trial_slope = _dot(gradient, direction)
+            trial_slope = dot(gradient, direction)
             decreases = trial_value <= value + ARMIJO * length * slope
             flat = trial_value <= value + noise and trial_slope <= (2 * ARMIJO - 1) * slope
             if not (decreases or flat):
@@ -130,7 +131,7 @@ def minimize(
 
     for iteration in range(max_iterations):
         direction = _direction(gradient, pairs, precondition)
-        slope = _dot(gradient, direction)
+        slope = dot(gradient, direction)
         decrement = -slope
         if decrement < 0:  # uphill: the curvature pairs are stale, or the problem is not convex
             if not pairs:
@@ -150,7 +151,7 @@ def minimize(
         point, value, new_gradient, length = found
         change = new_gradient - gradient
         gradient = new_gradient
-        curvature = length * _dot(direction, change)
+        curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search sees to it, but for rounding
             pairs.append(_Pair(direction.mul_(length), change, curvature))
     return ended(max_iterations, converged=False)

@@ -35,6 +35,20 @@ def centred(logits):
     return log_p - log_p.mean(axis=1, keepdims=True)
 
 
+def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(made_up):
+    logits, labels = made_up(n=600, classes=200)
+    before, fits = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 4):
+            torch.set_num_threads(threads)
+            fits.append(DirichletCalibration(odir=0.1, l2=0.1).fit(logits, labels))
+    finally:
+        torch.set_num_threads(before)
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.matrix_, fits[0].matrix_)
+        np.testing.assert_array_equal(other.intercept_, fits[0].intercept_)
+
+
 @pytest.mark.parametrize("on", ["log_probabilities", "logits"])
 def test_it_minimises_the_stated_formula(made_up, on):
     logits, labels = made_up(n=120, classes=3)
