@@ -97,7 +97,9 @@ def _add_input(parser: Parser) -> None:
         help="what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
     )
     add(
-        "--groups", metavar="COLUMN", help="column of a CSV with the points' groups (npz: `groups`)"
+        "--groups",
+        metavar="COLUMN",
+        help="column of a table or array of an npz with the groups (default: an npz's `groups`)",
     )
     add("--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV")
 

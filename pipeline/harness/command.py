@@ -23,7 +23,7 @@ from hydra.errors import (
     OverrideParseException,
 )
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from pipeline.harness.fingerprint import PACKAGES
 
@@ -171,7 +171,12 @@ def _is_about_configuration(error: BaseException) -> bool:
 def _unknown_setting(key: str) -> str:
     """Hydra would advise to append the key, which no code would read."""
     group = key.partition(".")[0]
-    first = f"; settings of a {group} need {group}=<name> first" if group in NEED_A_NAME else ""
+    first = (
+        f"; settings of a {group} need {group}=<name> first, and are those of "
+        f"conf/{group}/<name>.yaml"
+        if group in NEED_A_NAME
+        else ""
+    )
     return f"{key}: no such setting{first}; --cfg job prints those there are"
 
 
@@ -193,6 +198,8 @@ def one_line(error: BaseException) -> str:
         return f"{group}={name}: no such name{known_instead(name, error.options)}"
     if isinstance(error, OverrideParseException):
         return f"{error.override}: not readable as a setting; quote its value: key='value'"
+    if isinstance(error, MissingMandatoryValue):
+        return f"{error.full_key}: not given; add {error.full_key}=... to the command"
     if found := re.match(r"Could not override '([\w.@/]+)'", str(error)):
         return _unknown_setting(found[1])
     text = str(error) or type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from pipeline.reporting.verdict import interval, is_own
 
 STANDARD = ("u_cwe", "u_topk")
 """The classes with a figure; own utilities have one, too, the page shows all."""
+
+WIDEST = 34
+"""Characters of a line above a panel, beyond which it runs into its neighbour's."""
 
 
 def write_failure_figures(section: Section, folder: Path, stem: str) -> list[Path]:
@@ -37,7 +41,10 @@ def write_failure_figures(section: Section, folder: Path, stem: str) -> list[Pat
 
 
 def _heading(method: str, failure: Failure) -> str:
-    return f"{method_name(method)}\n{failure.name}, {interval(failure.low, failure.high)}"
+    where = f"{failure.name}, {interval(failure.low, failure.high)}"
+    if len(where) > WIDEST:
+        where = f"{fill(failure.name, WIDEST)}\n{interval(failure.low, failure.high)}"
+    return f"{method_name(method)}\n{where}"
 
 
 def _diagram(failure: Failure) -> UtilityDiagram:

@@ -69,6 +69,7 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     check_are_numbers(path, table, classes, WHAT_A_TABLE_HOLDS)
     _check_are_classes(path, classes, table[label])
     matrix = table[classes].to_numpy(np.float64, copy=True, na_value=np.nan)
+    _check_none_is_missing(path, classes, matrix)
     if values != "logits":
         _check_all_are_probabilities(path, classes, matrix)
     if values == "auto":
@@ -184,6 +185,16 @@ def _check_are_classes(path: Path, classes: Sequence[str], labels: pd.Series[Any
                 f"{path}: column `{name}` would be taken for a class; {fix}, or rename it if it "
                 "is one"
             )
+
+
+def _check_none_is_missing(path: Path, classes: Sequence[str], matrix: NDArray[np.float64]) -> None:
+    missing = np.isnan(matrix)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise InputError(
+            f"{path}: column `{short(classes[column])}` holds nothing or NaN in row {row}; "
+            "recompute or remove such rows"
+        )
 
 
 def _check_all_are_numbered(

@@ -71,7 +71,8 @@ def file_logits(
         path: .npz, .csv or .parquet.
         values: what the matrix holds. `auto`: what the npz calls it; in a table, probabilities if
             all values lie in [0, 1] and all rows sum to one.
-        groups: the column of a table that names each point's group; an npz has it as `groups`.
+        groups: the column of a table, or the array of an npz, that names each point's group; an
+            npz's array `groups` needs no naming.
         device, work_dir, progress: as for every source; not needed here.
 
     Raises:
@@ -86,7 +87,7 @@ def file_logits(
     if path.suffix.lower() in TABLES:
         given = read_columns(path, values, groups)
     else:
-        given = read_npz_arrays(path, values)
+        given = read_npz_arrays(path, values, groups)
     kind = given.kind or values
     if kind == "auto":
         kind = "probabilities" if _are_probabilities(given.matrix) else "logits"
@@ -97,7 +98,10 @@ def file_logits(
         logits = _checked_logits(path, given.matrix)
     else:
         given, notes = _of_both_classes(given)
-        logits, rounded = _logits_of_probabilities(path, given.matrix)
+        try:
+            logits, rounded = _logits_of_probabilities(path, given.matrix)
+        except InputError as error:
+            raise _better_told(path, given.matrix) or error from None
         notes += rounded
     n, classes = logits.shape
     labels = class_labels(given.labels, n, classes, given.names, field=f"{path}: labels")
@@ -145,6 +149,16 @@ def refuse_lookalikes(path: Path, matrix: Any, instead: str = MAKE_PROBABILITIES
             f"{path}: {found.what}, but would be read as logits; {instead}, or say that they are "
             "logits: --values logits (benchmark.source.values=logits)"
         )
+
+
+def _better_told(path: Path, matrix: Tensor) -> InputError | None:
+    """What to say of refused probabilities that are percentages or votes."""
+    if not bool(torch.isfinite(matrix).all()):
+        return None
+    found = lookalike(matrix)
+    if found is None or not found.step:
+        return None
+    return InputError(f"{path}: probabilities: {found.what}; divide each row by its sum")
 
 
 def _checked_logits(path: Path, matrix: Any) -> NDArray[np.float32]:

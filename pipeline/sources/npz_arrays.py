@@ -14,7 +14,8 @@ from metrics.validation import InputError, check_logits, check_probabilities
 from pipeline.sources.class_labels import is_plain
 from pipeline.sources.given import Given
 
-USED = ("labels", "label", "logits", "probabilities", "class_names", "groups")
+NO_GROUPS = ("labels", "label", "logits", "probabilities", "class_names")
+USED = (*NO_GROUPS, "groups")
 
 MATRICES = ("logits", "probabilities")
 """Left in the file where it holds them uncompressed: they may be larger than the memory."""
@@ -22,16 +23,19 @@ MATRICES = ("logits", "probabilities")
 SAME = 1e-3
 """How far probabilities may be from the softmax of the logits beside them."""
 
-SAVE = "save it with numpy.savez, or name it .csv if it is a table of text"
+SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
 
 
-def read_npz_arrays(path: Path, values: str) -> Given:
+def read_npz_arrays(path: Path, values: str, groups: str | None = None) -> Given:
     """What the npz `path` gives, read as `values` (auto, logits or probabilities).
+
+    `groups`: the array that names each point's group; None: `groups`, if there is one.
 
     Raises:
         InputError: it is damaged, lacks an array, or two of its arrays could be meant.
     """
-    arrays = read_arrays(path, only=USED, fix=SAVE, mapped=MATRICES)
+    used = USED if groups is None else (*USED, groups)
+    arrays = read_arrays(path, only=used, fix=SAVE, mapped=MATRICES)
     labels = arrays.get("labels", arrays.get("label"))
     if "label" in arrays and not np.array_equal(np.asarray(labels), arrays["label"]):
         raise InputError(f"{path}: `labels` and `label` differ; leave one out")
@@ -45,6 +49,8 @@ def read_npz_arrays(path: Path, values: str) -> Given:
         )
     if labels is None:
         raise InputError(f"{path}: no array `labels` (it holds {found}); add it, [n]")
+    if groups is not None and (groups not in arrays or groups in NO_GROUPS):
+        raise InputError(f"{path}: no array `{groups}` for groups (it holds {found}); name one [n]")
     if values == "auto" and "logits" in arrays and "probabilities" in arrays:
         _check_agree(path, arrays["logits"], arrays["probabilities"])
     names = arrays.get("class_names")
@@ -53,7 +59,7 @@ def read_npz_arrays(path: Path, values: str) -> Given:
         matrix=arrays[kind],
         labels=labels,
         names=None if names is None else _class_names(path, names, arrays[kind]),
-        groups=arrays.get("groups"),
+        groups=arrays.get(groups or "groups"),
     )
 
 

@@ -339,3 +339,9 @@ def test_parquet_that_is_damaged(tmp_path):
         with pytest.raises(InputError, match=r"t\.parquet: not readable as parquet") as caught:
             file_logits(path=path)
         assert str(caught.value).isprintable()
+
+
+def test_an_empty_cell_is_named_by_its_column_and_row(tmp_path):
+    table = table_of(labels=["cat", "dog", "emu", "cat"])
+    table.iloc[2, 1] = np.nan
+    assert f"column `{table.columns[1]}` holds nothing or NaN in row 2" in refused(tmp_path, table)

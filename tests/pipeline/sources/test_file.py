@@ -173,7 +173,7 @@ def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
         ("label,a,b\n0,x,1\n", ["column `a`", "text"]),
         ("label,a,b\n0,1\n", ["line 2 has 2 values", "3 columns", "complete"]),
         ("a,b,label\n1,2,0\n\n  \n1,2\n", ["line 5 has 2 values"]),
-        ("label,a,b\n0,1,2\n1,2,\n", ["logits", "NaN", "row 1"]),
+        ("label,a,b\n0,1,2\n1,2,\n", ["column `b`", "NaN", "row 1"]),
         ("label,a,b\n0,1,2\n,1,2\n", ["labels", "NaN", "row 1"]),
         ("label,a,b\ncat,1,2\n", ["labels", "cat in row 0", "name the columns"]),
         ("label,a,b\n0,1,2,3,4\n1,1,1\n", ["line 2 has 5 values"]),

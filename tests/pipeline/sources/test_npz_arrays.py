@@ -45,6 +45,9 @@ def test_probabilities_of_other_logits(tmp_path):
 
 def test_percentages_are_not_taken_for_logits(tmp_path):
     assert "look like percentages" in refused(tmp_path, logits=100 * P, labels=LABELS)
+    line = refused(tmp_path, probabilities=100 * P, labels=LABELS)
+    assert "percentages" in line and "divide each row by its sum" in line
+    assert "are these logits" in refused(tmp_path, probabilities=LOGITS, labels=LABELS)
 
 
 def test_class_names_are_kept_and_give_labels_their_meaning(tmp_path):
@@ -111,3 +114,12 @@ def test_groups(tmp_path):
 def test_other_arrays_are_not_read(tmp_path):
     result = read(tmp_path, logits=LOGITS, labels=LABELS, notes=np.array([{}], dtype=object))
     assert result.logits.shape == (3, 3)
+
+
+def test_groups_by_another_name(tmp_path):
+    np.savez(tmp_path / "x.npz", logits=LOGITS, labels=LABELS, site=np.array(["a", "b", "a"]))
+    result = file_logits(path=tmp_path / "x.npz", groups="site")
+    assert result.groups.tolist() == ["a", "b", "a"]
+    for wrong in ("sites", "groups", "labels"):
+        with pytest.raises(InputError, match=f"no array `{wrong}` for groups.*it holds .*site"):
+            file_logits(path=tmp_path / "x.npz", groups=wrong)
