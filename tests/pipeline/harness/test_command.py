@@ -52,7 +52,7 @@ def written_below(folder):
         ("fit", ["splits.count=0"], 2, ["splits.count=0", "at least 1"]),
         ("fit", ["splits.count=20000000"], 2, ["splits.count=20000000", "at most 1000"]),
         ("evaluate", ["seed=-1"], 2, ["seed=-1", "from 0"]),
-        ("fit", ["benchmark=file"], 2, ["path"]),
+        ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
         ("fit", ["split=1,2"], 1, ["split"]),
     ],

@@ -15,6 +15,8 @@ from metrics.ecdf import levels, thin
 from metrics.plots.axes import log_ticks
 from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.curves import Curves, pooled_curves
+from pipeline.reporting.failure_figures import WIDEST, _heading
+from pipeline.reporting.failures import Failure
 from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
 from pipeline.reporting.names import METHODS, PEERS
 from pipeline.reporting.style import LOOKS, look
@@ -158,3 +160,11 @@ def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
     assert pdf.startswith(b"%PDF") and b"Date" not in pdf
     assert png.startswith(b"\x89PNG") and b"Software" not in png
     assert "path" in set(elements(paths[1])) and b"dc:date" not in svg
+
+
+@pytest.mark.parametrize("name", ["class cat", "losses (utility: minus the loss)", "a name " * 12])
+def test_the_line_above_a_panel_is_no_wider_than_the_panel(name: str) -> None:
+    failure = Failure(name, 0.1, 0.05, -0.18, 0.0, 0.5, -0.1, {})
+    lines = _heading("temperature", failure).splitlines()
+    assert max(map(len, lines)) <= WIDEST
+    assert " ".join(lines[1:]).replace(", ", " ") == f"{name.strip()} -.18 to .00"
