@@ -153,7 +153,7 @@ def refuse_lookalikes(path: Path, matrix: Any, instead: str = MAKE_PROBABILITIES
 
 def _better_told(path: Path, matrix: Tensor) -> InputError | None:
     """What to say of refused probabilities that are percentages or votes."""
-    if not bool(torch.isfinite(matrix).all()):
+    if matrix.ndim != 2 or not matrix.numel() or not bool(torch.isfinite(matrix).all()):
         return None
     found = lookalike(matrix)
     if found is None or not found.step:
