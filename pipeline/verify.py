@@ -26,10 +26,10 @@ from rich.table import Table
 from metrics.registry import METRICS
 from metrics.registry import metric as registered
 from pipeline.harness.artifacts import read_record
-from pipeline.harness.command import CONF, Parser, UnitsFailed, UsageError, user_errors_in_one_line
+from pipeline.harness.command import Parser, UnitsFailed, UsageError, user_errors_in_one_line
 from pipeline.harness.paths import runs_folder
 from pipeline.harness.progress import console, say
-from pipeline.harness.units import composed
+from pipeline.harness.units import suite_lists, suite_names
 
 Status = Literal["equal", "equal as printed", "different", "not run", "new"]
 STATUSES: tuple[Status, ...] = ("equal", "equal as printed", "different", "not run", "new")
@@ -69,8 +69,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     parser.add_argument("--against", default="HEAD", metavar="REVISION", help="default: HEAD")
     parser.add_argument("--benchmark", help="default: all")
-    suites = sorted(path.stem for path in CONF.glob("suite/*.yaml"))
-    parser.add_argument("--suite", choices=suites, help="only its units (default: all)")
+    parser.add_argument("--suite", choices=suite_names(), help="only its units (default: all)")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
     return parser.parse_args(arguments)
 
@@ -96,7 +95,7 @@ def verify(results: Path, revision: str, benchmark: str | None = None) -> Iterat
 
 def of_suite(verdicts: Sequence[Verdict], suite: str) -> list[Verdict]:
     """What `conf/suite/<suite>.yaml` lists."""
-    lists = composed([f"suite={suite}"]).suite
+    lists = suite_lists(suite)
     listed = {f"{b}/{c}" for b in lists["benchmarks"] for c in lists["calibrators"]}
     return [one for one in verdicts if one.unit.rpartition("/")[0] in listed]
 

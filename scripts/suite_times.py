@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout
 import pandas as pd
 
 from pipeline.harness.artifacts import CorruptFile, read_json, write_text
-from pipeline.harness.command import CONF, Parser
+from pipeline.harness.command import Parser
 from pipeline.harness.progress import say
-from pipeline.harness.units import composed
+from pipeline.harness.units import suite_lists, suite_names
 from pipeline.reporting.markdown import markdown_table
 
 RECORDS = {
@@ -63,7 +63,7 @@ def read_times(results: Path) -> pd.DataFrame:
 
 def of_suite(times: pd.DataFrame, suite: str) -> pd.DataFrame:
     """What `conf/suite/<suite>.yaml` lists."""
-    lists = composed([f"suite={suite}"]).suite
+    lists = suite_lists(suite)
     dynamics = (times.stage == "dynamics") & times.benchmark.isin(lists.get("dynamics", ()))
     listed = times.benchmark.isin(lists["benchmarks"]) & times.calibrator.isin(lists["calibrators"])
     return times[dynamics | (times.stage != "dynamics") & listed]
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--before", type=Path, help="results folder from before the change")
     parser.add_argument(
         "--suite",
-        choices=sorted(path.stem for path in CONF.glob("suite/*.yaml")),
+        choices=suite_names(),
         help="only what conf/suite/<suite>.yaml lists (default: everything in the folder)",
     )
     parser.add_argument(

@@ -158,6 +158,16 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         return compose("config", list(overrides))
 
 
+def suite_names() -> list[str]:
+    """The files of conf/suite."""
+    return sorted(path.stem for path in CONF.glob("suite/*.yaml"))
+
+
+def suite_lists(suite: str) -> DictConfig:
+    """What `conf/suite/<suite>.yaml` lists: benchmarks, calibrators, and perhaps dynamics."""
+    return composed([f"suite={suite}"]).suite
+
+
 def sweep_settings(overrides: Sequence[str]) -> tuple[Settings, Path]:
     """What `overrides` make of Hydra's launcher, and of the folder for a sweep's logs."""
     with _hydra_ready():

@@ -41,9 +41,9 @@ def write_failure_figures(section: Section, folder: Path, stem: str) -> list[Pat
 
 
 def _heading(method: str, failure: Failure) -> str:
-    where = f"{failure.name}, {interval(failure.low, failure.high)}"
-    if len(where) > WIDEST:
-        where = f"{fill(failure.name, WIDEST)}\n{interval(failure.low, failure.high)}"
+    ends = interval(failure.low, failure.high)
+    line = f"{failure.name}, {ends}"
+    where = line if len(line) <= WIDEST else f"{fill(failure.name, WIDEST)}\n{ends}"
     return f"{method_name(method)}\n{where}"
 
 
