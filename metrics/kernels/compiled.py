@@ -17,7 +17,7 @@ from typing import Any
 import numba
 
 ROOT = Path(__file__).resolve().parents[2]
-MARK = "compiled import compiled"
+MARKS = ("compiled import compiled", "numba.extending import")
 KEPT = 4
 """Folders of earlier kernels that stay: going back to one costs no compilation."""
 
@@ -28,7 +28,7 @@ def _folder() -> str:
         text
         for package in (ROOT / "metrics", ROOT / "calibrators")
         for path in sorted(package.rglob("*.py"))
-        if MARK in (text := path.read_text(encoding="utf-8"))
+        if any(mark in (text := path.read_text(encoding="utf-8")) for mark in MARKS)
     ]
     digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
     folder = ROOT / "metrics" / "__pycache__" / f"kernels-{digest}"

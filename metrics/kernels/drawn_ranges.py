@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.kernels.compiled import compiled
+from metrics.kernels.extremes import larger, smaller
 from metrics.kernels.row_sort import fill_keys, sort_keys
 
 
@@ -136,8 +137,6 @@ def _add_unusual(
 
 @compiled
 def _widen(lowest: float, highest: float, away: Any, smallest: Any, largest: Any) -> None:
-    # Conditional expressions, as min and max keep the compiler from the vector instructions.
     for draw in range(away.size):
-        low, high = lowest + away[draw], highest + away[draw]
-        smallest[draw] = low if low < smallest[draw] else smallest[draw]
-        largest[draw] = high if high > largest[draw] else largest[draw]
+        smallest[draw] = smaller(smallest[draw], lowest + away[draw])
+        largest[draw] = larger(largest[draw], highest + away[draw])

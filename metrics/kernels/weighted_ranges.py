@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.kernels.compiled import compiled
+from metrics.kernels.extremes import larger, smaller
 from metrics.kernels.row_sort import fill_keys, sort_keys
 
 TOGETHER = 4
@@ -96,7 +97,7 @@ def _untied(keys: Any, j: int) -> bool:
 def _add_untied(
     weights: Any, order: Any, residuals: Any, j: int, total: Any, smallest: Any, largest: Any
 ) -> None:
-    # Four numbers and four rows, no slices, and no min or max: the compiler then keeps to vectors.
+    # Four numbers and four rows, no slices: the compiler then keeps to vectors.
     first, second = weights[order[j]], weights[order[j + 1]]
     third, fourth = weights[order[j + 2]], weights[order[j + 3]]
     e, f, g, h = residuals[j], residuals[j + 1], residuals[j + 2], residuals[j + 3]
@@ -106,14 +107,8 @@ def _add_untied(
         three = two + third[draw] * g
         four = three + fourth[draw] * h
         total[draw] = four
-        low = one if one < two else two
-        low = low if low < three else three
-        low = low if low < four else four
-        smallest[draw] = low if low < smallest[draw] else smallest[draw]
-        high = one if one > two else two
-        high = high if high > three else three
-        high = high if high > four else four
-        largest[draw] = high if high > largest[draw] else largest[draw]
+        smallest[draw] = smaller(smallest[draw], smaller(smaller(one, two), smaller(three, four)))
+        largest[draw] = larger(largest[draw], larger(larger(one, two), larger(three, four)))
 
 
 @compiled
@@ -125,8 +120,8 @@ def _add_one(
         total[draw] += weights[draw] * residual
     if ends:
         for draw in range(total.size):
-            smallest[draw] = min(smallest[draw], total[draw])
-            largest[draw] = max(largest[draw], total[draw])
+            smallest[draw] = smaller(smallest[draw], total[draw])
+            largest[draw] = larger(largest[draw], total[draw])
 
 
 @compiled
