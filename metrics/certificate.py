@@ -95,7 +95,9 @@ def calibration_interval(
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
     draws = redrawn_outcomes(forecast, points, REDRAWS, seed, forecast.n)
     floor = torch.cat([utilities.errors(forecast, some).max(dim=1).values for some in draws])
-    return evidence_of(utilities, forecast, outcomes, floor, confidence, seed).interval(confidence)
+    multipliers = normal_multipliers(forecast, seed)
+    found = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
+    return found.interval(confidence)
 
 
 @dataclass(frozen=True)
@@ -137,14 +139,14 @@ def evidence_of(
     outcomes: Outcomes,
     redrawn: Tensor,
     confidence: float,
-    seed: int,
+    multipliers: Tensor,
 ) -> Evidence:
     """Return the evidence of one draw of the labels on a class of utilities.
 
     `redrawn`: the largest UC of the class under drawn labels, [R'].
+    `multipliers`: [R, n], by `normal_multipliers`.
     """
     largest, uppers, finite, multiplied = [], [], [], []
-    normals = _normals(forecast, seed)
     for block in utilities.tied_blocks(forecast, outcomes):
         sums = prefix_range(block.predicted, block.payoffs, block.codes)
         errors = (sums.high[0] - sums.low[0]) / forecast.n
@@ -153,7 +155,7 @@ def evidence_of(
         largest.append(errors)
         uppers.append(errors + _asymptotic(second, forecast.n, confidence))
         finite.append(errors + _bernstein(second, spread, forecast.n, confidence))
-        ranges = prefix_range(block.predicted, block.payoffs, block.codes, weights=normals)
+        ranges = prefix_range(block.predicted, block.payoffs, block.codes, weights=multipliers)
         multiplied.append((ranges.high - ranges.low).max(dim=1).values)
     return Evidence(
         float(torch.cat(largest).max()),
@@ -177,8 +179,8 @@ def _bernstein(second: Tensor, spread: Tensor, n: int, confidence: float) -> Ten
     return moment * math.sqrt(2 * of_mean / n) + spread * of_mean / (3 * n)
 
 
-def _normals(forecast: Forecast, seed: int) -> Tensor:
-    """`MULTIPLIERS` sets of standard normal numbers, float32 [`MULTIPLIERS`, n].
+def normal_multipliers(forecast: Forecast, seed: int) -> Tensor:
+    """Return `MULTIPLIERS` sets of standard normal numbers, float32 [`MULTIPLIERS`, n].
 
     Seven digits of them are enough, and reading them is what takes the time.
     """

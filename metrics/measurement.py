@@ -17,6 +17,7 @@ from torch import Tensor
 
 from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
+from metrics.kernels.row_sort import sorted_rows
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.class_wise import ClassWise
 from metrics.utilities.linear import Linear
@@ -80,7 +81,7 @@ class Measurement:
     def sorted_errors(self, family: str) -> Tensor:
         """UC of the users of "linear" or "rank" in ascending order: [R, M], sorted once."""
         if family not in self._sorted:
-            self._sorted[family] = getattr(self, family).sort(dim=1).values
+            self._sorted[family] = sorted_rows(getattr(self, family))
         return self._sorted[family]
 
     def quantile(self, family: str, level: float) -> Tensor:

@@ -22,7 +22,13 @@ from torch import Tensor
 
 from metrics.binned import Weights
 from metrics.bootstrap import LARGEST
-from metrics.certificate import CalibrationInterval, Evidence, evidence_of, joined
+from metrics.certificate import (
+    CalibrationInterval,
+    Evidence,
+    evidence_of,
+    joined,
+    normal_multipliers,
+)
 from metrics.floor import NoiseFloor, point_numbers
 from metrics.forecast import Forecast
 from metrics.measurement import Measurement, Options
@@ -182,13 +188,14 @@ def _certificates(
 ) -> dict[str, CalibrationInterval]:
     """Bounds on the true UC of each class, and of all but own ones together."""
     found: dict[str, Evidence] = {}
+    forecast, outcomes = observed.forecast, observed.outcomes
+    multipliers = normal_multipliers(forecast, seed)
     for metric in metrics:
         utilities = metric.utility_class(observed.options)
         if utilities is not None:
             redrawn = torch.from_numpy(floors.get(metric.key, np.empty(0)))
-            forecast, outcomes = observed.forecast, observed.outcomes
             found[metric.key] = evidence_of(
-                utilities, forecast, outcomes, redrawn, confidence, seed
+                utilities, forecast, outcomes, redrawn, confidence, multipliers
             )
     together = joined([one for key, one in found.items() if key not in observed.options.own])
     return {

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import metrics
 from metrics import reference
-from metrics.certificate import MULTIPLIERS, evidence_of
+from metrics.certificate import MULTIPLIERS, evidence_of, normal_multipliers
 from metrics.forecast import Forecast
 from scripts.speed import peers
 from scripts.speed.case import OURS, OURS_GPU, PLAIN, Answer, Case, Contender, Target
@@ -224,7 +224,8 @@ def certificate(size: Size) -> Case:
 
     def ours(data: Data) -> Any:
         forecast = Forecast(data.p)
-        given = forecast, forecast.outcomes(data.labels), torch.zeros(0), 0.95, SEED
+        multipliers = normal_multipliers(forecast, SEED)
+        given = forecast, forecast.outcomes(data.labels), torch.zeros(0), 0.95, multipliers
         evidence = evidence_of(metrics.ClassWise(), *given)
         return torch.cat([torch.tensor([evidence.upper]), evidence.multiplied.cpu()])
 
