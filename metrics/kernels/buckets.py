@@ -8,7 +8,8 @@ occur, by the positive or the negative part at most. Only buckets that can still
 that hold a wanted position are sorted, usually less than a percent of the points. Equal predictions
 share a bucket, so borders cut no tie. The result is exact up to the rounding of sums. With a
 tolerance, sums count in gaps of the predictions that are wider: a border counts where there is one
-between its neighbours, and buckets that are narrower hold none.
+between its neighbours, and buckets that are narrower hold none. The extremes of all borders mostly
+lie in such gaps; only where they do not is every border looked at.
 
 Buckets are as wide as each other where predictions spread, and spaced by the logarithm of the
 distance to the smallest or the largest prediction where they crowd: probabilities of a class crowd
@@ -105,16 +106,39 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, counts: Any, is_wide: Any)
 
 @compiled
 def _cumulate(parts: Any, counts: Any, starts: Any) -> Any:
-    """Write the sum of all points before each bucket, and after the last; return the extremes."""
+    """Write the sum of all points before each bucket, and after the last.
+
+    Return its extremes at the borders that count, and the buckets that these borders follow.
+    """
     total = low = high = 0.0
+    after_low = after_high = -1
     starts[0] = 0.0
     for b in range(BUCKETS):
         total += parts[b, 0] - parts[b, 1]
-        if counts[b]:
-            low = min(low, total)
-            high = max(high, total)
+        if counts[b] and total < low:
+            low, after_low = total, b
+        if counts[b] and total > high:
+            high, after_high = total, b
         starts[b + 1] = total
-    return low, high
+    return low, high, after_low, after_high
+
+
+@compiled
+def _follows_gap(v: Any, bucket: Any, last: Any, tolerance: float) -> bool:
+    """Whether the points after bucket `last` lie further than the tolerance from those up to it."""
+    bits = v.view(np.int64)
+    below, above = ~ALL_BUT_SIGN, ALL_BUT_SIGN
+    for i in range(v.size):
+        grown = bits[i] ^ ((bits[i] >> 63) & ALL_BUT_SIGN)  # see `_extremes_and_sum`
+        below = max(below, grown if bucket[i] <= last else ~ALL_BUT_SIGN)
+        above = min(above, grown if bucket[i] > last else ALL_BUT_SIGN)
+    if below == ~ALL_BUT_SIGN or above == ALL_BUT_SIGN:
+        return True  # before the first, or after the last point
+    ends = np.empty(2, np.int64)
+    ends[0] = below ^ ((below >> 63) & ALL_BUT_SIGN)
+    ends[1] = above ^ ((above >> 63) & ALL_BUT_SIGN)
+    values = ends.view(np.float64)
+    return values[1] - values[0] > tolerance
 
 
 @compiled
@@ -240,10 +264,15 @@ def range_by_buckets(
         residual = payoffs[codes[i]] - v[i]
         parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
     counts, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
-    if tolerance > 0:
-        _mark_gaps(v, bucket, tolerance, counts, is_wide)
     starts = np.empty(BUCKETS + 1)
-    low, high = _cumulate(parts, counts, starts)
+    low, high, after_low, after_high = _cumulate(parts, counts, starts)
+    # Mostly the extremes lie in wide gaps anyway; only where they do not all gaps are looked at.
+    if tolerance > 0 and not (
+        _follows_gap(v, bucket, np.int32(after_low), tolerance)
+        and _follows_gap(v, bucket, np.int32(after_high), tolerance)
+    ):
+        _mark_gaps(v, bucket, tolerance, counts, is_wide)
+        low, high, _, _ = _cumulate(parts, counts, starts)
     is_open = np.empty(BUCKETS + 1, np.bool_)  # the last one stands for the position n
     _mark_extremes(parts, starts, low, high, is_wide, is_open)
     before = np.zeros(BUCKETS + 1, np.int64)
