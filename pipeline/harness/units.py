@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,10 +185,11 @@ def launcher_and_logs(hydra: Any) -> tuple[Settings, Path]:
 def resolved(config: DictConfig) -> Settings:
     """`config` as plain values; a value left open (`???`) is an error that names it.
 
-    What all stages use of it, splits and seed, is checked here.
+    What all stages use of it is checked here, before anything is done.
     """
     _check_splits(config)
     _check_names(config)
+    _check_values(config)
     settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}
@@ -224,6 +225,36 @@ def _check_names(config: DictConfig) -> None:
             raise SelectionError(
                 f"{key}={name}: becomes part of a file's name; letters, digits, - _ . + and spaces"
             )
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+KNOWN_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "force": (_is_switch, "true or false"),
+    "sweep.report": (_is_switch, "true or false"),
+    "jobs": (lambda jobs: jobs == "auto" or _is_count(jobs), "auto, or a number of processes"),
+    "device": (
+        lambda name: re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(name)) is not None,
+        "auto, cpu, cuda or cuda:<k>",
+    ),
+    "tables": (lambda look: look in ("default", "paper"), "default or paper"),
+    "paths.precomputed": (lambda path: path is None or Path(path).is_dir(), "a folder, or null"),
+}
+"""What settings of all stages may be: the value's test, and what a message says of it."""
+
+
+def _check_values(config: DictConfig) -> None:
+    """`SelectionError` where such a setting has a value that no stage knows."""
+    for key, (fits, expected) in KNOWN_VALUES.items():
+        value = OmegaConf.select(config, key)
+        if not fits(value):
+            raise SelectionError(f"{key}={value}: expected {expected}")
 
 
 def _check_splits(config: DictConfig) -> None:

@@ -77,6 +77,33 @@ def test_splits_that_cannot_be_made(override, wanted):
         resolved(composed([override]))
 
 
+@pytest.mark.parametrize(
+    ("override", "wanted"),
+    [
+        ("force=maybe", "true or false"),
+        ("sweep.report=perhaps", "true or false"),
+        ("jobs=many", "auto"),
+        ("jobs=0", "auto"),
+        ("jobs=true", "auto"),
+        ("device=gpu", "cuda"),
+        ("tables=small", "default or paper"),
+        ("paths.precomputed=/no/such/folder", "a folder"),
+    ],
+)
+def test_settings_of_all_stages_with_values_that_none_knows(override, wanted):
+    name, _, value = override.partition("=")
+    with pytest.raises(SelectionError, match=rf"(?i)^{name}={value}: expected .*{wanted}"):
+        resolved(composed([override]))
+
+
+@pytest.mark.parametrize(
+    "override", ["jobs=2", "jobs=auto", "device=cpu", "device=cuda:1", "force=true", "tables=paper"]
+)
+def test_settings_of_all_stages_with_known_values(override):
+    name, _, value = override.partition("=")
+    assert str(resolved(composed([override]))[name]).lower() == value
+
+
 def test_what_is_named_twice_is_done_once():
     request = request_of(
         "suite.benchmarks=[digits,digits]", "suite.calibrators=[vector,isotonic,vector]", "split=0"
