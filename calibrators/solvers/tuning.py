@@ -127,29 +127,12 @@ def _optimizer(dimensions: list[Any], told: int, seed: int) -> Any:
 def _ask(optimizer: Any, count: int) -> list[list[Any]]:
     """Ask for `count` points; each is told to a copy with the best score before the next ("liar").
 
-    Invented scores say nothing of the kernel, so it stays that of the scores told: fitting it anew
-    to each lie took most of a search's time.
     The library warns where it replaces a point that was evaluated before (a small discrete space)
     and where a kernel's length hits its bound: neither is the caller's concern.
     """
-    process = optimizer.base_estimator_
     with warnings.catch_warnings(), threadpool_limits(1, "blas"):
         warnings.simplefilter("ignore")
-        optimizer.base_estimator_ = _with_kernel_of(optimizer.models[-1])
-        try:
-            return list(optimizer.ask(n_points=count, strategy="cl_min"))
-        finally:
-            optimizer.base_estimator_ = process
-
-
-def _with_kernel_of(fitted: Any) -> Any:
-    """An unfitted Gaussian process that keeps the kernel of `fitted`, its noise included."""
-    from sklearn.base import clone
-
-    kernel = clone(fitted.kernel_)  # without the noise, which the library takes out to predict
-    noise = next(name for name in kernel.get_params() if name.endswith("noise_level"))
-    kernel.set_params(**{noise: fitted.noise_})
-    return clone(fitted).set_params(kernel=kernel, optimizer=None)
+        return list(optimizer.ask(n_points=count, strategy="cl_min"))
 
 
 def _tell(optimizer: Any, points: list[list[Any]], scores: list[float]) -> None:

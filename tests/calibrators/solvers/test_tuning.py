@@ -8,11 +8,9 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process import GaussianProcessRegressor
 from skopt.space import Categorical, Integer, Real
-from skopt.utils import cook_estimator
 
-from calibrators.solvers.tuning import _with_kernel_of, tune
+from calibrators.solvers.tuning import tune
 
 
 def bowl(parameters):
@@ -87,32 +85,3 @@ def test_rounding_errors_of_the_scores_change_nothing():
     assert [run["parameters"] for run in tune(jittered, SPACE, runs=40, seed=0)[1]] == [
         run["parameters"] for run in tune(bowl, SPACE, runs=40, seed=0)[1]
     ]
-
-
-def test_the_process_that_is_lied_to_keeps_kernel_and_noise():
-    x = np.random.default_rng(0).random((30, 2))
-    y = np.sin(6 * x[:, 0]) + x[:, 1] + 0.1 * np.random.default_rng(1).standard_normal(30)
-    fitted = cook_estimator("GP", space=[Real(0.0, 1.0), Real(0.0, 1.0)], random_state=0)
-    fitted.fit(x, y)
-    assert fitted.noise_ > 1e-4
-    kept = _with_kernel_of(fitted).fit(x, y)
-    grid = np.random.default_rng(2).random((50, 2))
-    for found, expected in zip(
-        kept.predict(grid, return_std=True), fitted.predict(grid, return_std=True), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-    lied_to = _with_kernel_of(kept).fit(np.vstack([x, [[0.5, 0.5]]]), np.append(y, 9.0))
-    assert lied_to.kernel_.theta == pytest.approx(fitted.kernel_.theta)
-    assert lied_to.noise_ == fitted.noise_
-
-
-def test_the_kernel_is_fitted_to_scores_once_a_batch(monkeypatch):
-    fits = []
-    of_library = GaussianProcessRegressor._constrained_optimization
-    monkeypatch.setattr(
-        GaussianProcessRegressor,
-        "_constrained_optimization",
-        lambda self, *given: fits.append(1) or of_library(self, *given),
-    )
-    tune(lambda point: (point["a"] - 0.3) ** 2, {"a": Real(0.0, 1.0)}, runs=20, batch=5)
-    assert len(fits) == 1 + 3  # after the five that are spread, then after each batch
