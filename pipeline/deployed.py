@@ -74,7 +74,7 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
     check_is_file(path, "an npz, CSV or parquet file")
     takes = str(getattr(calibrator, "takes_", "logits"))
     in_table = path.suffix.lower() in TABLES
-    matrix = _columns(path, calibrator, takes) if in_table else _array(path, takes)
+    matrix = _columns(path, calibrator, takes) if in_table else _array(path, calibrator, takes)
     if takes == "probabilities":
         logits: NDArray[Any] = from_probabilities(matrix, name=f"{path}: probabilities")
         return logits.astype(np.float32)  # as the pipeline caches those that it fits on
@@ -84,11 +84,12 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
             matrix,
             "the calibrator was fitted on logits: give those of the "
             "same model (or fit one on its probabilities: score.py --save)",
+            overruled_by="--values logits",
         )
     return check_logits(matrix, name=f"{path}: logits").numpy()
 
 
-def _array(path: Path, takes: str) -> NDArray[Any]:
+def _array(path: Path, calibrator: Calibrator, takes: str) -> NDArray[Any]:
     arrays = read_arrays(path, only=KINDS, fix="save it with numpy.savez")
     if takes not in arrays:
         found = ", ".join(array_names(path)) or "nothing"
@@ -96,7 +97,19 @@ def _array(path: Path, takes: str) -> NDArray[Any]:
             f"{path}: the calibrator was fitted on {takes}, but there is no array `{takes}` "
             f"(it holds {found}); add it, [n, C]"
         )
-    return arrays[takes]
+    matrix, classes = arrays[takes], calibrator.n_features_in_
+    # Of two classes the probability of one is enough.
+    widths = {1, 2} if takes == "probabilities" and classes == 2 else {classes}
+    if matrix.ndim == 2 and matrix.shape[1] not in widths:
+        raise _other_columns(path, matrix.shape[1], calibrator)
+    return matrix
+
+
+def _other_columns(path: Path, found: int, calibrator: Calibrator) -> InputError:
+    return InputError(
+        f"{path}: {found} columns, but the calibrator was fitted on {calibrator.n_features_in_} "
+        "classes; give one column per class and no other"
+    )
 
 
 def _columns(path: Path, calibrator: Calibrator, takes: str) -> NDArray[np.float64]:
@@ -120,10 +133,7 @@ def _columns(path: Path, calibrator: Calibrator, takes: str) -> NDArray[np.float
             )
         table = table[wanted]
     elif len(names) != calibrator.n_features_in_:
-        raise InputError(
-            f"{path}: {len(names)} columns, but the calibrator was fitted on "
-            f"{calibrator.n_features_in_} classes; give one column per class and no other"
-        )
+        raise _other_columns(path, len(names), calibrator)
     check_are_numbers(path, table, wanted or names)
     return table.to_numpy(np.float64, copy=True, na_value=np.nan)
 

@@ -15,12 +15,12 @@ from numba.extending import intrinsic, overload
 
 
 def smaller(a: float, b: float) -> float:
-    """The smaller of two doubles; of which none may be NaN."""
+    """The smaller of two doubles, none of them NaN."""
     return min(a, b)
 
 
 def larger(a: float, b: float) -> float:
-    """The larger of two doubles; of which none may be NaN."""
+    """The larger of two doubles, none of them NaN."""
     return max(a, b)
 
 

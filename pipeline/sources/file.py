@@ -51,6 +51,7 @@ MAKE_PROBABILITIES = (
     "(npz: as `probabilities`)"
 )
 """Makes any of these probabilities: rounded ones, percentages, votes."""
+VALUES_ARE_LOGITS = "--values logits (benchmark.source.values=logits)"
 
 MOST_GROUPS = 100
 """Names of groups in one file: each gets tables of its own."""
@@ -135,10 +136,15 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
     return look_like_probabilities(torch.from_numpy(matrix))
 
 
-def refuse_lookalikes(path: Path, matrix: Any, instead: str = MAKE_PROBABILITIES) -> None:
+def refuse_lookalikes(
+    path: Path,
+    matrix: Any,
+    instead: str = MAKE_PROBABILITIES,
+    overruled_by: str = VALUES_ARE_LOGITS,
+) -> None:
     """Probabilities, percentages or votes under the wrong name would pass for logits.
 
-    `instead`: what the message asks for, if they are none.
+    `instead`: what the message asks for, if they are none; `overruled_by`: the option that says so.
     """
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
@@ -147,7 +153,7 @@ def refuse_lookalikes(path: Path, matrix: Any, instead: str = MAKE_PROBABILITIES
     if found is not None:
         raise InputError(
             f"{path}: {found.what}, but would be read as logits; {instead}, or say that they are "
-            "logits: --values logits (benchmark.source.values=logits)"
+            f"logits: {overruled_by}"
         )
 
 

@@ -140,7 +140,7 @@ def test_the_probability_of_one_of_two_classes_is_taken_as_in_scoring(tmp_path, 
 def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     logits, _ = problem(5, 1)
     np.savez(tmp_path / "wide.npz", logits=np.hstack([logits, logits]))
-    with pytest.raises(InputError, match="6 columns, but the VectorScaling was fitted on 3"):
+    with pytest.raises(InputError, match=r"wide\.npz: 6 columns, but .* fitted on 3 classes"):
         run(saved, tmp_path / "wide.npz", tmp_path / "x.npz")
     logits[1, 1] = np.nan
     np.savez(tmp_path / "nan.npz", logits=logits)
@@ -178,7 +178,7 @@ def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_pa
         np.savez(file, logits=values)
     else:
         pd.DataFrame(values).to_csv(file, index=False)
-    told = r"but would be read as logits; the calibrator was fitted on logits: .*--values logits"
+    told = r"but would be read as logits; the calibrator was fitted on logits: .*--values logits$"
     with pytest.raises(InputError, match=told):
         run(saved, file, tmp_path / "x.npz")
     arguments = [str(saved), str(file), "--output", str(tmp_path / "x.npz"), "--values", "logits"]
