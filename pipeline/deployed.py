@@ -101,13 +101,13 @@ def _array(path: Path, calibrator: Calibrator, takes: str) -> NDArray[Any]:
     # Of two classes the probability of one is enough.
     widths = {1, 2} if takes == "probabilities" and classes == 2 else {classes}
     if matrix.ndim == 2 and matrix.shape[1] not in widths:
-        raise _other_columns(path, matrix.shape[1], calibrator)
+        raise _other_columns(f"{path}: {takes}", matrix.shape[1], calibrator)
     return matrix
 
 
-def _other_columns(path: Path, found: int, calibrator: Calibrator) -> InputError:
+def _other_columns(where: str, found: int, calibrator: Calibrator) -> InputError:
     return InputError(
-        f"{path}: {found} columns, but the calibrator was fitted on {calibrator.n_features_in_} "
+        f"{where}: {found} columns, but the calibrator was fitted on {calibrator.n_features_in_} "
         "classes; give one column per class and no other"
     )
 
@@ -133,7 +133,7 @@ def _columns(path: Path, calibrator: Calibrator, takes: str) -> NDArray[np.float
             )
         table = table[wanted]
     elif len(names) != calibrator.n_features_in_:
-        raise _other_columns(path, len(names), calibrator)
+        raise _other_columns(f"{path}", len(names), calibrator)
     check_are_numbers(path, table, wanted or names)
     return table.to_numpy(np.float64, copy=True, na_value=np.nan)
 

@@ -36,7 +36,7 @@ from pipeline.harness.progress import say
 from pipeline.harness.runner import side_by_side
 from pipeline.harness.unit_stage import check_columns
 from pipeline.harness.units import Request, Unit, launcher_and_logs
-from pipeline.logits import is_current, run_logits
+from pipeline.logits import is_current, precomputed_file, run_logits
 from pipeline.plan import estimates, is_large
 from pipeline.report import run_report
 from pipeline.status import DONE, RUNNING, states
@@ -123,8 +123,9 @@ def main(config: DictConfig) -> None:
     settings = dict(zip(request.benchmarks, request.benchmark_settings()))
     gpu = launcher | options["gpu"]
     made = [name for name, own in settings.items() if not is_current(own)]
-    for name in made:
-        columns_of(settings[name])  # an unknown metric is told before hours of work
+    for name in made:  # what is wrong for all is told once, and before hours of work
+        columns_of(settings[name])
+        precomputed_file(settings[name])
     ended = list(run_and_tell([([LogitsJob(request, name) for name in made], gpu)], folder))
     lost = {one.job.benchmark for one in ended if one.error}
     units = {name: own for name, own in _by_benchmark(request).items() if name not in lost}

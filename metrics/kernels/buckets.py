@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from metrics.kernels.compiled import compiled, compiled_sums
-from metrics.kernels.row_sort import fill_keys, sort_keys
+from metrics.kernels.row_sort import SMALL, fill_keys, sort_keys
 
 BITS = 5
 """2^BITS buckets per octave of the distance."""
@@ -90,8 +90,8 @@ def _fill_by_logarithm(
 
 
 @compiled
-def _mark_gaps(v: Any, bucket: Any, tolerance: float, counts: Any, is_wide: Any) -> None:
-    """Mark the buckets that end in a gap wider than the tolerance, and those that may hold one."""
+def _mark_gaps(v: Any, bucket: Any, tolerance: float, counts: Any) -> None:
+    """Mark the buckets that end in a gap wider than the tolerance."""
     smallest, largest = np.full(BUCKETS, np.inf), np.full(BUCKETS, -np.inf)
     for i in range(v.size):
         smallest[bucket[i]] = min(smallest[bucket[i]], v[i])
@@ -100,7 +100,6 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, counts: Any, is_wide: Any)
     for b in range(BUCKETS - 1, -1, -1):
         is_empty = largest[b] < smallest[b]
         counts[b] = not is_empty and following - largest[b] > tolerance
-        is_wide[b] = largest[b] - smallest[b] > tolerance
         following = min(following, smallest[b])
 
 
@@ -142,13 +141,26 @@ def _follows_gap(v: Any, bucket: Any, last: Any, tolerance: float) -> bool:
 
 
 @compiled
-def _mark_extremes(
-    parts: Any, starts: Any, low: float, high: float, is_wide: Any, is_open: Any
-) -> None:
+def _mark_extremes(parts: Any, starts: Any, low: float, high: float, is_open: Any) -> None:
     """Mark the buckets inside which the running sum may leave [low, high]."""
     for b in range(BUCKETS):
-        beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
-        is_open[b] = beyond and is_wide[b]
+        is_open[b] = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
+
+
+@compiled
+def _without_narrow(v: Any, bucket: Any, index: Any, m: int, tolerance: float) -> int:
+    """Keep of the m points `index` those in buckets that may hold a gap; return how many."""
+    smallest, largest = np.full(BUCKETS, np.inf), np.full(BUCKETS, -np.inf)
+    for k in range(m):
+        i = index[k]
+        smallest[bucket[i]] = min(smallest[bucket[i]], v[i])
+        largest[bucket[i]] = max(largest[bucket[i]], v[i])
+    kept = 0
+    for k in range(m):
+        b = bucket[index[k]]
+        index[kept] = index[k]
+        kept += largest[b] - smallest[b] > tolerance
+    return kept
 
 
 @compiled
@@ -263,7 +275,7 @@ def range_by_buckets(
     for i in range(n):
         residual = payoffs[codes[i]] - v[i]
         parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
-    counts, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
+    counts = np.ones(BUCKETS, np.bool_)
     starts = np.empty(BUCKETS + 1)
     low, high, after_low, after_high = _cumulate(parts, counts, starts)
     # Mostly the extremes lie in wide gaps anyway; only where they do not all gaps are looked at.
@@ -271,16 +283,18 @@ def range_by_buckets(
         _follows_gap(v, bucket, np.int32(after_low), tolerance)
         and _follows_gap(v, bucket, np.int32(after_high), tolerance)
     ):
-        _mark_gaps(v, bucket, tolerance, counts, is_wide)
+        _mark_gaps(v, bucket, tolerance, counts)
         low, high, _, _ = _cumulate(parts, counts, starts)
     is_open = np.empty(BUCKETS + 1, np.bool_)  # the last one stands for the position n
-    _mark_extremes(parts, starts, low, high, is_wide, is_open)
+    _mark_extremes(parts, starts, low, high, is_open)
     before = np.zeros(BUCKETS + 1, np.int64)
     _mark_edges(bucket, starts, edges, before, at_edges, is_open)
     m = 0
     for i in range(n):
         places[1, m] = i
         m += is_open[bucket[i]]
+    if m > SMALL and tolerance > 0 and edges.size == 0:  # ties of many points are not worth a sort
+        m = _without_narrow(v, bucket, places[1], m, tolerance)
     if m == 0:
         return low, high
     given = v, payoffs, codes, edges, starts, before, scratch, places, m, at_edges

@@ -232,19 +232,21 @@ def _is_switch(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 1
+    return re.fullmatch(r"0*[1-9]\d*", str(value), re.ASCII) is not None  # a text from oc.env, too
 
 
 KNOWN_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "force": (_is_switch, "true or false"),
     "sweep.report": (_is_switch, "true or false"),
-    "jobs": (lambda jobs: jobs == "auto" or _is_count(jobs), "auto, or a number of processes"),
+    "jobs": (
+        lambda jobs: jobs == "auto" or _is_count(jobs),
+        "auto, or a whole number of at least 1, such as 4",
+    ),
     "device": (
         lambda name: re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(name)) is not None,
         "auto, cpu, cuda or cuda:<k>",
     ),
     "tables": (lambda look: look in ("default", "paper"), "default or paper"),
-    "paths.precomputed": (lambda path: path is None or Path(path).is_dir(), "a folder, or null"),
 }
 """What settings of all stages may be: the value's test, and what a message says of it."""
 

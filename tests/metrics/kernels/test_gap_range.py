@@ -51,6 +51,20 @@ def test_it_is_the_range_of_the_reference(implementation, seed, n, scale):
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.parametrize("atoms", [1, 20])
+def test_many_points_of_few_predictions(implementation, atoms):
+    random = np.random.default_rng(atoms)
+    v, payoffs = random.integers(atoms, size=(3, 2000)) / 20, random.uniform(size=(3, 4))
+    codes = random.integers(4, size=2000)
+    given = [torch.from_numpy(x) for x in (v, payoffs, codes)]
+    expected = [
+        2000 * reference.utility_calibration(v[k], payoffs[k][codes], TOLERANCE) for k in range(3)
+    ]
+    found = IMPLEMENTATIONS[implementation](*given, TOLERANCE)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_it_never_exceeds_the_range_over_all_intervals(implementation):
     v, payoffs, codes = problem(1)
     every = prefix_range(v, payoffs, codes[None])

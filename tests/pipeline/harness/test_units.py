@@ -85,9 +85,9 @@ def test_splits_that_cannot_be_made(override, wanted):
         ("jobs=many", "auto"),
         ("jobs=0", "auto"),
         ("jobs=true", "auto"),
+        ("jobs=1.5", "at least 1"),
         ("device=gpu", "cuda"),
         ("tables=small", "default or paper"),
-        ("paths.precomputed=/no/such/folder", "a folder"),
     ],
 )
 def test_settings_of_all_stages_with_values_that_none_knows(override, wanted):
@@ -97,11 +97,20 @@ def test_settings_of_all_stages_with_values_that_none_knows(override, wanted):
 
 
 @pytest.mark.parametrize(
-    "override", ["jobs=2", "jobs=auto", "device=cpu", "device=cuda:1", "force=true", "tables=paper"]
+    "override",
+    [
+        "jobs=2",
+        "jobs='2'",
+        "jobs=auto",
+        "device=cpu",
+        "device=cuda:1",
+        "force=true",
+        "tables=paper",
+    ],
 )
 def test_settings_of_all_stages_with_known_values(override):
     name, _, value = override.partition("=")
-    assert str(resolved(composed([override]))[name]).lower() == value
+    assert str(resolved(composed([override]))[name]).lower() == value.strip("'")
 
 
 def test_what_is_named_twice_is_done_once():
