@@ -36,6 +36,21 @@ means near 0.1 and crowd; payoffs by class are near 0.5 and spread."""
 ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
+@compiled
+def _grown(bits: Any) -> Any:
+    """Turn a double's bits into an integer that grows with the double, and back."""
+    return bits ^ ((bits >> 63) & ALL_BUT_SIGN)
+
+
+@compiled
+def _as_doubles(first: Any, second: Any) -> Any:
+    """The doubles of two such integers."""
+    bits = np.empty(2, np.int64)
+    bits[0], bits[1] = _grown(first), _grown(second)
+    values = bits.view(np.float64)
+    return values[0], values[1]
+
+
 @compiled_sums
 def _extremes_and_sum(v: Any) -> Any:
     """Return the smallest, the largest and the sum of v, the sum in any order of adding up.
@@ -47,15 +62,12 @@ def _extremes_and_sum(v: Any) -> Any:
     smallest, largest = ALL_BUT_SIGN, ~ALL_BUT_SIGN
     total = 0.0
     for i in range(v.size):
-        grown = bits[i] ^ ((bits[i] >> 63) & ALL_BUT_SIGN)
+        grown = _grown(bits[i])
         smallest = min(smallest, grown)
         largest = max(largest, grown)
         total += v[i]
-    ends = np.empty(2, np.int64)
-    ends[0] = smallest ^ ((smallest >> 63) & ALL_BUT_SIGN)
-    ends[1] = largest ^ ((largest >> 63) & ALL_BUT_SIGN)
-    values = ends.view(np.float64)
-    return values[0], values[1], total
+    low, high = _as_doubles(smallest, largest)
+    return low, high, total
 
 
 @compiled
@@ -128,16 +140,13 @@ def _follows_gap(v: Any, bucket: Any, last: Any, tolerance: float) -> bool:
     bits = v.view(np.int64)
     below, above = ~ALL_BUT_SIGN, ALL_BUT_SIGN
     for i in range(v.size):
-        grown = bits[i] ^ ((bits[i] >> 63) & ALL_BUT_SIGN)  # see `_extremes_and_sum`
+        grown = _grown(bits[i])
         below = max(below, grown if bucket[i] <= last else ~ALL_BUT_SIGN)
         above = min(above, grown if bucket[i] > last else ALL_BUT_SIGN)
     if below == ~ALL_BUT_SIGN or above == ALL_BUT_SIGN:
         return True  # before the first, or after the last point
-    ends = np.empty(2, np.int64)
-    ends[0] = below ^ ((below >> 63) & ALL_BUT_SIGN)
-    ends[1] = above ^ ((above >> 63) & ALL_BUT_SIGN)
-    values = ends.view(np.float64)
-    return values[1] - values[0] > tolerance
+    low, high = _as_doubles(below, above)
+    return high - low > tolerance
 
 
 @compiled
