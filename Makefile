@@ -14,10 +14,6 @@ REACHED ?= 100
 # Stages are started as `python -m pipeline.…`: the environment's python comes first.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
-# Not make's functions: they take a folder's name apart at its spaces, and a shell at its quotes.
-OF_FOLDER := $(RUN) python -c 'import os; \
-  from pipeline.harness.command import override; from pipeline.repro import asked_of_make; \
-  print(override("precomputed", asked_of_make(os.environ)["precomputed"]))'
 export SUITE PRECOMPUTED
 # Its own environment: other packages stay out of ours.
 PEERS ?= .venv-peers
@@ -54,15 +50,18 @@ $(INSTALLED): requirements.lock
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
-# All units side by side first; then DVC finds them done, one stage after another, and records them.
+# All units side by side; DVC records them as done, in one process instead of one for each of fifteen
+# stages, and runs what is left: the study's figures and the report.
+SWEPT := dvc commit --quiet --force logits fit evaluate
 repro: known-suite setup
 	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
 ifeq ($(SUITE)$(PRECOMPUTED),)
+	@$(RUN) $(SWEPT)
 	@$(RUN) dvc repro
 else
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@cp params.yaml .params.before
-	@$(RUN) dvc exp run $(if $(SUITE),-S 'suite=$(SUITE)') $(if $(PRECOMPUTED),-S "$$($(OF_FOLDER))") \
+	@{ DVC_STAGE=params $(RUN) python -m pipeline.repro && $(RUN) $(SWEPT) && $(RUN) dvc exp run; } \
 	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }
 	@rm .params.before
 endif

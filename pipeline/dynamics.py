@@ -6,6 +6,7 @@ python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,12 +87,11 @@ def run_dynamics(request: Request) -> None:
         UnitsFailed: studies that failed, after all others are done.
     """
     settings = request.benchmark_settings()
-    tasks = [task for one in settings for task in dynamics_tasks(one, request.splits[0])]
+    tasks = run_studies(request, settings)
     if not tasks:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
         return
-    run_stage("dynamics", tasks, is_done, run_task, one_by_one, lambda task: task.benchmark)
     for one in settings:
         own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
         written = write_dynamics_figures(
@@ -104,6 +104,14 @@ def run_dynamics(request: Request) -> None:
     if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
         content = {str(task): {"hash": task.hash, **_checksums(task)} for task in tasks}
         write_receipt(request, settings[0], "dynamics", content)
+
+
+def run_studies(request: Request, settings: Sequence[Settings]) -> list[DynamicsTask]:
+    """Run those of all benchmarks and families that are not up to date; return all of them."""
+    tasks = [task for one in settings for task in dynamics_tasks(one, request.splits[0])]
+    if tasks:
+        run_stage("dynamics", tasks, is_done, run_task, one_by_one, lambda task: task.benchmark)
+    return tasks
 
 
 def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:

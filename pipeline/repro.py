@@ -1,9 +1,9 @@
 """One stage of dvc.yaml: which one says DVC, for what says params.yaml.
 
 `make repro` first asks for all units at once (DVC_STAGE=sweep): seventeen stages in a row would
-each import torch, and few of them keep all cores busy. The stages then find everything done. What
-its command line asks for, SUITE and PRECOMPUTED, goes before params.yaml, into which DVC writes it
-only after that.
+each import torch, and few of them keep all cores busy. DVC then records what is done, and runs the
+rest. What the command line of make asks for, SUITE and PRECOMPUTED, goes before params.yaml, into
+which it is written after the sweep (DVC_STAGE=params): a sweep that fails leaves no trace there.
 
 Nothing of either passes through a shell, so that a folder or a name may hold any character.
 """
@@ -17,13 +17,17 @@ from importlib import import_module
 from pathlib import Path
 
 from omegaconf import OmegaConf
+from ruamel.yaml import YAML
 from yaml import YAMLError
 
+from pipeline.harness.artifacts import atomic_path
 from pipeline.harness.command import override, user_errors_in_one_line
 from pipeline.harness.units import SelectionError
 
 STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
 AHEAD = "sweep"
+PARAMETERS = "params"
+PATH = Path("params.yaml")
 
 
 def arguments_of(address: str, parameters: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -56,8 +60,18 @@ def read_parameters(path: Path) -> dict[str, str]:
     return read
 
 
+def write_parameters(path: Path, asked: Mapping[str, str]) -> None:
+    """Replace what `asked` names in params.yaml; comments and all else stay."""
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    content = yaml.load(path)
+    content.update(asked)
+    with atomic_path(path) as temporary:
+        yaml.dump(content, temporary)
+
+
 def asked_of_make(environment: Mapping[str, str]) -> dict[str, str]:
-    """What `make repro SUITE=… PRECOMPUTED=…` will have DVC write into params.yaml."""
+    """What `make repro SUITE=… PRECOMPUTED=…` will write into params.yaml."""
     asked = {}
     if suite := environment.get("SUITE"):
         asked["suite"] = suite
@@ -67,13 +81,16 @@ def asked_of_make(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Run the stage that DVC_STAGE names."""
+    """Run the stage that DVC_STAGE names, or write what make was asked for."""
     with user_errors_in_one_line():
         if "DVC_STAGE" not in os.environ:
             raise SelectionError(
                 "for `dvc repro` only; by hand: python -m pipeline.fit suite=digits"
             )
-        parameters = read_parameters(Path("params.yaml"))
+        parameters = read_parameters(PATH)
+        if os.environ["DVC_STAGE"] == PARAMETERS:
+            write_parameters(PATH, asked_of_make(os.environ))
+            return
         if os.environ["DVC_STAGE"] == AHEAD:
             parameters |= asked_of_make(os.environ)
         name, sys.argv[1:] = arguments_of(os.environ["DVC_STAGE"], parameters)

@@ -18,7 +18,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics
+from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics, run_studies
 from pipeline.evaluate import EvaluateTask, evaluate_unit, run_evaluate
 from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
@@ -90,13 +90,13 @@ class UnitsJob:
 
 @dataclass(frozen=True)
 class DynamicsJob:
-    """The appendix study on one benchmark."""
+    """The appendix study on one benchmark; its figures are drawn at the end."""
 
     request: Request
     benchmark: str
 
     def __call__(self) -> None:
-        run_dynamics(replace(self.request, benchmarks=(self.benchmark,), whole_suite=False))
+        run_studies(self.request, [self.request.settings(self.benchmark)])
 
     def is_done(self) -> bool:
         """Whether nothing of it is to do."""

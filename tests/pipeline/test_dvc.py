@@ -12,7 +12,7 @@ import yaml
 
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import SelectionError, composed, resolved
-from pipeline.repro import arguments_of, asked_of_make, read_parameters
+from pipeline.repro import arguments_of, asked_of_make, read_parameters, write_parameters
 
 
 def test_stages_are_listed():
@@ -176,7 +176,7 @@ def test_a_failed_run_tells_why_and_leaves_the_parameters_as_they_were(project):
     assert "SUITE=digitz: no such suite; known: " in told
 
 
-def test_make_repro_of_another_suite_runs_its_units_at_once_and_dvc_finds_them_done(project):
+def test_make_repro_of_another_suite_runs_its_units_at_once_and_dvc_records_them(project):
     suite = (project / "conf/suite/digits.yaml").read_text()
     (project / "conf/suite/few.yaml").write_text(suite.replace("name: digits", "name: few"))
     shutil.rmtree(project / "results/runs/digits/temperature")
@@ -184,9 +184,25 @@ def test_make_repro_of_another_suite_runs_its_units_at_once_and_dvc_finds_them_d
     told = shell(project, "make", "--old-file=setup", environment, "repro", "SUITE=few")
     ahead, _, stages = told.partition("Running stage")
     assert "temperature" in ahead
-    assert "fit: nothing to do, 1 up to date" in stages
+    assert "fit: nothing to do, 2 up to date" in ahead
+    assert "fit" not in stages
     assert "suite: few" in (project / "params.yaml").read_text()
     assert (project / "results/suites/few/report.json").exists()
+    assert "up to date" in dvc(project, "status")
+
+
+def test_what_make_records_is_what_the_stages_would(project, tmp_path):
+    """`make repro` has DVC record the sweep's units without running their stages."""
+    clones = [tmp_path / "make", tmp_path / "stages"]
+    for clone in clones:
+        shell(tmp_path, "git", "clone", "-q", str(project), str(clone))
+        (clone / "dvc.lock").unlink()
+    environment = f"VENV={Path(sys.executable).parents[1]}"
+    shell(clones[0], "make", "--old-file=setup", environment, "repro")
+    dvc(clones[1], "repro")
+    locks = [yaml.safe_load((clone / "dvc.lock").read_text()) for clone in clones]
+    assert locks[0]["stages"].keys() == locks[1]["stages"].keys()
+    assert locks[0] == locks[1]
 
 
 def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path):
@@ -194,6 +210,20 @@ def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path
     asked = asked_of_make({"SUITE": "cifar", "PRECOMPUTED": "my $(logits)"})
     assert asked == {"suite": "cifar", "precomputed": str(tmp_path / "my $(logits)")}
     assert asked_of_make({"SUITE": "", "PRECOMPUTED": ""}) == asked_of_make({}) == {}
+
+
+@pytest.mark.parametrize("folder", [*NASTY, *ODD, ""])
+def test_what_make_writes_into_the_parameters_is_read_back_and_comments_stay(tmp_path, folder):
+    path = tmp_path / "params.yaml"
+    text = (CONF.parent / "params.yaml").read_text()
+    path.write_text(text)
+    write_parameters(path, {"suite": "cifar", "precomputed": folder})
+    assert read_parameters(path) == {"suite": "cifar", "precomputed": folder}
+    changed = set(text.splitlines()) - set(path.read_text().splitlines())
+    assert {line.partition(":")[0] for line in changed} <= {"suite", "precomputed"}
+    before = path.read_bytes()
+    write_parameters(path, {})
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
