@@ -4,10 +4,13 @@ A calibrator is loaded when it is first asked for: scikit-learn, on which all ar
 longer to import than torch.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import metrics  # noqa: F401  (before torch and NumPy: it says how threads are to wait)
+# As in `metrics`, where one of these modules loads torch or NumPy first.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 if TYPE_CHECKING:
     from calibrators.calibrated_model import CalibratedModel

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrators.files import atomic_path
 from metrics.archive import read_arrays
 from metrics.validation import InputError
 
@@ -36,18 +36,8 @@ def write_archive(
         PARAMETERS: np.asarray(json.dumps({k: _plain(k, v) for k, v in parameters.items()})),
         **{name: fitted[name] for name in sorted(fitted)},
     }
-    # Written beside and renamed, as pipeline.harness.artifacts.atomic_path does, which also removes
-    # what killed runs left: one for both would have to stand below metrics and calibrators, whose
-    # import loads torch, while the stages' --help and status are to do without.
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{uuid4().hex}")
-    try:
-        with temporary.open("xb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, **content)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with atomic_path(target) as temporary, temporary.open("xb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **content)
     return target
 
 

@@ -9,6 +9,8 @@ import signal
 import sys
 from types import FrameType
 
+import calibrators  # noqa: F401  (before torch and NumPy: it says how threads are to wait)
+
 
 def _end(number: int, frame: FrameType | None) -> None:
     os.write(2, b"ended before it began; nothing was changed\n")
@@ -23,7 +25,3 @@ def end_in_one_line() -> None:
 
 if sys.argv[:1] == ["-m"]:  # `python -m pipeline.<stage>`
     end_in_one_line()
-
-# As in `metrics`, where a stage loads torch or NumPy first.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")

@@ -14,10 +14,11 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from calibrators.files import atomic_path
 from pipeline.evaluate import adopt_scores
 from pipeline.failures import find_failures
 from pipeline.groups import GroupResult, find_groups
-from pipeline.harness.artifacts import atomic_path, read_record, sha256_of, write_json, write_text
+from pipeline.harness.artifacts import read_record, sha256_of, write_json, write_text
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.paths import DEFAULT_EVALUATION, runs_folder

@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from ruamel.yaml import YAML
 from yaml import YAMLError
 
-from pipeline.harness.artifacts import atomic_path
+from calibrators.files import atomic_path
 from pipeline.harness.command import override, user_errors_in_one_line
 from pipeline.harness.units import SelectionError
 

@@ -17,15 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.harness.artifacts import (
-    atomic_path,
-    json_text,
-    read_record,
-    remove_leftovers,
-    sealed,
-    unsealed,
-    write_text,
-)
+from calibrators.files import atomic_path, remove_leftovers
+from pipeline.harness.artifacts import json_text, read_record, sealed, unsealed, write_text
 from pipeline.harness.locks import holder_of
 
 RECORD = "record.json"

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: atomic writes, checked reads, checksums.
+"""What stages write and read: atomic writes, checked reads, checksums.
 
 Equal content gives equal bytes (no timestamps), so checksums tell whether something changed.
 """
@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-import socket
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from calibrators.files import atomic_path
 
 SEAL = "checksum"
 """The entry of a record that holds the SHA-256 of the others."""
@@ -25,29 +22,6 @@ SEAL = "checksum"
 
 class CorruptFile(ValueError):
     """A file that cannot be read back: truncated, overwritten or of another kind. One line."""
-
-
-@contextmanager
-def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary name beside `path` that becomes `path` when the block ends well.
-
-    On an exception the temporary file is removed and `path` stays as it was. What a killed process
-    left is removed by the next write of the same file. The suffix is kept, so that writers which
-    choose the format by it (matplotlib) work.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
-    token = f"{_host()}-{os.getpid()}.{uuid4().hex[:8]}"  # containers may share host and process
-    temporary = path.with_name(f".{path.stem}.{token}.tmp{path.suffix}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # "no space left on device" says of itself not where
-        raise
 
 
 def write_text(path: Path | str, text: str) -> Path:
@@ -166,26 +140,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _host() -> str:
-    return re.sub(r"\W", "_", socket.gethostname())
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary files for `path` of processes of this machine that no longer run."""
-    # The stars: what a writer of its own, such as a calibrator's `save`, put around the name.
-    for leftover in path.parent.glob(f"*.{path.stem}.{_host()}-*.tmp{path.suffix}*"):
-        process = re.search(r"-(\d+)\.\w+\.tmp", leftover.name)
-        if process and int(process[1]) != os.getpid() and not _runs(int(process[1])):
-            leftover.unlink(missing_ok=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

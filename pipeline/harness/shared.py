@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.harness.artifacts import atomic_path
+from calibrators.files import atomic_path
 from pipeline.harness.units import Request, Settings
 
 

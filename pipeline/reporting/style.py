@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
-from pipeline.harness.artifacts import atomic_path
+from calibrators.files import atomic_path
 from pipeline.reporting.names import VARIANT_WORDS, family
 
 if TYPE_CHECKING:  # pages take colours alone from here, and need none of what draws

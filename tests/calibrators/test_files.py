@@ -1,0 +1,78 @@
+"""Files are whole or not there, whatever happens while they are written."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from calibrators.files import atomic_path
+
+
+@pytest.fixture
+def old(tmp_path) -> Path:
+    path = tmp_path / "x.json"
+    path.write_text("old")
+    return path
+
+
+def test_failed_write_keeps_the_old_file_and_leaves_nothing(old):
+    with pytest.raises(KeyboardInterrupt), atomic_path(old) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert old.read_text() == "old"
+    assert list(old.parent.iterdir()) == [old]
+
+
+def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(old):
+    program = (
+        "import sys, time\nfrom calibrators.files import atomic_path\n"
+        f"with atomic_path({str(old)!r}) as temporary:\n"
+        "    temporary.write_text('{\"new\"')\n    print('half', flush=True)\n    time.sleep(60)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"half\n"
+    with atomic_path(old) as ours:  # another process writes the same file meanwhile: hands off
+        assert len(list(old.parent.glob(".*"))) == 1
+        ours.write_text("old")
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    assert old.read_text() == "old"
+    assert len(list(old.parent.glob(".*"))) == 1
+    with atomic_path(old) as new:
+        new.write_text("new")
+    assert old.read_text() == "new"
+    assert list(old.parent.iterdir()) == [old]
+
+
+def test_what_writes_inside_another_leaves_nothing_when_it_is_killed(old):
+    """A stage gives a calibrator's `save` a temporary name, beside which that makes its own."""
+    program = (
+        "import time\nfrom calibrators.files import atomic_path\n"
+        f"with atomic_path({str(old)!r}) as outer, atomic_path(outer) as inner:\n"
+        "    inner.write_text('ne')\n    print('half', flush=True)\n    time.sleep(60)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"half\n"
+        one.kill()
+    assert len(list(old.parent.iterdir())) == 2
+    with atomic_path(old) as new:
+        new.write_text("new")
+    assert list(old.parent.iterdir()) == [old]
+
+
+def test_the_writer_is_there_without_torch_or_numpy():
+    """The stages' --help and `pipeline.status` are to do without what takes a second to load."""
+    program = (
+        "import sys, calibrators.files as _; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False", "False"]
