@@ -2,7 +2,8 @@
 
 The outcomes are draws of the labels or weights of the points (metrics.forecast.Outcomes). The order
 of the predicted utilities depends on neither, so all draws share every sort, and the binned errors
-share those of UC.
+share those of UC. Those of the sampled users, the most by far, are shared by observed, drawn and
+resampled outcomes as well.
 """
 
 from __future__ import annotations
@@ -17,12 +18,17 @@ from torch import Tensor
 
 from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.row_sort import sorted_rows
-from metrics.utilities.base import UtilityClass
+from metrics.kernels.row_sort import ascending_order, sorted_rows
+from metrics.utilities.base import Block, UtilityClass, errors_of
 from metrics.utilities.class_wise import ClassWise
 from metrics.utilities.linear import Linear
+from metrics.utilities.payoffs import GivenPayoffs
 from metrics.utilities.rank import Rank
 from metrics.utilities.top_k import TopClass
+
+BYTES = 12
+"""Of a prediction and of its point's number in their order."""
+LARGEST_SHARED = 512 << 20
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,52 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Users:
+    """A family of sampled users and their forecast: its outcomes share predictions and sorts.
+
+    Where these take more than `LARGEST_SHARED` bytes, each set of outcomes has them computed again.
+    """
+
+    utilities: GivenPayoffs
+    forecast: Forecast
+    _kept: list[Block] = field(default_factory=list, init=False, repr=False)
+
+    def errors(self, outcomes: Outcomes) -> Tensor:
+        """UC of each user under each outcome: [R, M]."""
+        utilities, forecast = self.utilities, self.forecast
+        if BYTES * forecast.n * utilities.count(forecast.classes) > LARGEST_SHARED:
+            return utilities.errors(forecast, outcomes)
+        if not self._kept:
+            for block in utilities.tied_blocks(forecast, outcomes):
+                self._kept.append(block._replace(predicted=block.predicted.clone()))
+        if outcomes.draws > 1 and self._kept[0].order is None:
+            self._kept[:] = [b._replace(order=ascending_order(b.predicted)) for b in self._kept]
+        codes = utilities.codes(outcomes)
+        return errors_of((block._replace(codes=codes) for block in self._kept), outcomes)
+
+
+def sampled_users(forecast: Forecast, options: Options) -> dict[str, Users]:
+    """The users of "linear", paid by class, and of "rank", paid by rank; none if none are asked."""
+    if not options.utilities:
+        return {}
+    size = options.utilities, forecast.classes
+    return {
+        "linear": Users(Linear.sample(*size, options.utility_seed), forecast),
+        "rank": Users(Rank.sample(*size, options.utility_seed + 1), forecast),
+    }
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """A forecast, R outcomes of it and the options: the input of every metric."""
+    """A forecast, R outcomes of it and the options: the input of every metric.
+
+    users: `sampled_users` of the forecast, which its measurements share.
+    """
 
     forecast: Forecast
     outcomes: Outcomes
     options: Options
+    users: Mapping[str, Users]
     _errors: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
     _sorted: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
@@ -65,18 +111,12 @@ class Measurement:
     @cached_property
     def linear(self) -> Tensor:
         """UC of the sampled users paid by class: [R, M]."""
-        sample = Linear.sample(
-            self.options.utilities, self.forecast.classes, self.options.utility_seed
-        )
-        return sample.errors(self.forecast, self.outcomes)
+        return self.users["linear"].errors(self.outcomes)
 
     @cached_property
     def rank(self) -> Tensor:
         """UC of the sampled users paid by rank: [R, M]."""
-        sample = Rank.sample(
-            self.options.utilities, self.forecast.classes, self.options.utility_seed + 1
-        )
-        return sample.errors(self.forecast, self.outcomes)
+        return self.users["rank"].errors(self.outcomes)
 
     def sorted_errors(self, family: str) -> Tensor:
         """UC of the users of "linear" or "rank" in ascending order: [R, M], sorted once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from metrics.bootstrap import resampled_weights
 from metrics.floor import redrawn_outcomes
 from metrics.forecast import Forecast, Outcomes
-from metrics.measurement import Measurement, Options
+from metrics.measurement import Measurement, Options, Users, sampled_users
 from metrics.registry import Metric
 from metrics.validation import InputError
 
@@ -89,12 +90,18 @@ class Samples:
 
         return self._measured(outcomes)
 
+    @cached_property
+    def _measured_samples(self) -> list[tuple[Sample, dict[str, Users]]]:
+        """The whole and the batches if there are any, with the users that they share."""
+        samples = [self.whole, *self.batches] if self.in_batches else [self.whole]
+        return [(sample, sampled_users(sample.forecast, self.options)) for sample in samples]
+
     def _measured(self, outcomes_of: Callable[[Sample], Iterator[Outcomes]]) -> Iterator[Measured]:
         """Draw by draw in step: a point has the same outcome in the whole and in its batch."""
-        samples = [self.whole, *self.batches] if self.in_batches else [self.whole]
-        for outcomes in zip(*map(outcomes_of, samples), strict=True):
+        samples = self._measured_samples
+        for outcomes in zip(*(outcomes_of(sample) for sample, _ in samples), strict=True):
             measured = [
-                Measurement(sample.forecast, some, self.options)
-                for sample, some in zip(samples, outcomes, strict=True)
+                Measurement(sample.forecast, some, self.options, users)
+                for (sample, users), some in zip(samples, outcomes, strict=True)
             ]
             yield Measured(measured[0], measured[-len(self.batches) :])

@@ -152,7 +152,7 @@ class Members(Exact):
         outcomes = Outcomes(state.labels[None], forecast=forecast)
         self.utilities, self.first = utilities, first
         blocks = utilities.tied_blocks(forecast, outcomes)
-        super().__init__(torch.cat([_errors(v, payoffs, codes[0]) for v, payoffs, codes in blocks]))
+        super().__init__(torch.cat([_errors(b.predicted, b.payoffs, b.codes[0]) for b in blocks]))
 
     def utility(self, index: int) -> Utility:
         """By its number."""

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from metrics.kernels.compiled import compiled
 from metrics.kernels.extremes import larger, smaller
-from metrics.kernels.row_sort import fill_keys, sort_keys
 
 
 class Draws(NamedTuple):
@@ -74,6 +73,7 @@ def _list_unusual(codes: Any, usual: Any, starts: Any, draw_of: Any, code_of: An
 @compiled
 def ranges_of_draws(
     predicted: Any,
+    orders: Any,
     payoffs: Any,
     usual: Any,
     starts: Any,
@@ -84,19 +84,15 @@ def ranges_of_draws(
     high: Any,
     at_edges: Any,
 ) -> None:
-    """Write low, high [b, R] and at_edges [b, R, edges]: those of `prefix_range`, by utility."""
+    """Write low, high [b, R] and at_edges [b, R, edges]: those of `prefix_range`, by utility.
+
+    orders [b, n] sorts the rows of `predicted`.
+    """
     rows, n = predicted.shape
     draws = low.shape[1]
-    keys = np.empty(n, np.float64)
-    keys_spare = np.empty(n, np.uint64)
-    order = np.empty(n, np.int32)
-    order_spare = np.empty(n, np.int32)
-    unsigned = keys.view(np.uint64)
     away, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
     for row in range(rows):
-        fill_keys(predicted[row], False, keys, order)
-        sort_keys(unsigned, order, keys_spare, order_spare)
-        table = payoffs[row]
+        v, order, table = predicted[row], orders[row], payoffs[row]
         total = 0.0  # of the usual outcomes; its extremes since any draw went another way
         lowest, highest = np.inf, -np.inf
         away[:] = 0.0
@@ -114,8 +110,8 @@ def ranges_of_draws(
                     _widen(lowest, highest, away, smallest, largest)
                     lowest, highest = np.inf, -np.inf
                 _add_unusual(draw_of, code_of, first, last, table, payoff, away)
-                total += payoff - predicted[row, i]
-                if j == n - 1 or unsigned[j] != unsigned[j + 1]:
+                total += payoff - v[i]
+                if j == n - 1 or v[i] != v[order[j + 1]]:
                     lowest = min(lowest, total)
                     highest = max(highest, total)
             at_edges[row, :, edge + 1] = total + away

@@ -19,6 +19,7 @@ float64.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +31,12 @@ from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.columns import TILE, ranges_of_columns, short_codes
 from metrics.kernels.compiled import compiled
 from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
+from metrics.kernels.row_sort import argsort_rows
 from metrics.kernels.threads import over_row_blocks
 from metrics.kernels.weighted_ranges import short_weights, weighted_ranges_of_rows
+
+SORTED_AT_ONCE = 1 << 22
+"""Predictions whose order is held at a time, where it is not known: 16 MiB."""
 
 
 class PrefixRange(NamedTuple):
@@ -52,6 +57,7 @@ def prefix_range(
     codes: Tensor,
     edges: Tensor | None = None,
     weights: Tensor | None = None,
+    order: Tensor | None = None,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
@@ -62,21 +68,29 @@ def prefix_range(
         edges: increasing integers [E] from 0 to n, positions where the running sum is reported;
             with weights float64 [R, E], the weight passed there: a point across one is divided.
         weights: float64 or float32 [R, n], of each point; codes are [1, n] then.
+        order: `row_sort.ascending_order` of `predicted`, where it is known already.
     """
     if weights is not None:
-        return _weighted(predicted, payoffs, codes[0], edges, weights)
+        return _weighted(predicted, payoffs, codes[0], edges, weights, order)
     if edges is None:
         edges = torch.tensor([0, predicted.shape[1]])
-    if predicted.device.type == "cpu":
-        return _prefix_range_cpu(predicted, payoffs, codes, edges)
-    return prefix_range_torch(predicted, payoffs, codes, edges)
+    if predicted.device.type != "cpu":
+        return prefix_range_torch(predicted, payoffs, codes, edges, order)
+    if len(codes) == 1:
+        return _one_draw(predicted, payoffs, codes, edges)
+    return _several_draws(predicted, payoffs, codes, edges, order)
 
 
 def prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    edges: Tensor,
+    order: Tensor | None = None,
 ) -> PrefixRange:
     """`prefix_range` in plain torch: any device; the reference for the compiled version."""
-    ordered, order = torch.sort(predicted, dim=1, stable=True)
+    order = torch.sort(predicted, dim=1, stable=True).indices if order is None else order
+    ordered = predicted.gather(1, order)
     ends = torch.ones_like(ordered, dtype=torch.bool)
     ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     edges = edges.to(predicted.device)
@@ -104,41 +118,57 @@ def _ranges_once(
         )
 
 
-def _prefix_range_cpu(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
-) -> PrefixRange:
+def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) -> PrefixRange:
     table = payoffs.contiguous().numpy()
-    outcome = short_codes(codes, table.shape[1])
+    outcome = short_codes(codes, table.shape[1])[0]
     positions = edges.to(torch.int64).contiguous().numpy()
-    rows, found = predicted.shape[0], _Found.of(predicted.shape[0], len(outcome), positions.size)
-    several = Draws.of(np.ascontiguousarray(outcome.T)) if len(outcome) != 1 else None
-    by_column = len(outcome) == 1 and rows > 1 and predicted.stride(0) == 1
+    rows, found = len(predicted), _Found.of(len(predicted), 1, positions.size)
+    by_column = rows > 1 and predicted.stride(0) == 1
     v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
     columns = np.arange(rows)
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
-        own = [array[part] for array in found]
-        if several is not None:
-            ranges_of_draws(v[part], table[part], *several, positions, *own)
-            return
-        alone = [array[:, 0] for array in own]
+        own = [array[part, 0] for array in found]
         if by_column:
-            ranges_of_columns(v, columns[part], table[part], outcome[0], positions, *alone, 0.0)
+            ranges_of_columns(v, columns[part], table[part], outcome, positions, *own, 0.0)
         else:
-            _ranges_once(v[part], table[part], outcome[0], positions, *alone)
+            _ranges_once(v[part], table[part], outcome, positions, *own)
 
-    over_row_blocks(work, rows, v.size * len(outcome), TILE if by_column else 1)
+    over_row_blocks(work, rows, v.size, TILE if by_column else 1)
+    return found.by_draw()
+
+
+def _several_draws(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, order: Tensor | None
+) -> PrefixRange:
+    v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
+    outcomes = short_codes(codes, table.shape[1])
+    draws = Draws.of(np.ascontiguousarray(outcomes.T))
+    positions = edges.to(torch.int64).contiguous().numpy()
+    found = _Found.of(len(v), len(outcomes), positions.size)
+
+    def work(start: int, stop: int) -> None:
+        for part, known in _sorted_parts(v, order, slice(start, stop)):
+            own = (array[part] for array in found)
+            ranges_of_draws(v[part], known, table[part], *draws, positions, *own)
+
+    over_row_blocks(work, len(v), v.size * len(outcomes))
     return found.by_draw()
 
 
 def _weighted(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None, weights: Tensor
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    edges: Tensor | None,
+    weights: Tensor,
+    order: Tensor | None,
 ) -> PrefixRange:
     if edges is None:
         edges = torch.zeros(len(weights), 0, dtype=torch.float64)
     if predicted.device.type != "cpu":
-        return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
+        return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights, order)
     draws, rows = len(weights), len(predicted)
     found = _Found.of(rows, draws, edges.shape[1])
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
@@ -147,12 +177,27 @@ def _weighted(
     positions = edges.contiguous().numpy()
 
     def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        own = (array[part] for array in found)
-        weighted_ranges_of_rows(v[part], table[part], outcome, by_point, positions, *own)
+        for part, known in _sorted_parts(v, order, slice(start, stop)):
+            own = (array[part] for array in found)
+            weighted_ranges_of_rows(v[part], known, table[part], outcome, by_point, positions, *own)
 
     over_row_blocks(work, rows, v.size * draws)
     return found.by_draw()
+
+
+def _sorted_parts(
+    v: NDArray[np.float64], order: Tensor | None, rows: slice
+) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+    """Some of the rows after another with the order of each, sorted here if it is not known."""
+    if order is not None:
+        yield rows, order[rows].numpy()
+        return
+    step = max(1, SORTED_AT_ONCE // v.shape[1])
+    for start in range(rows.start, rows.stop, step):
+        part = slice(start, min(start + step, rows.stop))
+        found = np.empty(v[part].shape, np.int32)
+        argsort_rows(v[part], False, found)
+        yield part, found
 
 
 class _Found(NamedTuple):
@@ -178,10 +223,16 @@ class _Found(NamedTuple):
 
 
 def weighted_prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    edges: Tensor,
+    weights: Tensor,
+    order: Tensor | None = None,
 ) -> PrefixRange:
     """`prefix_range` with weights in plain torch, for codes [n]: any device; the reference."""
-    ordered, order = torch.sort(predicted, dim=1, stable=True)
+    order = torch.sort(predicted, dim=1, stable=True).indices if order is None else order
+    ordered = predicted.gather(1, order)
     ends = torch.ones_like(ordered, dtype=torch.bool)
     ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     residuals = payoffs.gather(1, codes.to(torch.int64)[order]) - ordered

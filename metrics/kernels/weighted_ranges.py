@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from metrics.kernels.compiled import compiled
 from metrics.kernels.extremes import larger, smaller
-from metrics.kernels.row_sort import fill_keys, sort_keys
 
 TOGETHER = 4
 
@@ -32,6 +31,7 @@ def short_weights(weights: NDArray[np.float64]) -> NDArray[Any]:
 @compiled
 def weighted_ranges_of_rows(
     predicted: Any,
+    orders: Any,
     payoffs: Any,
     codes: Any,
     weights: Any,
@@ -42,23 +42,19 @@ def weighted_ranges_of_rows(
 ) -> None:
     """Write low, high [b, R] and at_edges [b, R, E]: those of `prefix_range`, by utility.
 
-    codes [n], weights [n, R]. `edges` [R, E] increase; a point across one is divided.
+    orders [b, n] sorts the rows of `predicted`; codes [n], weights [n, R]. `edges` [R, E] increase;
+    a point across one is divided.
     """
     rows, n = predicted.shape
     draws, count = edges.shape
-    keys = np.empty(n, np.float64)
-    keys_spare = np.empty(n, np.uint64)
-    order = np.empty(n, np.int32)
-    order_spare = np.empty(n, np.int32)
-    unsigned = keys.view(np.uint64)
-    residuals = np.empty(n)
+    ordered, residuals = np.empty(n), np.empty(n)
     total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
     passed, following = np.empty(draws), np.empty(draws, np.int64)
     for row in range(rows):
-        fill_keys(predicted[row], False, keys, order)
-        sort_keys(unsigned, order, keys_spare, order_spare)
+        order = orders[row]
         for j in range(n):
-            residuals[j] = payoffs[row, codes[order[j]]] - predicted[row, order[j]]
+            ordered[j] = predicted[row, order[j]]
+            residuals[j] = payoffs[row, codes[order[j]]] - ordered[j]
         total[:] = 0.0
         smallest[:] = 0.0
         largest[:] = 0.0
@@ -66,14 +62,14 @@ def weighted_ranges_of_rows(
         following[:] = 0
         j = 0
         while j < n:
-            untied = TOGETHER if _untied(unsigned, j) else 1
+            untied = TOGETHER if _untied(ordered, j) else 1
             if count:
                 some, part = order[j : j + untied], residuals[j : j + untied]
                 _pass_edges(weights, some, part, edges, total, passed, following, at_edges[row])
             if untied == TOGETHER:
                 _add_untied(weights, order, residuals, j, total, smallest, largest)
             else:
-                ends = j == n - 1 or unsigned[j] != unsigned[j + 1]
+                ends = j == n - 1 or ordered[j] != ordered[j + 1]
                 _add_one(weights[order[j]], residuals[j], ends, total, smallest, largest)
             j += untied
         low[row] = smallest
@@ -83,13 +79,13 @@ def weighted_ranges_of_rows(
 
 
 @compiled
-def _untied(keys: Any, j: int) -> bool:
+def _untied(ordered: Any, j: int) -> bool:
     """Whether the points from j on differ from each other, and the last from the one after it."""
-    if j + TOGETHER >= keys.size:
+    if j + TOGETHER >= ordered.size:
         return False
     ties = 0
     for k in range(j, j + TOGETHER):
-        ties += keys[k] == keys[k + 1]
+        ties += ordered[k] == ordered[k + 1]
     return ties == 0
 
 

@@ -9,7 +9,7 @@ the realized one u⃗(p)[y]. To add a utility class of your own, write its `coun
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -31,12 +31,14 @@ FEWEST_ROWS = 64
 class Block(NamedTuple):
     """Some utilities of a class on some forecast, in the form that `prefix_range` takes.
 
-    predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes].
+    predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes]; order:
+    [b, n], that of `predicted` where it is known already.
     """
 
     predicted: Tensor
     payoffs: Tensor
     codes: Tensor
+    order: Tensor | None = None
 
 
 class UtilityClass(ABC):
@@ -88,11 +90,7 @@ class UtilityClass(ABC):
 
     def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
-        parts = []
-        for block in self.tied_blocks(forecast, outcomes):
-            sums = prefix_range(*block, weights=outcomes.weights)
-            parts.append((sums.high - sums.low) / outcomes.size)
-        return torch.cat(parts, dim=1)
+        return errors_of(self.tied_blocks(forecast, outcomes), outcomes)
 
     def calibration_errors(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
@@ -126,6 +124,15 @@ class UtilityClass(ABC):
             predicted = predicted[alike]
         weights = None if outcomes.weights is None else outcomes.weights[0]
         return index, worst_interval(predicted, realized, sample_weight=weights)
+
+
+def errors_of(blocks: Iterable[Block], outcomes: Outcomes) -> Tensor:
+    """Return UC of the utilities of some blocks, side by side: [R, m]."""
+    parts = []
+    for predicted, payoffs, codes, order in blocks:
+        sums = prefix_range(predicted, payoffs, codes, weights=outcomes.weights, order=order)
+        parts.append((sums.high - sums.low) / outcomes.size)
+    return torch.cat(parts, dim=1)
 
 
 def rows_per_block(n: int) -> int:

@@ -54,7 +54,7 @@ def test_an_unknown_key_is_refused_with_what_is_near():
 
 def test_a_metric_whose_needs_are_not_met_says_so():
     forecast = Forecast(torch.tensor([[0.5, 0.5]], dtype=torch.float64))
-    measurement = Measurement(forecast, forecast.outcomes(torch.tensor([0])), Options())
+    measurement = Measurement(forecast, forecast.outcomes(torch.tensor([0])), Options(), {})
     assert not METRICS["u_w2v"].applies(measurement.options)
     with pytest.raises(InputError, match="u_w2v: the options lack what this metric needs"):
         METRICS["u_w2v"].value(measurement)

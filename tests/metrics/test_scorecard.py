@@ -266,7 +266,7 @@ def test_threads_change_no_number(forecast_of):
 @pytest.mark.parametrize("level", [0.0, 0.5, 0.95, 1.0])
 def test_quantiles_of_the_sampled_users_are_those_of_torch(users, level):
     errors = torch.rand(7, users, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    measurement = Measurement(None, None, Options())
+    measurement = Measurement(None, None, Options(), {})
     object.__setattr__(measurement, "linear", errors)
     found = measurement.quantile("linear", level)
     assert torch.equal(found, torch.quantile(errors, level, dim=1))

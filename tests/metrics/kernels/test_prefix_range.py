@@ -6,11 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metrics.kernels import prefix_range as kernel
 from metrics.kernels.prefix_range import (
     prefix_range,
     prefix_range_torch,
     weighted_prefix_range_torch,
 )
+from metrics.kernels.row_sort import ascending_order
 from metrics.kernels.weighted_ranges import short_weights
 
 
@@ -174,3 +176,28 @@ def test_draws_that_never_agree_and_draws_that_always_do_equal_plain_torch():
         plain = prefix_range_torch(predicted, payoffs, codes, edges)
         for ours, theirs in zip(compiled, plain, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("held", [1 << 22, 80])
+def test_an_order_that_is_known_changes_nothing(held, monkeypatch):
+    """Nor does how many rows are sorted at a time where it is not."""
+    monkeypatch.setattr(kernel, "SORTED_AT_ONCE", held)
+    predicted, payoffs, codes = problem(7, 40, 3, 4, seed=5, distinct=20)
+    order, weights = ascending_order(predicted), torch.rand(3, 40, dtype=torch.float64)
+    edges = torch.arange(5) * 10
+    for given_ in ((codes, edges), (codes[:1], None, weights)):
+        for function in (prefix_range, plain_torch):
+            sorted_there = function(predicted, payoffs, *given_)
+            for own, known in zip(
+                sorted_there, function(predicted, payoffs, *given_, order=order), strict=True
+            ):
+                assert torch.equal(own, known)
+
+
+def plain_torch(predicted, payoffs, codes, edges, weights=None, order=None):
+    """`prefix_range` as on a GPU."""
+    long = None if order is None else order.to(torch.int64)
+    if weights is None:
+        return prefix_range_torch(predicted, payoffs, codes, edges, long)
+    no_edges = torch.zeros(len(weights), 0)
+    return weighted_prefix_range_torch(predicted, payoffs, codes[0], no_edges, weights, long)
