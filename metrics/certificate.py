@@ -61,7 +61,8 @@ class CalibrationInterval(NamedTuple):
     """Bounds on the true UC of a class, each of the stated confidence, in units of utility."""
 
     estimate: float
-    """Corrected for the upward bias of a maximum."""
+    """√max(0, Û² - f²): the largest error on these points, `errors.max()`, corrected for the upward
+    bias of a maximum by f, the mean of the noise floor; so it is the smaller of the two."""
     lower: float
     upper: float
     """Asymptotic."""

@@ -5,7 +5,7 @@ python scripts/apply.py calibrator.npz new.npz --output calibrated.npz
 
 new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on; a CSV or
 parquet file a column per class. The output is an npz with `probabilities` float64 [n, C] (and
-`class_names`, where they are known), or a CSV, by its name.
+`class_names`, where they are known), a CSV or a parquet file, by its name.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrators.base import Calibrator
+from calibrators.files import atomic_path
 from metrics.validation import InputError
 from pipeline.deployed import read_points
-from pipeline.harness.artifacts import write_npz, write_text
+from pipeline.harness.artifacts import write_npz
 from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
 from pipeline.sources.file import check_is_file
+from pipeline.sources.tables import TABLES
 
 ROWS_AT_ONCE = 100_000
 
@@ -41,7 +43,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = Parser(__doc__)
     parser.add_argument("calibrator", type=Path, help="as saved by score.py or `.save()`")
     parser.add_argument("file", type=Path, help="npz, CSV or parquet with the new points")
-    parser.add_argument("--output", type=Path, required=True, help="npz or CSV to write")
+    parser.add_argument("--output", type=Path, required=True, help="npz, CSV or parquet to write")
     parser.add_argument(
         "--values",
         choices=("auto", "logits"),
@@ -58,8 +60,8 @@ def apply(options: argparse.Namespace) -> None:
         InputError: a file that is missing, damaged or does not fit the calibrator; one line.
     """
     ending = options.output.suffix.lower()
-    if ending not in (".npz", ".csv"):
-        raise InputError(f"--output {options.output}: end its name with .npz or .csv")
+    if ending not in (".npz", *TABLES):
+        raise InputError(f"--output {options.output}: end its name with .npz, .csv or .parquet")
     check_is_file(options.calibrator, "a saved calibrator")
     for path in (options.calibrator, options.file):
         if options.output.exists() and path.exists() and options.output.samefile(path):
@@ -72,8 +74,9 @@ def apply(options: argparse.Namespace) -> None:
     )
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    if ending == ".csv":
-        write_text(options.output, _csv(probabilities, names))
+    if ending in TABLES:
+        with atomic_path(options.output) as temporary:
+            _write_table(temporary, probabilities, names)
     else:
         known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
         write_npz(options.output, probabilities=probabilities, **known)
@@ -81,13 +84,16 @@ def apply(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
 
 
-def _csv(probabilities: NDArray[np.float64], names: list[str]) -> str:
+def _write_table(path: Path, probabilities: NDArray[np.float64], names: list[str]) -> None:
     """With all digits, so that reading it gives the same numbers."""
     import pandas as pd
 
     columns = names or [f"c{number}" for number in range(probabilities.shape[1])]
-    text: str = pd.DataFrame(probabilities, columns=columns).to_csv(index=False)
-    return text
+    table = pd.DataFrame(probabilities, columns=columns)
+    if path.suffix.lower() == ".csv":
+        table.to_csv(path, index=False, lineterminator="\n")
+    else:
+        table.to_parquet(path, index=False)
 
 
 if __name__ == "__main__":

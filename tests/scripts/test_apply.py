@@ -55,13 +55,15 @@ def test_new_logits_come_out_as_the_calibrator_says(saved, tmp_path):
         )
 
 
-def test_a_csv_gives_a_csv_with_all_digits(saved, tmp_path):
+def test_a_csv_gives_a_table_with_all_digits(saved, tmp_path):
     logits, _ = problem(50, 1)
     pd.DataFrame(logits.astype(float), columns=["a", "b", "c"]).to_csv(
         tmp_path / "new.csv", index=False
     )
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.csv")
+    run(saved, tmp_path / "new.csv", tmp_path / "calibrated.parquet")
     found = pd.read_csv(tmp_path / "calibrated.csv", float_precision="round_trip")
+    pd.testing.assert_frame_equal(found, pd.read_parquet(tmp_path / "calibrated.parquet"))
     assert found.columns.tolist() == ["c0", "c1", "c2"]
     np.testing.assert_array_equal(found, Calibrator.load(saved).predict_proba(logits.astype(float)))
 
@@ -151,8 +153,8 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     pd.DataFrame(logits).to_csv(tmp_path / "more.csv")
     with pytest.raises(InputError, match="4 columns, but the calibrator was fitted on 3"):
         run(saved, tmp_path / "more.csv", tmp_path / "x.npz")
-    with pytest.raises(InputError, match=r"end its name with \.npz or \.csv"):
-        run(saved, tmp_path / "wide.npz", tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r"end its name with \.npz, \.csv or \.parquet"):
+        run(saved, tmp_path / "wide.npz", tmp_path / "x.xlsx")
     assert not (tmp_path / "x.npz").exists()
 
 
