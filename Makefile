@@ -52,18 +52,18 @@ $(INSTALLED): requirements.lock
 
 # All units side by side; DVC records them as done, in one process instead of one for each of fifteen
 # stages, and runs what is left: the study's figures and the report.
-SWEPT := dvc commit --quiet --force logits fit evaluate
+RECORD := DVC_STAGE=record $(RUN) python -m pipeline.repro
 repro: known-suite setup
 	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
 ifeq ($(SUITE)$(PRECOMPUTED),)
-	@$(RUN) $(SWEPT)
+	@$(RECORD)
 	@$(RUN) dvc repro
 else
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
-	@cp params.yaml .params.before
-	@{ DVC_STAGE=params $(RUN) python -m pipeline.repro && $(RUN) $(SWEPT) && $(RUN) dvc exp run; } \
-	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }
-	@rm .params.before
+	@trap : INT TERM; cp params.yaml .params.before; \
+	{ DVC_STAGE=params $(RUN) python -m pipeline.repro && $(RECORD) && $(RUN) dvc exp run; } \
+	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }; \
+	rm .params.before
 endif
 
 # Told before minutes of setting up.

@@ -6,6 +6,7 @@ programs' `--help` do without torch.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import socket
@@ -41,7 +42,8 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
 def remove_leftovers(path: Path) -> None:
     """Remove temporary files for `path` of processes of this machine that no longer run."""
     # The stars: what a second `atomic_path`, such as that of `save`, put around the name.
-    for leftover in path.parent.glob(f"*.{path.stem}.{_host()}-*.tmp{path.suffix}*"):
+    stem, suffix = glob.escape(path.stem), glob.escape(path.suffix)
+    for leftover in path.parent.glob(f"*.{stem}.{_host()}-*.tmp{suffix}*"):
         process = re.search(r"-(\d+)\.\w+\.tmp", leftover.name)
         if process and int(process[1]) != os.getpid() and not _runs(int(process[1])):
             leftover.unlink(missing_ok=True)

@@ -26,9 +26,12 @@ from metrics.utilities.payoffs import GivenPayoffs
 from metrics.utilities.rank import Rank
 from metrics.utilities.top_k import TopClass
 
-BYTES = 12
-"""Of a prediction and of its point's number in their order."""
-LARGEST_SHARED = 512 << 20
+FAMILIES = 2
+"""Of sampled users: paid by class, and by rank."""
+BYTES = 16
+"""Of a prediction, and of its point's number in their order, at most."""
+LARGEST_SHARED = 720 << 20
+"""Bytes that both families may keep: 15,000 points and 1,500 users take them."""
 
 
 @dataclass(frozen=True)
@@ -46,38 +49,49 @@ class Options:
 
 @dataclass(frozen=True)
 class Users:
-    """A family of sampled users and their forecast: its outcomes share predictions and sorts.
+    """A family of sampled users and their forecast.
 
-    Where these take more than `LARGEST_SHARED` bytes, each set of outcomes has them computed again.
+    is_shared: outcomes share predictions and sorts, which are kept; else each has its own made.
     """
 
     utilities: GivenPayoffs
     forecast: Forecast
+    is_shared: bool
     _kept: list[Block] = field(default_factory=list, init=False, repr=False)
 
     def errors(self, outcomes: Outcomes) -> Tensor:
         """UC of each user under each outcome: [R, M]."""
-        utilities, forecast = self.utilities, self.forecast
-        if BYTES * forecast.n * utilities.count(forecast.classes) > LARGEST_SHARED:
-            return utilities.errors(forecast, outcomes)
+        if not self.is_shared:
+            return self.utilities.errors(self.forecast, outcomes)
         if not self._kept:
-            for block in utilities.tied_blocks(forecast, outcomes):
-                self._kept.append(block._replace(predicted=block.predicted.clone()))
+            blocks = self.utilities.tied_blocks(self.forecast, outcomes)
+            self._kept[:] = [b._replace(predicted=b.predicted.clone()) for b in blocks]
         if outcomes.draws > 1 and self._kept[0].order is None:
             self._kept[:] = [b._replace(order=ascending_order(b.predicted)) for b in self._kept]
-        codes = utilities.codes(outcomes)
+        codes = self.utilities.codes(outcomes)
         return errors_of((block._replace(codes=codes) for block in self._kept), outcomes)
 
 
-def sampled_users(forecast: Forecast, options: Options) -> dict[str, Users]:
-    """The users of "linear", paid by class, and of "rank", paid by rank; none if none are asked."""
+def kept_bytes(n: int, users: int) -> int:
+    """What the families of that many users keep of n points; 0 where it would be too much."""
+    needed = FAMILIES * users * n * BYTES
+    return needed if needed <= LARGEST_SHARED else 0
+
+
+def sampled_users(forecast: Forecast, options: Options, kept: bool = True) -> dict[str, Users]:
+    """The users of "linear", paid by class, and of "rank", paid by rank; none if none are asked.
+
+    kept: whether they may keep predictions, up to `LARGEST_SHARED` bytes.
+    """
     if not options.utilities:
         return {}
     size = options.utilities, forecast.classes
-    return {
-        "linear": Users(Linear.sample(*size, options.utility_seed), forecast),
-        "rank": Users(Rank.sample(*size, options.utility_seed + 1), forecast),
+    families = {
+        "linear": Linear.sample(*size, options.utility_seed),
+        "rank": Rank.sample(*size, options.utility_seed + 1),
     }
+    is_shared = kept and kept_bytes(forecast.n, options.utilities) > 0
+    return {name: Users(family, forecast, is_shared) for name, family in families.items()}
 
 
 @dataclass(frozen=True)

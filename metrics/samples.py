@@ -91,17 +91,24 @@ class Samples:
         return self._measured(outcomes)
 
     @cached_property
-    def _measured_samples(self) -> list[tuple[Sample, dict[str, Users]]]:
-        """The whole and the batches if there are any, with the users that they share."""
-        samples = [self.whole, *self.batches] if self.in_batches else [self.whole]
-        return [(sample, sampled_users(sample.forecast, self.options)) for sample in samples]
+    def _users(self) -> dict[str, Users]:
+        """Those of the whole, if it is what they are measured on."""
+        return sampled_users(self.whole.forecast, self.options)
+
+    def _users_of(self, sample: Sample) -> dict[str, Users]:
+        """Those of many batches would fill the memory, if each kept what its outcomes share."""
+        if not self.in_batches:
+            return self._users
+        if sample is self.whole:
+            return {}
+        return sampled_users(sample.forecast, self.options, kept=False)
 
     def _measured(self, outcomes_of: Callable[[Sample], Iterator[Outcomes]]) -> Iterator[Measured]:
         """Draw by draw in step: a point has the same outcome in the whole and in its batch."""
-        samples = self._measured_samples
-        for outcomes in zip(*(outcomes_of(sample) for sample, _ in samples), strict=True):
+        samples = [self.whole, *self.batches] if self.in_batches else [self.whole]
+        for outcomes in zip(*map(outcomes_of, samples), strict=True):
             measured = [
-                Measurement(sample.forecast, some, self.options, users)
-                for (sample, users), some in zip(samples, outcomes, strict=True)
+                Measurement(sample.forecast, some, self.options, self._users_of(sample))
+                for sample, some in zip(samples, outcomes, strict=True)
             ]
             yield Measured(measured[0], measured[-len(self.batches) :])

@@ -1,9 +1,10 @@
 """One stage of dvc.yaml: which one says DVC, for what says params.yaml.
 
 `make repro` first asks for all units at once (DVC_STAGE=sweep): seventeen stages in a row would
-each import torch, and few of them keep all cores busy. DVC then records what is done, and runs the
-rest. What the command line of make asks for, SUITE and PRECOMPUTED, goes before params.yaml, into
-which it is written after the sweep (DVC_STAGE=params): a sweep that fails leaves no trace there.
+each import torch, and few of them keep all cores busy. DVC then records what is done, in one
+process (DVC_STAGE=record), and runs the rest. What the command line of make asks for, SUITE and
+PRECOMPUTED, goes before params.yaml, into which it is written after the sweep (DVC_STAGE=params): a
+sweep that fails leaves no trace there.
 
 Nothing of either passes through a shell, so that a folder or a name may hold any character.
 """
@@ -25,7 +26,7 @@ from pipeline.harness.command import override, user_errors_in_one_line
 from pipeline.harness.units import SelectionError
 
 STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
-AHEAD = "sweep"
+AHEAD, RECORD = "sweep", "record"
 PARAMETERS = "params"
 PATH = Path("params.yaml")
 
@@ -33,14 +34,14 @@ PATH = Path("params.yaml")
 def arguments_of(address: str, parameters: Mapping[str, str]) -> tuple[str, list[str]]:
     """The stage and its command line, from DVC's `fit@vector` and the content of params.yaml."""
     name, _, calibrator = address.rpartition(":")[2].partition("@")
-    if name not in (*STAGES, AHEAD):
+    if name not in (*STAGES, AHEAD, RECORD):
         raise SelectionError(f"DVC_STAGE={address}: expected one of {', '.join(STAGES)}")
     arguments = [override("suite", parameters["suite"])]
     if name == AHEAD:
         arguments.append("sweep.report=false")  # the last stages do
     if calibrator:
         arguments.append(override("calibrator", calibrator))
-    if name in ("logits", AHEAD) and parameters["precomputed"]:
+    if name in ("logits", AHEAD, RECORD) and parameters["precomputed"]:
         arguments.append(override("paths.precomputed", parameters["precomputed"]))
     return name, arguments
 

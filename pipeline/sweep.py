@@ -33,6 +33,7 @@ from pipeline.harness.engines import (
     run_and_tell,
 )
 from pipeline.harness.progress import say
+from pipeline.harness.receipts import receipt_path
 from pipeline.harness.runner import side_by_side
 from pipeline.harness.unit_stage import check_columns
 from pipeline.harness.units import Request, Unit, launcher_and_logs
@@ -135,6 +136,8 @@ def main(config: DictConfig) -> None:
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
     jobs: list[Any] = [job for job in studies if not job.is_done()]
+    if jobs:  # their figures are drawn anew, here or by the stage, which DVC then has to run
+        receipt_path(next(iter(settings.values())), study.suite, "dynamics").unlink(missing_ok=True)
     while waiting or jobs or held:
         for name, own in waiting.items():
             at_once = units_at_once(config.jobs, gpu if name in large else launcher)

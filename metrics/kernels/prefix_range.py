@@ -36,7 +36,7 @@ from metrics.kernels.threads import over_row_blocks
 from metrics.kernels.weighted_ranges import short_weights, weighted_ranges_of_rows
 
 SORTED_AT_ONCE = 1 << 22
-"""Predictions whose order is held at a time, where it is not known: 16 MiB."""
+"""Predictions whose order a thread holds at a time, where it is not known: 16 MiB."""
 
 
 class PrefixRange(NamedTuple):

@@ -24,6 +24,7 @@ from hydra.errors import (
 )
 from omegaconf import DictConfig
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from yaml import YAMLError
 
 from pipeline.harness.fingerprint import PACKAGES
 
@@ -165,7 +166,7 @@ def is_user_error(error: BaseException) -> bool:
 
 
 def _is_about_configuration(error: BaseException) -> bool:
-    return isinstance(error, (HydraException, OmegaConfBaseException))
+    return isinstance(error, (HydraException, OmegaConfBaseException, YAMLError))
 
 
 def _unknown_setting(key: str) -> str:

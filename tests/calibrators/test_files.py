@@ -48,6 +48,22 @@ def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(old):
     assert list(old.parent.iterdir()) == [old]
 
 
+@pytest.mark.parametrize("name", ["a**b.npz", "a*.npz", "[a].npz", "?.npz", "no suffix"])
+def test_a_name_may_hold_what_patterns_are_made_of(name, tmp_path):
+    program = (
+        "import sys\nfrom calibrators.files import atomic_path\n"
+        f"with atomic_path({str(tmp_path / name)!r}) as half:\n"
+        "    half.touch()\n    print(half.name)\n    sys.stdout.flush()\n"
+        "    import os\n    os.kill(os.getpid(), 9)\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    killed = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True)
+    assert (tmp_path / killed.stdout.decode().strip()).exists()
+    with atomic_path(tmp_path / name) as temporary:
+        temporary.write_text("whole")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_what_writes_inside_another_leaves_nothing_when_it_is_killed(old):
     """A stage gives a calibrator's `save` a temporary name, beside which that makes its own."""
     program = (

@@ -12,6 +12,7 @@ import yaml
 
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import SelectionError, composed, resolved
+from pipeline.record import stages_of
 from pipeline.repro import arguments_of, asked_of_make, read_parameters, write_parameters
 
 
@@ -198,11 +199,42 @@ def test_what_make_records_is_what_the_stages_would(project, tmp_path):
         shell(tmp_path, "git", "clone", "-q", str(project), str(clone))
         (clone / "dvc.lock").unlink()
     environment = f"VENV={Path(sys.executable).parents[1]}"
-    shell(clones[0], "make", "--old-file=setup", environment, "repro")
+    told = shell(clones[0], "make", "--old-file=setup", environment, "repro")
+    assert "Running stage 'report'" in told and "Running stage 'fit" not in told
     dvc(clones[1], "repro")
     locks = [yaml.safe_load((clone / "dvc.lock").read_text()) for clone in clones]
     assert locks[0]["stages"].keys() == locks[1]["stages"].keys()
     assert locks[0] == locks[1]
+    (kept,) = clones[0].glob("results/suites/*/logits/digits.npz")
+    assert kept.stat().st_nlink > 1  # a link to the file that stages work on
+
+
+def test_what_is_edited_while_the_sweep_runs_is_done_anew_before_it_is_recorded(project, tmp_path):
+    shell(tmp_path, "git", "clone", "-q", str(project), str(tmp_path / "clone"))
+    clone = tmp_path / "clone"
+    dvc(clone, "repro")
+    before = (clone / "results/runs/digits/temperature/split-0/fit.json").read_text()
+    settings = clone / "conf/calibrator/temperature.yaml"
+    settings.write_text(settings.read_text().replace("loss: likelihood", "loss: brier"))
+    record = ("env", "DVC_STAGE=record", sys.executable, "-m", "pipeline.repro")
+    told = shell(clone, *record)
+    assert "fit: nothing to do" not in told
+    assert (clone / "results/runs/digits/temperature/split-0/fit.json").read_text() != before
+    changed = dvc(clone, "status")
+    assert "fit@" not in changed and "evaluate@" not in changed and "report" in changed
+
+
+def test_what_dvc_cannot_record_is_told_in_one_line(project, tmp_path):
+    shell(tmp_path, "git", "clone", "-q", str(project), str(tmp_path / "clone"))
+    told = shell(
+        tmp_path / "clone", sys.executable, "-c",
+        "from pipeline.record import commit; commit(['fit@nothing'])", code=1,
+    )  # fmt: skip
+    assert "NotRecorded: dvc commit: " in told.splitlines()[-1]
+
+
+def test_stages_are_recorded_of_methods_that_the_suite_has():
+    assert stages_of(["vector", "dirichlet_brier"]) == ["logits", "fit@vector", "evaluate@vector"]
 
 
 def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path):

@@ -192,6 +192,8 @@ def test_an_order_that_is_known_changes_nothing(held, monkeypatch):
                 sorted_there, function(predicted, payoffs, *given_, order=order), strict=True
             ):
                 assert torch.equal(own, known)
+            backwards = function(predicted, payoffs, *given_, order=order.flip(1))
+            assert not torch.equal(backwards.low, sorted_there.low)  # it is taken as given
 
 
 def plain_torch(predicted, payoffs, codes, edges, weights=None, order=None):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
+from yaml import YAMLError
 
 from pipeline.harness.artifacts import read_json, write_npz
 from pipeline.harness.command import CONF, is_user_error, literal, one_line
@@ -86,6 +87,15 @@ def test_a_bad_file_is_one_line_and_writes_nothing(arrays, words, tmp_path):
     assert result.stderr.count("\n") == 1
     assert all(word in result.stderr for word in ["bad.npz", *words]), result.stderr
     assert written_below(tmp_path) == {"bad.npz", "data/logits/file.failed.json"}  # for status
+
+
+def test_a_configuration_that_is_no_yaml_is_one_line_with_its_place(tmp_path):
+    (tmp_path / "x.yaml").write_text("loss: brier\nloss: likelihood\n")
+    with pytest.raises(YAMLError) as caught:
+        OmegaConf.load(tmp_path / "x.yaml")
+    assert is_user_error(caught.value)
+    assert "\n" not in one_line(caught.value)
+    assert "x.yaml" in one_line(caught.value) and "duplicate key loss" in one_line(caught.value)
 
 
 def test_a_failing_unit_is_one_line_after_its_traceback(tmp_path):

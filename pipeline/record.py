@@ -1,0 +1,62 @@
+"""Logits, fits and scores of a suite as DVC's stages have them, in one process; DVC records them.
+
+python -m pipeline.record suite=digits
+
+What is not done is done here, as the stages would do it one after another; after a sweep nothing
+is, but for what was edited while it ran. The study and the report stay for `dvc repro`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from pipeline.evaluate import run_evaluate
+from pipeline.fit import run_fit
+from pipeline.harness.command import CONF, command
+from pipeline.harness.units import Request
+from pipeline.logits import run_logits
+
+
+class NotRecorded(RuntimeError):
+    """DVC could not record stages, for the reason that it gave. One line."""
+
+
+@command
+def main(config: DictConfig) -> None:
+    """Do what the stages would, then have DVC record the outputs with what they depend on."""
+    request = Request.from_hydra(config)
+    units = request.units()
+    run_logits(request.benchmark_settings(), request)
+    run_fit(units, request)
+    run_evaluate(units, request)
+    commit(stages_of(request.calibrators))
+
+
+def stages_of(calibrators: Sequence[str]) -> list[str]:
+    """The addresses of dvc.yaml's stages that these calibrators have; a suite may have others."""
+    listed: Any = OmegaConf.load(CONF / "shared" / "calibrators.yaml")
+    own = [name for name in listed["calibrators"] if name in calibrators]
+    return ["logits", *(f"{stage}@{name}" for stage in ("fit", "evaluate") for name in own)]
+
+
+def commit(stages: Sequence[str]) -> None:
+    """Have DVC record stages as they lie here; the stages' files stay links.
+
+    Raises:
+        NotRecorded: an output is missing, or another DVC is at work.
+    """
+    asked = [sys.executable, "-m", "dvc", "commit", "--force", "--no-relink", *stages]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reasons = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        reason = reasons[0].removeprefix("ERROR: ") if reasons else done.stderr.strip()
+        raise NotRecorded(f"dvc commit: {reason}")
+
+
+if __name__ == "__main__":
+    main()
