@@ -1,5 +1,6 @@
 """Files are whole or not there, whatever happens while they are written."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -92,3 +93,18 @@ def test_the_writer_is_there_without_torch_or_numpy():
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_what_another_user_s_process_writes_is_left_alone(old, monkeypatch):
+    with atomic_path(old) as theirs:  # by its name of a process that only root could signal
+        another = theirs.with_name(theirs.name.replace(f"-{os.getpid()}.", "-1."))
+        another.touch()
+        theirs.touch()
+
+    def refused(process, signal):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refused)
+    with atomic_path(old) as new:
+        new.touch()
+    assert another.exists()

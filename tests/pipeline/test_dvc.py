@@ -192,34 +192,35 @@ def test_make_repro_of_another_suite_runs_its_units_at_once_and_dvc_records_them
     assert "up to date" in dvc(project, "status")
 
 
-def test_what_make_records_is_what_the_stages_would(project, tmp_path):
-    """`make repro` has DVC record the sweep's units without running their stages."""
-    clones = [tmp_path / "make", tmp_path / "stages"]
-    for clone in clones:
-        shell(tmp_path, "git", "clone", "-q", str(project), str(clone))
-        (clone / "dvc.lock").unlink()
+@pytest.fixture(scope="module")
+def made(project, tmp_path_factory):
+    """A clone of the project as it was committed, after `make repro`, and what that told."""
+    clone = tmp_path_factory.mktemp("made") / "clone"
+    shell(project, "git", "clone", "-q", ".", str(clone))
+    (clone / "dvc.lock").unlink()
     environment = f"VENV={Path(sys.executable).parents[1]}"
-    told = shell(clones[0], "make", "--old-file=setup", environment, "repro")
+    return clone, shell(clone, "make", "--old-file=setup", environment, "repro")
+
+
+def test_what_make_records_is_what_the_stages_would(project, made):
+    """`make repro` has DVC record the sweep's units without running their stages."""
+    clone, told = made
     assert "Running stage 'report'" in told and "Running stage 'fit" not in told
-    dvc(clones[1], "repro")
-    locks = [yaml.safe_load((clone / "dvc.lock").read_text()) for clone in clones]
-    assert locks[0]["stages"].keys() == locks[1]["stages"].keys()
-    assert locks[0] == locks[1]
-    (kept,) = clones[0].glob("results/suites/*/logits/digits.npz")
+    expected = shell(project, "git", "show", "HEAD:dvc.lock")
+    assert yaml.safe_load((clone / "dvc.lock").read_text()) == yaml.safe_load(expected)
+    (kept,) = clone.glob("results/suites/*/logits/digits.npz")
     assert kept.stat().st_nlink > 1  # a link to the file that stages work on
 
 
-def test_what_is_edited_while_the_sweep_runs_is_done_anew_before_it_is_recorded(project, tmp_path):
-    shell(tmp_path, "git", "clone", "-q", str(project), str(tmp_path / "clone"))
-    clone = tmp_path / "clone"
-    dvc(clone, "repro")
-    before = (clone / "results/runs/digits/temperature/split-0/fit.json").read_text()
+def test_what_is_edited_while_the_sweep_runs_is_done_anew_before_it_is_recorded(made):
+    clone, _ = made
+    fit = clone / "results/runs/digits/temperature/split-0/fit.json"
+    before = fit.read_text()
     settings = clone / "conf/calibrator/temperature.yaml"
     settings.write_text(settings.read_text().replace("loss: likelihood", "loss: brier"))
-    record = ("env", "DVC_STAGE=record", sys.executable, "-m", "pipeline.repro")
-    told = shell(clone, *record)
+    told = shell(clone, "env", "DVC_STAGE=record", sys.executable, "-m", "pipeline.repro")
     assert "fit: nothing to do" not in told
-    assert (clone / "results/runs/digits/temperature/split-0/fit.json").read_text() != before
+    assert fit.read_text() != before
     changed = dvc(clone, "status")
     assert "fit@" not in changed and "evaluate@" not in changed and "report" in changed
 
