@@ -26,8 +26,8 @@ from metrics.utilities.payoffs import GivenPayoffs
 from metrics.utilities.rank import Rank
 from metrics.utilities.top_k import TopClass
 
-FAMILIES = 2
-"""Of sampled users: paid by class, and by rank."""
+FAMILIES = ("linear", "rank")
+"""The sampled users of the eCDFs, paid by class and by rank, by their name in `Measurement`."""
 BYTES = 16
 """Of a prediction, and of its point's number in their order, at most."""
 LARGEST_SHARED = 720 << 20
@@ -74,7 +74,7 @@ class Users:
 
 def kept_bytes(n: int, users: int) -> int:
     """What the families of that many users keep of n points; 0 where it would be too much."""
-    needed = FAMILIES * users * n * BYTES
+    needed = len(FAMILIES) * users * n * BYTES
     return needed if needed <= LARGEST_SHARED else 0
 
 

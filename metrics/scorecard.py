@@ -31,7 +31,7 @@ from metrics.certificate import (
 )
 from metrics.floor import NoiseFloor, point_numbers
 from metrics.forecast import Forecast
-from metrics.measurement import Measurement, Options
+from metrics.measurement import FAMILIES, Measurement, Options
 from metrics.registry import Metric, metrics_of
 from metrics.samples import Measured, Sample, Samples
 from metrics.scores import zero_likelihoods
@@ -39,8 +39,6 @@ from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError, check_labels, check_probabilities
 
 Floats = NDArray[np.float64]
-FAMILIES = ("linear", "rank")
-"""The sampled families of the eCDFs, by their name in `Measurement`."""
 ALL_CLASSES = "all"
 """The certificate of all utility classes together but one's own, whose unit may be another."""
 

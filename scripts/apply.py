@@ -73,7 +73,6 @@ def apply(options: argparse.Namespace) -> None:
         [calibrator.predict_proba(points[start : start + ROWS_AT_ONCE]) for start in parts]
     )
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
     if ending in TABLES:
         with atomic_path(options.output) as temporary:
             _write_table(temporary, probabilities, names)

@@ -3,11 +3,15 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from calibrators.files import atomic_path
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -25,22 +29,26 @@ def test_failed_write_keeps_the_old_file_and_leaves_nothing(old):
     assert list(old.parent.iterdir()) == [old]
 
 
-def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(old):
+@contextmanager
+def writing(names: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process amid `with <names> as file:`, which has written half of the file."""
     program = (
-        "import sys, time\nfrom calibrators.files import atomic_path\n"
-        f"with atomic_path({str(old)!r}) as temporary:\n"
-        "    temporary.write_text('{\"new\"')\n    print('half', flush=True)\n    time.sleep(60)\n"
+        "import time\nfrom calibrators.files import atomic_path\n"
+        f"with {names} as file:\n"
+        "    file.write_text('ne')\n    print('half', flush=True)\n    time.sleep(60)\n"
     )
-    root = Path(__file__).resolve().parents[2]
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root)
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"half\n"
-    with atomic_path(old) as ours:  # another process writes the same file meanwhile: hands off
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"half\n"
+        yield process
+        process.kill()
+
+
+def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(old):
+    with writing(f"atomic_path({str(old)!r})"), atomic_path(old) as ours:  # theirs: hands off
         assert len(list(old.parent.glob(".*"))) == 1
         ours.write_text("old")
-    child.kill()
-    child.wait()
-    child.stdout.close()
     assert old.read_text() == "old"
     assert len(list(old.parent.glob(".*"))) == 1
     with atomic_path(old) as new:
@@ -51,15 +59,9 @@ def test_killed_write_keeps_the_old_file_and_the_next_one_cleans_up(old):
 
 @pytest.mark.parametrize("name", ["a**b.npz", "a*.npz", "[a].npz", "?.npz", "no suffix"])
 def test_a_name_may_hold_what_patterns_are_made_of(name, tmp_path):
-    program = (
-        "import sys\nfrom calibrators.files import atomic_path\n"
-        f"with atomic_path({str(tmp_path / name)!r}) as half:\n"
-        "    half.touch()\n    print(half.name)\n    sys.stdout.flush()\n"
-        "    import os\n    os.kill(os.getpid(), 9)\n"
-    )
-    root = Path(__file__).resolve().parents[2]
-    killed = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True)
-    assert (tmp_path / killed.stdout.decode().strip()).exists()
+    with writing(f"atomic_path({str(tmp_path / name)!r})"):
+        pass
+    assert len(list(tmp_path.iterdir())) == 1
     with atomic_path(tmp_path / name) as temporary:
         temporary.write_text("whole")
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -67,16 +69,8 @@ def test_a_name_may_hold_what_patterns_are_made_of(name, tmp_path):
 
 def test_what_writes_inside_another_leaves_nothing_when_it_is_killed(old):
     """A stage gives a calibrator's `save` a temporary name, beside which that makes its own."""
-    program = (
-        "import time\nfrom calibrators.files import atomic_path\n"
-        f"with atomic_path({str(old)!r}) as outer, atomic_path(outer) as inner:\n"
-        "    inner.write_text('ne')\n    print('half', flush=True)\n    time.sleep(60)\n"
-    )
-    root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root) as one:
-        assert one.stdout is not None
-        assert one.stdout.readline() == b"half\n"
-        one.kill()
+    with writing(f"atomic_path({str(old)!r}) as outer, atomic_path(outer)"):
+        pass
     assert len(list(old.parent.iterdir())) == 2
     with atomic_path(old) as new:
         new.write_text("new")
@@ -88,9 +82,8 @@ def test_the_writer_is_there_without_torch_or_numpy():
     program = (
         "import sys, calibrators.files as _; print('torch' in sys.modules, 'numpy' in sys.modules)"
     )
-    root = Path(__file__).resolve().parents[2]
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "False"]
 
