@@ -61,7 +61,6 @@ class DirichletCalibration(Calibrator):
     holdout : float in (0, 1), share of the calibration data that scores the tuning runs
     seed : int, of the hold-out and the tuning
     odir_range, l2_range : (low, high), search ranges per entry
-    batch : int, tuning runs asked for at a time
     max_iterations : int, of L-BFGS in the final fit
     loss : "likelihood" or "brier"
 
@@ -99,7 +98,6 @@ class DirichletCalibration(Calibrator):
         seed: int = 0,
         odir_range: tuple[float, float] = (1e-4, 1e2),
         l2_range: tuple[float, float] = (1e-5, 1e2),
-        batch: int = 8,
         max_iterations: int = 200,
         loss: Loss = "likelihood",
     ) -> None:
@@ -111,7 +109,6 @@ class DirichletCalibration(Calibrator):
         self.seed = seed
         self.odir_range = odir_range
         self.l2_range = l2_range
-        self.batch = batch
         self.max_iterations = max_iterations
         self.loss = loss
 
@@ -181,9 +178,7 @@ class DirichletCalibration(Calibrator):
         }
         fixed = {name: getattr(self, name) for name in scales if name not in space}
         runs = TuningRuns(*self._hold_out(inputs, labels, weights))
-        best, self.tuning_log_ = tune_penalties(
-            runs, space, fixed, self.tuning_runs, self.seed, self.batch
-        )
+        best, self.tuning_log_ = tune_penalties(runs, space, fixed, self.tuning_runs, self.seed)
         return best, runs.best_point
 
     def _hold_out(

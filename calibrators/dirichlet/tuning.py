@@ -111,7 +111,6 @@ def tune_penalties(
     fixed: Mapping[str, float],
     count: int,
     seed: int,
-    batch: int,
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return the best of `odir` and `l2` in `space`, the others `fixed`, and the log.
 
@@ -120,7 +119,7 @@ def tune_penalties(
     tell what overfits, and begin near every other solution.
     """
     runs.quick(**fixed, **{name: dimension.high for name, dimension in space.items()})
-    _, log = tune(lambda tried: runs.quick(**fixed, **tried), space, count, seed, batch)
+    _, log = tune(lambda tried: runs.quick(**fixed, **tried), space, count, seed)
     refits: list[dict[str, Any]] = []
     for run in best_runs(log, REFITTED):
         tried = run["parameters"]

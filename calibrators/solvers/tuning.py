@@ -1,8 +1,9 @@
 """Bayesian optimisation of a calibrator's own parameters, through scikit-optimize's ask and tell.
 
-Expected improvement is maximised over random candidates, asked for in batches: BayesSearchCV's
-defaults (a portfolio of acquisition functions, each maximised with L-BFGS, after a Gaussian process
-fitted with restarts) would take longer than the fits that they choose.
+Expected improvement is maximised over random candidates, and the kernel of the Gaussian process is
+fitted now and then: BayesSearchCV's defaults (a portfolio of acquisition functions, each
+maximised with L-BFGS, after a kernel fitted with restarts) would take longer than the fits that
+they choose.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from sklearn.base import clone
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 CANDIDATES = 1000
 """Random points at which the acquisition function is compared."""
+GROWTH = 1.25
+"""The kernel is fitted anew to this many times as many scores as before: from run to run it hardly
+moves, and its fit takes longer than all else that a proposal needs."""
 DIGITS = 8
 """Significant digits of a score that count. The Gaussian process would turn a difference of one
 rounding error, between thread counts or devices, into other proposals and another result."""
@@ -29,13 +34,12 @@ def tune(
     space: Mapping[str, Any],
     runs: int,
     seed: int = 0,
-    batch: int = 8,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Minimise `objective` over `space` in `runs` evaluations; return (best parameters, log).
 
     `space` maps names to scikit-optimize dimensions (`Real`, `Integer`, `Categorical`, or the
     tuples and lists that it accepts for them). The first quarter of the runs, at least four, is
-    spread evenly by a Halton sequence; then batches of `batch` points are asked for at a time. The
+    spread evenly by a Halton sequence; each other one is proposed from all scores before it. The
     log has one entry per run, in order: `parameters`, `score`, `seconds`. Scores count to 8
     digits. The same seed and scores give the same points. A score that is not finite counts as
     worse than every finite one.
@@ -52,13 +56,10 @@ def tune(
     spread = min(runs, max(4, runs // 4))
     dimensions, points = _halton(space, spread, seed)
     scores = [evaluate(point) for point in points]
-    if spread < runs:
-        optimizer = _optimizer(dimensions, spread, seed)
-        _tell(optimizer, points, _finite(scores))
-        while len(log) < runs:
-            points = _ask(optimizer, min(batch, runs - len(log)))
-            scores += [evaluate(point) for point in points]
-            _tell(optimizer, points, _finite(scores)[-len(points) :])
+    search = _Search(dimensions, spread, seed)
+    while len(log) < runs:
+        points = [search.next(points, _finite(scores)[-len(points) :])]
+        scores += [evaluate(point) for point in points]
     return dict(best_run(log)["parameters"]), log
 
 
@@ -108,39 +109,55 @@ def best_run(log: list[dict[str, Any]]) -> dict[str, Any]:
     return best[0]
 
 
-def _optimizer(dimensions: list[Any], told: int, seed: int) -> Any:
-    from skopt import Optimizer
-    from skopt.utils import cook_estimator
+class _Search:
+    """scikit-optimize's optimizer, `told` evenly spread points before its first proposal.
 
-    process = cook_estimator("GP", space=dimensions, random_state=seed, n_restarts_optimizer=0)
-    return Optimizer(
-        dimensions,
-        base_estimator=process,
-        n_initial_points=told,
-        acq_func="EI",
-        acq_optimizer="sampling",
-        acq_optimizer_kwargs={"n_points": CANDIDATES},
-        random_state=seed,
-    )
-
-
-def _ask(optimizer: Any, count: int) -> list[list[Any]]:
-    """Ask for `count` points; each is told to a copy with the best score before the next ("liar").
-
-    The library warns where it replaces a point that was evaluated before (a small discrete space)
-    and where a kernel's length hits its bound: neither is the caller's concern.
+    Its Gaussian process is fitted on one thread: its matrices are tiny, and threads that spin on
+    them cost more than the work where the processor is shared.
     """
-    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
-        warnings.simplefilter("ignore")
-        return list(optimizer.ask(n_points=count, strategy="cl_min"))
+
+    def __init__(self, dimensions: list[Any], told: int, seed: int) -> None:
+        from skopt import Optimizer
+        from skopt.utils import cook_estimator
+
+        process = cook_estimator("GP", space=dimensions, random_state=seed, n_restarts_optimizer=0)
+        self.optimizer = Optimizer(
+            dimensions,
+            base_estimator=process,
+            n_initial_points=told,
+            acq_func="EI",
+            acq_optimizer="sampling",
+            acq_optimizer_kwargs={"n_points": CANDIDATES},
+            random_state=seed,
+        )
+        self.fitting = self.optimizer.base_estimator_
+        self.fitted_to = 0
+        self.threads = ThreadpoolController()
+
+    def next(self, points: list[list[Any]], scores: list[float]) -> list[Any]:
+        """Tell the scores of some points, return the next one.
+
+        The library warns where it replaces a point that was evaluated before (a small discrete
+        space) and where a kernel's length hits its bound: neither is the caller's concern.
+        """
+        known = len(self.optimizer.yi) + len(scores)
+        fit_kernel = known >= GROWTH * self.fitted_to
+        if fit_kernel:
+            self.optimizer.base_estimator_, self.fitted_to = self.fitting, known
+        with warnings.catch_warnings(), self.threads.limit(limits=1, user_api="blas"):
+            warnings.simplefilter("ignore")
+            self.optimizer.tell(points, scores)
+            point: list[Any] = self.optimizer.ask()
+        if fit_kernel:
+            self.optimizer.base_estimator_ = _with_kernel_of(self.optimizer.models[-1])
+        return point
 
 
-def _tell(optimizer: Any, points: list[list[Any]], scores: list[float]) -> None:
-    """Hand in scores and refit the Gaussian process, on one thread: its matrices are tiny, and
-    threads that spin on them cost more than the work where the processor is shared."""
-    with warnings.catch_warnings(), threadpool_limits(1, "blas"):
-        warnings.simplefilter("ignore")
-        optimizer.tell(points, scores)
+def _with_kernel_of(fitted: Any) -> Any:
+    """A Gaussian process that has the lengths and the noise of `fitted` instead of finding them."""
+    # scikit-optimize takes the noise out of the kernel that it has fitted.
+    kept = {"kernel": fitted.kernel_, "alpha": fitted.alpha + fitted.noise_, "optimizer": None}
+    return clone(fitted).set_params(**kept)
 
 
 def _finite(scores: list[float]) -> list[float]:

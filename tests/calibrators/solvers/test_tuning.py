@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from skopt.space import Categorical, Integer, Real
 
-from calibrators.solvers.tuning import tune
+from calibrators.solvers.tuning import _Search, _with_kernel_of, tune
 
 
 def bowl(parameters):
@@ -35,15 +35,43 @@ def test_it_finds_the_bottom_of_a_bowl_and_beats_random_search():
 
 
 def test_the_seed_decides_the_points():
-    one, two, other = (tune(bowl, SPACE, runs=12, seed=seed, batch=4)[1] for seed in (1, 1, 2))
+    one, two, other = (tune(bowl, SPACE, runs=12, seed=seed)[1] for seed in (1, 1, 2))
     assert [run["parameters"] for run in one] == [run["parameters"] for run in two]
     assert [run["parameters"] for run in one] != [run["parameters"] for run in other]
+
+
+def test_a_kept_kernel_predicts_what_the_fitted_one_does():
+    points = np.random.default_rng(0).uniform(-4, 2, (20, 2))
+    given = [[10**a, 10**b] for a, b in points]
+    scores = [bowl({"a": a, "b": b}) + 0.1 * math.sin(40 * a) for a, b in given]  # noise to fit
+    search = _Search(list(SPACE.values()), len(given), seed=0)
+    search.next(given, scores)
+    fitted = search.optimizer.models[-1]
+    assert fitted.noise_ > 1e-6
+    kept = _with_kernel_of(fitted).fit(fitted.X_train_, scores)
+    new = np.random.default_rng(1).uniform(0, 1, (30, 2))
+    for one, other in zip(
+        kept.predict(new, return_std=True), fitted.predict(new, return_std=True), strict=True
+    ):
+        assert one == pytest.approx(other, rel=1e-6)
+
+
+def test_every_score_counts_for_the_next_proposal():
+    """Also those told while the kernel is kept: one other score, other points after it."""
+    plain = tune(bowl, SPACE, runs=16, seed=0)[1]
+    tried = [run["parameters"] for run in plain]
+
+    def disturbed(parameters):
+        return bowl(parameters) + 5 * (parameters == tried[6])  # the third after the spread ones
+
+    points = [run["parameters"] for run in tune(disturbed, SPACE, runs=16, seed=0)[1]]
+    assert points[:7] == tried[:7] and points[7] != tried[7]
 
 
 def test_parameters_of_all_kinds_come_as_plain_values():
     space = {"steps": Integer(1, 50), "size": (0.1, 1.0), "sampled": Categorical([True, False])}
     best, log = tune(
-        lambda p: (p["steps"] - 20) ** 2 / 400 + p["size"] + (not p["sampled"]), space, 16, batch=5
+        lambda p: (p["steps"] - 20) ** 2 / 400 + p["size"] + (not p["sampled"]), space, 16
     )
     assert [type(best[name]) for name in ("steps", "size", "sampled")] == [int, float, bool]
     assert json.loads(json.dumps(log)) == log
@@ -60,7 +88,7 @@ def test_scores_that_are_not_finite_lose_but_stay_in_the_log(bad):
 def test_a_space_smaller_than_the_runs_is_no_problem():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        best, log = tune(lambda p: float(p["k"]), {"k": Integer(1, 3)}, runs=12, batch=4)
+        best, log = tune(lambda p: float(p["k"]), {"k": Integer(1, 3)}, runs=12)
     assert best == {"k": 1} and len(log) == 12
 
 
