@@ -9,11 +9,12 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import hydra
 from hydra.errors import (
@@ -107,12 +108,17 @@ def run_task(task: Callable[[DictConfig], None], arguments: Sequence[str]) -> No
 
 @contextmanager
 def user_errors_in_one_line() -> Iterator[None]:
-    """End the program with one line and an exit code (see `command`) for errors of the user."""
+    """End the program with one line and an exit code (see `command`) for errors of the user.
+
+    A warning is one line, too, and the program goes on.
+    """
     before = os.environ.get("HYDRA_FULL_ERROR")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # see pipeline/__init__
     terminated = signal.signal(signal.SIGTERM, _terminate)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            yield
     except KeyboardInterrupt:
         _end("interrupted", 130)
     except Terminated:
@@ -127,6 +133,10 @@ def user_errors_in_one_line() -> Iterator[None]:
         os.environ.pop("HYDRA_FULL_ERROR", None)
         if before is not None:
             os.environ["HYDRA_FULL_ERROR"] = before
+
+
+def _say_warning(message: Warning | str, *where: Any, **others: Any) -> None:
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

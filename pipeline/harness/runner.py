@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from tempfile import gettempdir
 from typing import Any, Protocol, TypeVar
@@ -69,6 +69,8 @@ class Outcome:
     """Who else works on it; it was left for later."""
     by_another: bool = False
     """It turned out to be done, by another process."""
+    warnings: tuple[str, ...] = ()
+    """What it warned of, a line each."""
 
 
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
@@ -241,7 +243,14 @@ def _end_with(parent: int) -> None:
 
 
 def attempt(function: Callable[[T], object], task: T) -> Outcome:
-    """Run one task; an exception becomes part of the outcome, and so does a returned False."""
+    """Run one task; its exception, its warnings and a returned False become part of the outcome."""
+    with warnings.catch_warnings(record=True) as raised:
+        outcome = _attempt(function, task)
+    told = (" ".join(str(warning.message).split()) for warning in raised)
+    return replace(outcome, warnings=tuple(dict.fromkeys(told)))
+
+
+def _attempt(function: Callable[[T], object], task: T) -> Outcome:
     began = time.perf_counter()
     try:
         made = function(task)
@@ -257,11 +266,12 @@ def attempt(function: Callable[[T], object], task: T) -> Outcome:
 def close(
     title: str, outcomes: Sequence[Outcome], up_to_date: Sequence[T], row: Callable[[T], str]
 ) -> None:
-    """Print what a stage did, one line per value of `row(task)`.
+    """Print what a stage did, one line per value of `row(task)`, and what tasks warned of.
 
     Raises:
         UnitsFailed: some did not succeed; equal errors are told once.
     """
+    say_warnings(outcomes)
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     total = len(outcomes) + len(up_to_date)
     if total == 1 and failed:
@@ -296,8 +306,20 @@ def _grouped(failed: Sequence[Outcome]) -> list[str]:
         where = outcome.details.rpartition("\n  File")[2] or outcome.error or ""
         groups.setdefault(where.strip().rpartition("\n")[0] or where, []).append(outcome)
     return [
-        f"{group[0].details}failed: {group[0].task}"
-        + (f" and {len(group) - 1} more" if len(group) > 1 else "")
-        + f": {group[0].error}"
+        f"{group[0].details}failed: {_first_of(group)}: {group[0].error}"
         for group in groups.values()
     ]
+
+
+def say_warnings(outcomes: Sequence[Outcome]) -> None:
+    """Print what tasks warned of, equal warnings in one line."""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        for message in outcome.warnings:
+            groups.setdefault(message, []).append(outcome)
+    for message, warned in groups.items():
+        say(f"warning: {_first_of(warned)}: {message}")
+
+
+def _first_of(group: Sequence[Outcome]) -> str:
+    return f"{group[0].task}" + (f" and {len(group) - 1} more" if len(group) > 1 else "")

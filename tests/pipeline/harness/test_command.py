@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from subprocess import PIPE
 
 import numpy as np
@@ -13,7 +14,13 @@ from omegaconf import OmegaConf
 from yaml import YAMLError
 
 from pipeline.harness.artifacts import read_json, write_npz
-from pipeline.harness.command import CONF, is_user_error, literal, one_line
+from pipeline.harness.command import (
+    CONF,
+    is_user_error,
+    literal,
+    one_line,
+    user_errors_in_one_line,
+)
 from tests.pipeline.conftest import write_example
 
 ROOT = CONF.parent
@@ -119,6 +126,7 @@ def test_cfg_job_prints_the_configuration():
 
 SLOW = """
 import time
+import warnings
 from calibrators import Uncalibrated
 
 class Slow(Uncalibrated):
@@ -200,6 +208,12 @@ def test_a_sweep_fills_the_same_folders(tmp_path):
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert len(list(tmp_path.glob("results/runs/tiny/*/split-[01]/fit.json"))) == 4
+
+
+def test_a_warning_is_one_line(capsys):
+    with user_errors_in_one_line():
+        warnings.warn("few points;\ngive more", stacklevel=1)
+    assert capsys.readouterr().err == "warning: few points; give more\n"
 
 
 def test_errors_of_the_project_hydra_and_the_disk_are_the_users():

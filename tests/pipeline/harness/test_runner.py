@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,21 @@ def test_closing_lines_group_equal_errors(capsys):
     assert "failed: bug 1 and 1 more: ZeroDivisionError: in bug 1" in printed
     assert "failed: bad input: logits: no rows; give some" in printed
     assert printed.count("Traceback") == 1
+
+
+def warn(task):
+    warnings.warn("stopped early;\nraise max_iterations", stacklevel=2)
+    process_of(task)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_equal_warnings_are_one_line_that_names_a_unit(jobs, capfd):
+    outcomes = run_tasks("fit", ["a", "b", "bad input"], warn, jobs)
+    with pytest.raises(UnitsFailed):
+        close("fit", sorted(outcomes, key=lambda outcome: outcome.task), [], str)
+    printed = capfd.readouterr()
+    assert "warning: a and 2 more: stopped early; raise max_iterations\n" in printed.out
+    assert printed.out.count("stopped early") == 1 and "stopped early" not in printed.err
 
 
 def test_one_failed_unit_is_its_error():
