@@ -42,7 +42,7 @@ def tune(
     spread evenly by a Halton sequence; each other one is proposed from all scores before it. The
     log has one entry per run, in order: `parameters`, `score`, `seconds`. Scores count to 8
     digits. The same seed and scores give the same points. A score that is not finite counts as
-    worse than every finite one.
+    the worst finite one.
     `ValueError` if `runs` < 1 or no run gave a finite score.
     """
     if runs < 1:
@@ -58,8 +58,8 @@ def tune(
     scores = [evaluate(point) for point in points]
     search = _Search(dimensions, spread, seed)
     while len(log) < runs:
-        points = [search.next(points, _finite(scores)[-len(points) :])]
-        scores += [evaluate(point) for point in points]
+        points.append(search.propose(points, _finite(scores)))
+        scores.append(evaluate(points[-1]))
     return dict(best_run(log)["parameters"]), log
 
 
@@ -112,8 +112,9 @@ def best_run(log: list[dict[str, Any]]) -> dict[str, Any]:
 class _Search:
     """scikit-optimize's optimizer, `told` evenly spread points before its first proposal.
 
-    Its Gaussian process is fitted on one thread: its matrices are tiny, and threads that spin on
-    them cost more than the work where the processor is shared.
+    Its Gaussian process is given every score; its kernel is fitted by `fitting`, and else kept. All
+    on one thread: its matrices are tiny, and threads that spin on them cost more than the work
+    where the processor is shared.
     """
 
     def __init__(self, dimensions: list[Any], told: int, seed: int) -> None:
@@ -128,25 +129,27 @@ class _Search:
             acq_func="EI",
             acq_optimizer="sampling",
             acq_optimizer_kwargs={"n_points": CANDIDATES},
+            model_queue_size=1,
             random_state=seed,
         )
         self.fitting = self.optimizer.base_estimator_
         self.fitted_to = 0
         self.threads = ThreadpoolController()
 
-    def next(self, points: list[list[Any]], scores: list[float]) -> list[Any]:
-        """Tell the scores of some points, return the next one.
+    def propose(self, points: list[list[Any]], scores: list[float]) -> list[Any]:
+        """Return the next point after `points`, all so far, with their scores.
 
         The library warns where it replaces a point that was evaluated before (a small discrete
         space) and where a kernel's length hits its bound: neither is the caller's concern.
         """
-        known = len(self.optimizer.yi) + len(scores)
-        fit_kernel = known >= GROWTH * self.fitted_to
+        fit_kernel = len(scores) >= GROWTH * self.fitted_to
         if fit_kernel:
-            self.optimizer.base_estimator_, self.fitted_to = self.fitting, known
+            self.optimizer.base_estimator_, self.fitted_to = self.fitting, len(scores)
+        told = len(self.optimizer.yi)
+        self.optimizer.yi = scores[:told]  # the worst of all may have changed
         with warnings.catch_warnings(), self.threads.limit(limits=1, user_api="blas"):
             warnings.simplefilter("ignore")
-            self.optimizer.tell(points, scores)
+            self.optimizer.tell(points[told:], scores[told:])
             point: list[Any] = self.optimizer.ask()
         if fit_kernel:
             self.optimizer.base_estimator_ = _with_kernel_of(self.optimizer.models[-1])
@@ -154,14 +157,14 @@ class _Search:
 
 
 def _with_kernel_of(fitted: Any) -> Any:
-    """A Gaussian process that has the lengths and the noise of `fitted` instead of finding them."""
-    # scikit-optimize takes the noise out of the kernel that it has fitted.
-    kept = {"kernel": fitted.kernel_, "alpha": fitted.alpha + fitted.noise_, "optimizer": None}
-    return clone(fitted).set_params(**kept)
+    """A Gaussian process with the kernel and the noise that `fitted` found; its fit finds none."""
+    kept = clone(fitted).set_params(kernel=clone(fitted.kernel_), optimizer=None)
+    # scikit-optimize takes the noise, the last summand, out of the kernel that it has fitted.
+    return kept.set_params(kernel__k2__noise_level=fitted.noise_)
 
 
 def _finite(scores: list[float]) -> list[float]:
-    """Scores for the Gaussian process: the non-finite ones become the worst finite one."""
+    """Scores for the Gaussian process: those that are not finite become the worst finite one."""
     finite = [score for score in scores if math.isfinite(score)]
     worst = max(finite, default=0.0)
     return [score if math.isfinite(score) else worst for score in scores]
