@@ -34,7 +34,7 @@ from pipeline.harness.engines import (
 )
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
-from pipeline.harness.runner import say_warnings, side_by_side
+from pipeline.harness.runner import side_by_side
 from pipeline.harness.unit_stage import check_columns
 from pipeline.harness.units import Request, Unit, launcher_and_logs
 from pipeline.logits import is_current, precomputed_file, run_logits
@@ -74,7 +74,6 @@ class UnitsJob:
     def __call__(self) -> None:
         tasks = fit_tasks(self.units())
         outcomes = side_by_side(f"units of {self.benchmark}", fit_and_evaluate, tasks)
-        say_warnings(outcomes)
         failed = [one for one in outcomes if one.error is not None]
         for one in failed:
             say(f"{one.details}failed: {one.task}: {one.error}")

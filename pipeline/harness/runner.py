@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 import traceback
@@ -30,6 +31,7 @@ TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
 SECONDS_TO_START = 5.0
 """What starting processes costs, imports included; less saving than that is not worth it."""
+NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 SECONDS_BETWEEN_LOOKS = 1.0
 """How often a unit that another process works on is looked at again."""
 
@@ -124,6 +126,7 @@ def one_by_one(title: str, function: Callable[..., object], tasks: Sequence[T]) 
         for task in waiting:
             with Bar(f"{title} {task}", 1) as bar:
                 outcome = attempt(partial(function, progress=bar), task)
+            say_warnings([outcome])
             yield outcome
 
     return list(_until_nobody_else_works(tasks, attempts))
@@ -146,10 +149,13 @@ def run_tasks(
     """
     outcomes: list[Outcome] = []
     attempts = partial(_outcomes, function=function, jobs=jobs, start_here=start_here)
-    with Bar(title, len(tasks)) as bar:
-        for outcome in _until_nobody_else_works(tasks, attempts):
-            outcomes.append(outcome)
-            bar.advance(str(outcome.task))
+    try:
+        with Bar(title, len(tasks)) as bar:
+            for outcome in _until_nobody_else_works(tasks, attempts):
+                outcomes.append(outcome)
+                bar.advance(str(outcome.task))
+    finally:  # where it is stopped, too: a unit that is done will not warn again
+        say_warnings(outcomes)
     return outcomes
 
 
@@ -266,12 +272,11 @@ def _attempt(function: Callable[[T], object], task: T) -> Outcome:
 def close(
     title: str, outcomes: Sequence[Outcome], up_to_date: Sequence[T], row: Callable[[T], str]
 ) -> None:
-    """Print what a stage did, one line per value of `row(task)`, and what tasks warned of.
+    """Print what a stage did, one line per value of `row(task)`.
 
     Raises:
         UnitsFailed: some did not succeed; equal errors are told once.
     """
-    say_warnings(outcomes)
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     total = len(outcomes) + len(up_to_date)
     if total == 1 and failed:
@@ -312,13 +317,13 @@ def _grouped(failed: Sequence[Outcome]) -> list[str]:
 
 
 def say_warnings(outcomes: Sequence[Outcome]) -> None:
-    """Print what tasks warned of, equal warnings in one line."""
-    groups: dict[str, list[Outcome]] = {}
+    """Print what tasks warned of; warnings that are equal but for numbers are one line."""
+    groups: dict[str, list[tuple[Outcome, str]]] = {}
     for outcome in outcomes:
         for message in outcome.warnings:
-            groups.setdefault(message, []).append(outcome)
-    for message, warned in groups.items():
-        say(f"warning: {_first_of(warned)}: {message}")
+            groups.setdefault(NUMBER.sub("", message), []).append((outcome, message))
+    for group in groups.values():
+        say(f"warning: {_first_of([outcome for outcome, _ in group])}: {group[0][1]}")
 
 
 def _first_of(group: Sequence[Outcome]) -> str:

@@ -126,7 +126,6 @@ def test_cfg_job_prints_the_configuration():
 
 SLOW = """
 import time
-import warnings
 from calibrators import Uncalibrated
 
 class Slow(Uncalibrated):

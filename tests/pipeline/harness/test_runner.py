@@ -124,18 +124,30 @@ def test_closing_lines_group_equal_errors(capsys):
 
 
 def warn(task):
-    warnings.warn("stopped early;\nraise max_iterations", stacklevel=2)
+    gap = f"{ord(task[0])}e-09"
+    warnings.warn(f"stopped {gap} above;\nraise max_iterations", stacklevel=2)
     process_of(task)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_equal_warnings_are_one_line_that_names_a_unit(jobs, capfd):
     outcomes = run_tasks("fit", ["a", "b", "bad input"], warn, jobs)
-    with pytest.raises(UnitsFailed):
-        close("fit", sorted(outcomes, key=lambda outcome: outcome.task), [], str)
+    first, gap = outcomes[0].task, ord(outcomes[0].task[0])
     printed = capfd.readouterr()
-    assert "warning: a and 2 more: stopped early; raise max_iterations\n" in printed.out
-    assert printed.out.count("stopped early") == 1 and "stopped early" not in printed.err
+    line = f"warning: {first} and 2 more: stopped {gap}e-09 above; raise max_iterations\n"
+    assert line in printed.out
+    assert printed.out.count("stopped") == 1 and "stopped" not in printed.err
+
+
+def test_a_stopped_run_tells_what_its_units_warned_of(capsys):
+    def interrupted(task):
+        if task == "b":
+            raise KeyboardInterrupt
+        warn(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks("fit", ["a", "b"], interrupted, 1)
+    assert "warning: a: stopped" in capsys.readouterr().out
 
 
 def test_one_failed_unit_is_its_error():
