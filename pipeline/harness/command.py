@@ -136,7 +136,12 @@ def user_errors_in_one_line() -> Iterator[None]:
 
 
 def _say_warning(message: Warning | str, *where: Any, **others: Any) -> None:
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"warning: {without_breaks(message)}", file=sys.stderr)
+
+
+def without_breaks(message: Warning | str) -> str:
+    """A warning's text in one line."""
+    return " ".join(str(message).split())
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

@@ -15,7 +15,7 @@ from functools import cache, partial
 from tempfile import gettempdir
 from typing import Any, Protocol, TypeVar
 
-from pipeline.harness.command import UnitsFailed, is_user_error, one_line
+from pipeline.harness.command import UnitsFailed, is_user_error, one_line, without_breaks
 from pipeline.harness.locks import Busy
 from pipeline.harness.machine import core_count, device_name, free_memory
 from pipeline.harness.progress import FAILED, RUN, UP_TO_DATE, Bar, print_summary, say
@@ -32,6 +32,7 @@ TINY = 200_000
 SECONDS_TO_START = 5.0
 """What starting processes costs, imports included; less saving than that is not worth it."""
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
+"""What differs between warnings that are told as one."""
 SECONDS_BETWEEN_LOOKS = 1.0
 """How often a unit that another process works on is looked at again."""
 
@@ -126,7 +127,7 @@ def one_by_one(title: str, function: Callable[..., object], tasks: Sequence[T]) 
         for task in waiting:
             with Bar(f"{title} {task}", 1) as bar:
                 outcome = attempt(partial(function, progress=bar), task)
-            say_warnings([outcome])
+            _say_warnings([outcome])
             yield outcome
 
     return list(_until_nobody_else_works(tasks, attempts))
@@ -155,7 +156,7 @@ def run_tasks(
                 outcomes.append(outcome)
                 bar.advance(str(outcome.task))
     finally:  # where it is stopped, too: a unit that is done will not warn again
-        say_warnings(outcomes)
+        _say_warnings(outcomes)
     return outcomes
 
 
@@ -252,7 +253,7 @@ def attempt(function: Callable[[T], object], task: T) -> Outcome:
     """Run one task; its exception, its warnings and a returned False become part of the outcome."""
     with warnings.catch_warnings(record=True) as raised:
         outcome = _attempt(function, task)
-    told = (" ".join(str(warning.message).split()) for warning in raised)
+    told = (without_breaks(warning.message) for warning in raised)
     return replace(outcome, warnings=tuple(dict.fromkeys(told)))
 
 
@@ -316,7 +317,7 @@ def _grouped(failed: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def say_warnings(outcomes: Sequence[Outcome]) -> None:
+def _say_warnings(outcomes: Sequence[Outcome]) -> None:
     """Print what tasks warned of; warnings that are equal but for numbers are one line."""
     groups: dict[str, list[tuple[Outcome, str]]] = {}
     for outcome in outcomes:
