@@ -50,14 +50,15 @@ $(INSTALLED): requirements.lock
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
-# All units side by side; DVC records them as done, in one process instead of one for each of fifteen
-# stages, and runs what is left: the study's figures and the report.
+# All units side by side; then, in one process instead of one for each of seventeen stages, what is
+# left of them, which DVC records as done; then DVC runs what it finds changed all the same.
 RECORD := DVC_STAGE=record $(RUN) python -m pipeline.repro
 repro: known-suite setup
 	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
 ifeq ($(SUITE)$(PRECOMPUTED),)
 	@$(RECORD)
-	@$(RUN) dvc repro
+	@$(RUN) dvc repro --quiet
+	@echo "dvc repro: all stages are up to date; read results/report.html"
 else
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@trap : INT TERM; cp params.yaml .params.before; \

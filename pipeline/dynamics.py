@@ -34,7 +34,8 @@ from pipeline.harness.receipts import write_receipt
 from pipeline.harness.runner import one_by_one, run_stage
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Request, Settings, composed, resolved
-from pipeline.reporting.dynamics_figures import write_dynamics_figures
+from pipeline.reporting.drawings import draw_all
+from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.sources.result import Progress
 
 FILES = ("history.csv", "snapshots.csv")
@@ -92,15 +93,16 @@ def run_dynamics(request: Request) -> None:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
         return
+    drawings = []
     for one in settings:
         own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
-        written = write_dynamics_figures(
+        drawings += dynamics_drawings(
             {task.family: task.folder for task in own},
             one["benchmark"]["title"],
             Path(one["paths"]["results"]) / "figures",
             own[0].benchmark,
         )
-        say_files(written)
+    say_files(draw_all(drawings))
     if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
         content = {str(task): {"hash": task.hash, **_checksums(task)} for task in tasks}
         write_receipt(request, settings[0], "dynamics", content)

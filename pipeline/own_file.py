@@ -17,8 +17,9 @@ from pipeline.harness.paths import runs_folder
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
 from pipeline.own_utilities import aim_of
-from pipeline.report import curves_of, remarks_of, write_figures
+from pipeline.report import curves_of, drawings_of, remarks_of
 from pipeline.reporting.collect import Runs, UnitResult
+from pipeline.reporting.drawings import draw_all
 from pipeline.reporting.names import method_name
 from pipeline.reporting.provenance import file_provenance
 from pipeline.reporting.report_markdown import report_markdown
@@ -66,7 +67,7 @@ def write_results(
     section = replace(section, groups=groups.sentences)
     write_tables(section.tables, folder)
     if figures:
-        write_figures(section, folder)
+        draw_all(drawings_of(section, folder))
     write_pages(settings, section, groups, folder)
     groups.write(folder / "groups.csv")
     rows = long_form(section.tables[0]).to_dict("records")

@@ -1,9 +1,10 @@
-"""Logits, fits and scores of a suite as DVC's stages have them, in one process; DVC records them.
+"""What DVC's stages would make of a suite, in one process; DVC records it.
 
 python -m pipeline.record suite=digits
 
 What is not done is done here, as the stages would do it one after another; after a sweep nothing
-is, but for what was edited while it ran. The study and the report stay for `dvc repro`.
+is, but for what was edited while it ran. Figures of the study and the report are made where they
+have no receipt, as after a sweep that did something; what else may have changed, DVC sees itself.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.command import CONF, command
+from pipeline.harness.receipts import receipt_path
 from pipeline.harness.units import Request
 from pipeline.logits import run_logits
 
@@ -34,13 +36,36 @@ def main(config: DictConfig) -> None:
     run_logits(request.benchmark_settings(), request)
     run_fit(units, request)
     run_evaluate(units, request)
-    commit(stages_of(request.calibrators))
+    commit([*stages_of(request.calibrators), *finish(request, config)])
+
+
+def finish(request: Request, config: DictConfig) -> list[str]:
+    """Make those last stages of a whole suite that have no receipt; return their names."""
+    if not request.whole_suite or request.calibrators != tuple(config.suite.calibrators):
+        return []
+    settings = request.benchmark_settings()[0]
+    missing = [
+        name
+        for name in ("dynamics", "report")
+        if not receipt_path(settings, request.suite, name).exists()
+    ]
+    if missing:  # what they need takes seconds to load
+        from pipeline.dynamics import of_suite, run_dynamics
+        from pipeline.report import run_report
+
+        if "dynamics" in missing:
+            run_dynamics(of_suite(request, config))
+        if "report" in missing:
+            run_report(request)
+    return missing
 
 
 def stages_of(calibrators: Sequence[str]) -> list[str]:
-    """The addresses of dvc.yaml's stages that these calibrators have; a suite may have others."""
+    """The names of dvc.yaml's stages that these calibrators have; a suite may have others."""
     listed: Any = OmegaConf.load(CONF / "shared" / "calibrators.yaml")
     own = [name for name in listed["calibrators"] if name in calibrators]
+    if own == listed["calibrators"]:  # DVC reads its files anew for every name
+        return ["logits", "fit", "evaluate"]
     return ["logits", *(f"{stage}@{name}" for stage in ("fit", "evaluate") for name in own)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
 from pipeline.reporting.curves import FAMILIES, Curves, pooled_curves
+from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.evidence import Ranks, ranks_of
 from pipeline.reporting.names import family, ordered
 from pipeline.reporting.provenance import provenance_of, write_sidecars
@@ -54,11 +56,12 @@ OVERVIEW = ("u_cwe", "u_topk", "u_dcg", "brier", "nll", "accuracy")
 
 @dataclass(frozen=True)
 class BenchmarkReport:
-    """What the report says of one benchmark, and the files it wrote."""
+    """What the report says of one benchmark, the files it wrote, and the figures to draw."""
 
     section: Section
     groups: Groups
     files: Sequence[Path]
+    drawings: Sequence[Drawing]
 
 
 @command
@@ -84,6 +87,7 @@ def run_report(request: Request) -> None:
     found = find_failures(units), find_groups(units)
     reports = [report_benchmark(one, runs, request, results, *found) for one in settings]
     written = [path for report in reports for path in report.files]
+    written += draw_all([drawing for report in reports for drawing in report.drawings])
     written += write_sidecars(settings, results / "logits")
     comparison = write_paper_comparison(settings, request, results)
     written += comparison.files
@@ -160,7 +164,7 @@ def report_benchmark(
     records: Mapping[tuple[str, str], Mapping[str, Any]],
     groups: Mapping[str, Sequence[GroupResult]],
 ) -> BenchmarkReport:
-    """Tables, figures and verdict of one benchmark, and of the groups of its points."""
+    """Tables and verdict of one benchmark, and of the groups of its points; what to draw."""
     benchmark = settings["benchmark"]["name"]
     stem = benchmark if runs.is_default else f"{benchmark}-{runs.evaluation}"
     methods = ordered(runs.evaluated_methods(benchmark, request.splits))
@@ -171,24 +175,23 @@ def report_benchmark(
     studies = study_figures(benchmark, results / "figures")
     section = section_of(settings, units, specs, curves, own, studies)
     files = write_tables(section.tables, results / "tables")
-    files += write_figures(section, results / "figures", f"_{stem}")
+    drawings = drawings_of(section, results / "figures", f"_{stem}")
     parts = groups_of(settings, section, groups.get(benchmark, []))
     section = replace(section, groups=parts.sentences)
     tables = results / "tables"
     files.append(write_json(tables / f"{stem}_verdict.json", parts.added_to(section.verdict)))
     files += parts.write(tables / f"{stem}_groups.csv")
-    return BenchmarkReport(section, parts, files)
+    return BenchmarkReport(section, parts, files, drawings)
 
 
-def write_figures(section: Section, folder: Path, end: str = "") -> list[Path]:
+def drawings_of(section: Section, folder: Path, end: str = "") -> list[Drawing]:
     """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images."""
-    from pipeline.reporting.failure_figures import write_failure_figures
-    from pipeline.reporting.figures import write_ecdf_figure
+    from pipeline.reporting.failure_figures import failure_drawings
+    from pipeline.reporting.figures import ecdf_figure
 
-    written = []
-    if section.curves:
-        written += write_ecdf_figure(section.curves, section.title, folder, f"ecdf{end}")
-    return written + write_failure_figures(section, folder, f"worst{end}")
+    curves = partial(ecdf_figure, section.curves, section.title)
+    first = [Drawing(curves, folder, f"ecdf{end}")] if section.curves else []
+    return first + failure_drawings(section, folder, f"worst{end}")
 
 
 def study_figures(benchmark: str, folder: Path) -> dict[str, Path]:

@@ -38,7 +38,7 @@ def arguments_of(address: str, parameters: Mapping[str, str]) -> tuple[str, list
         raise SelectionError(f"DVC_STAGE={address}: expected one of {', '.join(STAGES)}")
     arguments = [override("suite", parameters["suite"])]
     if name == AHEAD:
-        arguments.append("sweep.report=false")  # the last stages do
+        arguments.append("sweep.report=false")  # DVC_STAGE=record does
     if calibrator:
         arguments.append(override("calibrator", calibrator))
     if name in ("logits", AHEAD, RECORD) and parameters["precomputed"]:

@@ -5,11 +5,13 @@ python -m pipeline.sweep suite=cifar hydra/launcher=cores jobs=1 sweep.minutes_p
 
 Logits come first, then fits with their evaluation and the appendix study, the report last; what
 `dvc repro` tracks is written, so that it finds all done (with sweep.report=false all but the report
-and the study's figures). A job takes units of one benchmark: it reads logits once.
+and the study's figures). A job takes units of one benchmark, all where it runs right here: it reads
+logits once.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +33,7 @@ from pipeline.harness.engines import (
     cores_of_a_job,
     failure_lines,
     run_and_tell,
+    runs_here,
 )
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
@@ -123,6 +126,7 @@ def main(config: DictConfig) -> None:
     options: Any = OmegaConf.to_container(config.sweep, resolve=True)
     settings = dict(zip(request.benchmarks, request.benchmark_settings()))
     gpu = launcher | options["gpu"]
+    seconds = math.inf if runs_here(launcher) else 60 * options["minutes_per_job"]
     made = [name for name, own in settings.items() if not is_current(own)]
     for name in made:  # what is wrong for all is told once, and before hours of work
         columns_of(settings[name])
@@ -136,12 +140,13 @@ def main(config: DictConfig) -> None:
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
     jobs: list[Any] = [job for job in studies if not job.is_done()]
-    if jobs:  # their figures are drawn anew, here or by the stage, which DVC then has to run
-        receipt_path(next(iter(settings.values())), study.suite, "dynamics").unlink(missing_ok=True)
+    outdated = {"dynamics": jobs, "report": jobs or waiting or held}
+    for name in [name for name, why in outdated.items() if why and request.whole_suite]:
+        receipt_path(next(iter(settings.values())), request.suite, name).unlink(missing_ok=True)
     while waiting or jobs or held:
         for name, own in waiting.items():
             at_once = units_at_once(config.jobs, gpu if name in large else launcher)
-            jobs += chunks(request, name, own, 60 * options["minutes_per_job"], at_once)
+            jobs += chunks(request, name, own, seconds, at_once)
         on_gpus = [job for job in jobs if job.benchmark in large]
         others = [job for job in jobs if job.benchmark not in large]
         ended += run_and_tell([(on_gpus, gpu), (others, launcher)], folder)

@@ -73,7 +73,7 @@ def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     one group after another.
     `folder` is where logs go, of the engines that write some.
     """
-    target = str(groups[0][1]["_target_"]).rpartition(".")[2]
+    target = _engine(groups[0][1])
     groups = [group for group in groups if group[0]]
     if target in ("SlurmLauncher", "LocalLauncher"):
         return _on_submitit(groups, folder, "slurm" if target == "SlurmLauncher" else "local")
@@ -85,6 +85,11 @@ def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     return chain.from_iterable(engines[target](*group) for group in groups)
 
 
+def runs_here(launcher: Mapping[str, Any]) -> bool:
+    """Whether jobs run in this very process, one after another: then fewer are better."""
+    return _engine(launcher) == "BasicLauncher"
+
+
 def cores_of_a_job(launcher: Mapping[str, Any]) -> int:
     """Cores that the engine gives a job: those asked for, else its share of this machine's."""
     if "ray" in launcher:  # one unless told otherwise
@@ -93,6 +98,10 @@ def cores_of_a_job(launcher: Mapping[str, Any]) -> int:
         return max(1, int(asked))
     at_once = launcher.get("n_jobs") or 1  # joblib's; negative: all cores
     return max(1, core_count() // at_once) if at_once > 0 else 1
+
+
+def _engine(launcher: Mapping[str, Any]) -> str:
+    return str(launcher["_target_"]).rpartition(".")[2]
 
 
 def run_and_tell(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:

@@ -56,6 +56,8 @@ class SizedTask(Task, Protocol):
 
 
 T = TypeVar("T", bound=Task)
+A = TypeVar("A")
+"""Anything that can say what it is."""
 S = TypeVar("S", bound=SizedTask)
 
 
@@ -135,8 +137,8 @@ def one_by_one(title: str, function: Callable[..., object], tasks: Sequence[T]) 
 
 def run_tasks(
     title: str,
-    tasks: Sequence[T],
-    function: Callable[[T], object],
+    tasks: Sequence[A],
+    function: Callable[[A], object],
     jobs: int,
     start_here: bool = False,
 ) -> list[Outcome]:
@@ -161,7 +163,7 @@ def run_tasks(
 
 
 def _until_nobody_else_works(
-    tasks: Sequence[T], attempts: Callable[[Sequence[T]], Iterator[Outcome]]
+    tasks: Sequence[A], attempts: Callable[[Sequence[A]], Iterator[Outcome]]
 ) -> Iterator[Outcome]:
     """The outcomes of `attempts`; what another process works on is attempted again, at the end."""
     waiting, told = list(tasks), set[str]()
@@ -181,7 +183,7 @@ def _until_nobody_else_works(
 
 
 def _outcomes(
-    tasks: Sequence[T], function: Callable[[T], object], jobs: int, start_here: bool
+    tasks: Sequence[A], function: Callable[[A], object], jobs: int, start_here: bool
 ) -> Iterator[Outcome]:
     waiting = list(tasks)
     saving = 0.0 if start_here else float("inf")
@@ -195,7 +197,7 @@ def _outcomes(
 
 
 def _in_processes(
-    tasks: Sequence[T], function: Callable[[T], object], jobs: int
+    tasks: Sequence[A], function: Callable[[A], object], jobs: int
 ) -> Iterator[Outcome]:
     # Where processes are started: `status` and stages with nothing to do have no use for it.
     from joblib import Parallel, delayed, parallel_config
@@ -231,7 +233,7 @@ def _in_processes(
 
 
 def _attempt_in_child(
-    parent: int, function: Callable[[T], object], number: int, task: T
+    parent: int, function: Callable[[A], object], number: int, task: A
 ) -> tuple[int, Outcome]:
     _end_with(parent)
     return number, attempt(function, task)
@@ -249,7 +251,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def attempt(function: Callable[[T], object], task: T) -> Outcome:
+def attempt(function: Callable[[A], object], task: A) -> Outcome:
     """Run one task; its exception, its warnings and a returned False become part of the outcome."""
     with warnings.catch_warnings(record=True) as raised:
         outcome = _attempt(function, task)
@@ -257,7 +259,7 @@ def attempt(function: Callable[[T], object], task: T) -> Outcome:
     return replace(outcome, warnings=tuple(dict.fromkeys(told)))
 
 
-def _attempt(function: Callable[[T], object], task: T) -> Outcome:
+def _attempt(function: Callable[[A], object], task: A) -> Outcome:
     began = time.perf_counter()
     try:
         made = function(task)

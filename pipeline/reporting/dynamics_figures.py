@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from metrics.plots.axes import plain, plain_log_axis
 from pipeline.harness.artifacts import read_json
+from pipeline.reporting.drawings import Drawing
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
@@ -24,7 +26,6 @@ from pipeline.reporting.style import (
     LineLook,
     house_style,
     legend_below,
-    save_figure,
 )
 
 FAMILY_LOOKS = {
@@ -53,14 +54,15 @@ def read_family(family: str, folder: Path) -> FamilyResult:
     return FamilyResult(family, history, snapshots, read_json(folder / "dynamics.json"))
 
 
-def write_dynamics_figures(
+def dynamics_drawings(
     folders: Mapping[str, Path], title: str, target: Path, benchmark: str
-) -> list[Path]:
-    """Draw history and snapshots of one benchmark; returns the paths of all files written."""
+) -> list[Drawing]:
+    """History and snapshots of one benchmark, from the folders of its families."""
     results = [read_family(family, folder) for family, folder in folders.items()]
-    written = save_figure(history_figure(results, title), target, f"dynamics_history_{benchmark}")
-    figure = snapshot_figure(results, title)
-    return written + save_figure(figure, target, f"dynamics_snapshots_{benchmark}")
+    return [
+        Drawing(partial(make, results, title), target, f"dynamics_{kind}_{benchmark}")
+        for kind, make in (("history", history_figure), ("snapshots", snapshot_figure))
+    ]
 
 
 def history_figure(results: Sequence[FamilyResult], title: str) -> Figure:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from metrics.diagram import Bins, UtilityDiagram
 from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
+from pipeline.reporting.drawings import Drawing
 from pipeline.reporting.failures import Failure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
-from pipeline.reporting.style import house_style, look, save_figure
+from pipeline.reporting.style import house_style, look
 from pipeline.reporting.verdict import interval, is_own
 
 STANDARD = ("u_cwe", "u_topk")
@@ -25,19 +29,26 @@ WIDEST = 34
 """Characters of a line above a panel, beyond which it runs into its neighbour's."""
 
 
-def write_failure_figures(section: Section, folder: Path, stem: str) -> list[Path]:
-    """Write `<stem>_<metric>.{pdf,svg,png}` for U_CWE, U_topK and own utilities."""
-    written: list[Path] = []
-    for key, group in section.failures.items():
-        if key not in STANDARD and not is_own(key):
-            continue
-        panels = [(_heading(m, failure), _diagram(failure)) for m, failure in group.items()]
-        colors = [look(method).color for method in group]
-        title = f"{section.title}: worst of {metric(key).text}"
-        with house_style():
-            figure = diagram_figure(panels, title, colors)
-        written += save_figure(figure, folder, f"{stem}_{key}")
-    return written
+def failure_drawings(section: Section, folder: Path, stem: str) -> list[Drawing]:
+    """`<stem>_<metric>` for U_CWE, U_topK and own utilities."""
+    return [
+        Drawing(
+            partial(failure_figure, group, f"{section.title}: worst of {metric(key).text}"),
+            folder,
+            f"{stem}_{key}",
+        )
+        for key, group in section.failures.items()
+        if key in STANDARD or is_own(key)
+    ]
+
+
+def failure_figure(failures: Mapping[str, Failure], title: str) -> Figure:
+    """A panel per method, in the method's colour."""
+    panels = [
+        (_heading(method, failure), _diagram(failure)) for method, failure in failures.items()
+    ]
+    with house_style():
+        return diagram_figure(panels, title, [look(method).color for method in failures])
 
 
 def _heading(method: str, failure: Failure) -> str:

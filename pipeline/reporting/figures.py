@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +20,6 @@ from pipeline.reporting.style import (
     house_style,
     legend_below,
     look,
-    save_figure,
 )
 
 PANEL_TITLES = {
@@ -29,11 +27,6 @@ PANEL_TITLES = {
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
 CONFIDENCE = 0.95
-
-
-def write_ecdf_figure(panels: Sequence[Curves], title: str, folder: Path, stem: str) -> list[Path]:
-    """Write `<stem>.{pdf,svg,png}` into `folder`; returns the paths."""
-    return save_figure(ecdf_figure(panels, title), folder, stem)
 
 
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:

@@ -182,5 +182,6 @@ def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
 def _lay_out(figure: Figure) -> None:
     """Once for all formats, at the resolution of images: it takes as long as drawing."""
     figure.set_dpi(RC["savefig.dpi"])
-    figure.draw_without_rendering()
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
     figure.set_layout_engine(None)

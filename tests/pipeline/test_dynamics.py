@@ -28,7 +28,7 @@ def request_study(request_tiny):
 @pytest.fixture
 def no_figures(monkeypatch):
     """They take seconds, and the tests of what is drawn suffice."""
-    monkeypatch.setattr(dynamics, "write_dynamics_figures", lambda *arguments: [])
+    monkeypatch.setattr(dynamics, "dynamics_drawings", lambda *arguments: [])
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pickle
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +15,13 @@ from matplotlib.colors import rgb_to_hsv, to_rgb
 
 from metrics.ecdf import levels, thin
 from metrics.plots.axes import log_ticks
+from pipeline.harness.command import UnitsFailed
 from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.curves import Curves, pooled_curves
+from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.failure_figures import WIDEST, _heading
 from pipeline.reporting.failures import Failure
-from pipeline.reporting.figures import ecdf_figure, write_ecdf_figure
+from pipeline.reporting.figures import ecdf_figure
 from pipeline.reporting.names import METHODS, PEERS
 from pipeline.reporting.style import LOOKS, look
 
@@ -154,12 +158,29 @@ def elements(path: Path) -> Iterator[str]:
 
 def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
     # That they have the same bytes each time is tested on the whole report.
-    paths = write_ecdf_figure(panels, "Title", tmp_path, "ecdf_digits")
+    paths = draw_all([Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "ecdf_digits")])
     assert [p.name for p in paths] == ["ecdf_digits.pdf", "ecdf_digits.svg", "ecdf_digits.png"]
     pdf, svg, png = (path.read_bytes() for path in paths)
     assert pdf.startswith(b"%PDF") and b"Date" not in pdf
     assert png.startswith(b"\x89PNG") and b"Software" not in png
     assert "path" in set(elements(paths[1])) and b"dc:date" not in svg
+
+
+def test_a_figure_may_be_drawn_in_another_process(panels, tmp_path: Path) -> None:
+    drawing = Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "ecdf")
+    drawing.save()
+    before = [path.read_bytes() for path in drawing.paths]
+    pickle.loads(pickle.dumps(drawing)).save()
+    assert [path.read_bytes() for path in drawing.paths] == before
+
+
+def test_a_figure_that_fails_is_named_and_the_others_are_drawn(panels, tmp_path, capsys) -> None:
+    wrong = Drawing(partial(ecdf_figure, [None], "Title"), tmp_path, "wrong")
+    right = Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "right")
+    with pytest.raises(UnitsFailed, match="figures: 1 of 2 failed"):
+        draw_all([wrong, right])
+    assert "failed: wrong: AttributeError" in capsys.readouterr().out
+    assert all(path.is_file() for path in right.paths)
 
 
 @pytest.mark.parametrize("name", ["class cat", "losses (utility: minus the loss)", "a name " * 12])
