@@ -1,7 +1,8 @@
 """A run against the committed numbers: which units came out the same, and where others differ.
 
 python -m pipeline.verify                                   # everything that is committed
-python -m pipeline.verify --suite cifar                     # what conf/suite/cifar.yaml lists
+python -m pipeline.verify --suite cifar                     # what `make repro SUITE=cifar` makes
+python -m pipeline.verify --suite cifar_closest --evaluation paper_batches
 python -m pipeline.verify --benchmark cifar100_resnet
 python -m pipeline.verify --against v0.2.0                  # another revision
 
@@ -27,7 +28,7 @@ from metrics.registry import METRICS
 from metrics.registry import metric as registered
 from pipeline.harness.artifacts import read_record
 from pipeline.harness.command import Parser, UnitsFailed, UsageError, user_errors_in_one_line
-from pipeline.harness.paths import runs_folder
+from pipeline.harness.paths import DEFAULT_EVALUATION, runs_folder
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import suite_lists, suite_names
 
@@ -46,6 +47,12 @@ class Verdict:
     status: Status
     where: str = ""
 
+    @property
+    def evaluation(self) -> str:
+        """Which of conf/evaluation: metrics.json, or metrics-<evaluation>.json."""
+        _, _, name = self.unit.rpartition("/split-")[2].partition("-")
+        return name or DEFAULT_EVALUATION
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare and print a table.
@@ -58,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     verdicts = list(verify(options.results, options.against, options.benchmark))
     if options.suite:
         verdicts = of_suite(verdicts, options.suite)
+    if evaluation := options.evaluation or (options.suite and DEFAULT_EVALUATION):
+        verdicts = [one for one in verdicts if one.evaluation == evaluation]
     print_verdicts(verdicts)
     different = [one for one in verdicts if one.status == "different"]
     if different:
@@ -70,6 +79,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--against", default="HEAD", metavar="REVISION", help="default: HEAD")
     parser.add_argument("--benchmark", help="default: all")
     parser.add_argument("--suite", choices=suite_names(), help="only its units (default: all)")
+    parser.add_argument("--evaluation", help="of conf/evaluation; default: all, of a suite default")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
     return parser.parse_args(arguments)
 

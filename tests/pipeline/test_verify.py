@@ -19,8 +19,8 @@ def git(*arguments: str) -> None:
     subprocess.run(["git", *name, *arguments], check=True, capture_output=True)
 
 
-def write(split: int, **changes: float) -> None:
-    path = Path(f"results/runs/digits/vector/split-{split}/metrics.json")
+def write(split: int, name: str = "metrics.json", **changes: float) -> None:
+    path = Path(f"results/runs/digits/vector/split-{split}/{name}")
     write_record(path, {"hash": "0", "metrics": {**NUMBERS, **changes}})
 
 
@@ -78,6 +78,19 @@ def test_only_the_units_that_a_suite_lists_count(committed, capsys) -> None:
     assert "digits" not in capsys.readouterr().out
     with pytest.raises(UnitsFailed, match="1 of 4 units"):
         main(["--suite", "digits"])
+
+
+def test_units_of_a_suite_are_those_of_its_evaluation(committed, capsys) -> None:
+    write(0, "metrics-paper_batches.json", u_cwe=0.5)
+    main(["--suite", "digits"])
+    assert "paper_batches" not in capsys.readouterr().out
+    git("add", ".")
+    git("commit", "--quiet", "--message", "Another evaluation")
+    write(0, "metrics-paper_batches.json", u_cwe=0.6)
+    main(["--suite", "digits"])
+    for options in (["--suite", "digits", "--evaluation", "paper_batches"], []):
+        with pytest.raises(UnitsFailed, match="1 of [15] units"):
+            main(options)
 
 
 def test_a_revision_that_there_is_not_is_told_in_one_line(committed) -> None:
