@@ -89,7 +89,7 @@ def test_units_of_a_suite_are_those_of_its_evaluation(committed, capsys) -> None
     write(0, "metrics-paper_batches.json", u_cwe=0.6)
     main(["--suite", "digits"])
     for options in (["--suite", "digits", "--evaluation", "paper_batches"], []):
-        with pytest.raises(UnitsFailed, match="1 of [15] units"):
+        with pytest.raises(UnitsFailed, match=r"1 of \d units"):
             main(options)
 
 
