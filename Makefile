@@ -50,19 +50,18 @@ $(INSTALLED): requirements.lock
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
-# All units side by side; then, in one process instead of one for each of seventeen stages, what is
-# left of them, which DVC records as done; then DVC runs what it finds changed all the same.
-RECORD := DVC_STAGE=record $(RUN) python -m pipeline.repro
+# All units side by side, in one process instead of one for each of seventeen stages, which DVC records
+# as done; then DVC runs what it finds changed all the same.
+ALL := DVC_STAGE=record $(RUN) python -m pipeline.repro
 repro: known-suite setup
-	@DVC_STAGE=sweep $(RUN) python -m pipeline.repro
 ifeq ($(SUITE)$(PRECOMPUTED),)
-	@$(RECORD)
+	@$(ALL)
 	@$(RUN) dvc repro --quiet
 	@echo "dvc repro: all stages are up to date; read results/report.html"
 else
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
 	@trap : INT TERM; cp params.yaml .params.before; \
-	{ DVC_STAGE=params $(RUN) python -m pipeline.repro && $(RECORD) && $(RUN) dvc exp run; } \
+	{ $(ALL) && $(RUN) dvc exp run; } \
 	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }; \
 	rm .params.before
 endif

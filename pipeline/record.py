@@ -1,10 +1,10 @@
-"""What DVC's stages would make of a suite, in one process; DVC records it.
+"""All that DVC's stages would make of a suite, in one process; DVC records it.
 
 python -m pipeline.record suite=digits
 
-What is not done is done here, as the stages would do it one after another; after a sweep nothing
-is, but for what was edited while it ran. Figures of the study and the report are made where they
-have no receipt, as after a sweep that did something; what else may have changed, DVC sees itself.
+Figures of the study and the report are made where they have no receipt, as after a sweep that did
+something; what else may have changed of them, DVC sees itself. It looks at all once more afterwards
+(`make repro`), and does what was edited while this ran.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from pipeline.evaluate import run_evaluate
-from pipeline.fit import run_fit
+from pipeline.dynamics import of_suite, run_dynamics
+from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.command import CONF, command
+from pipeline.harness.fingerprint import PACKAGES
+from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
 from pipeline.harness.units import Request
-from pipeline.logits import run_logits
+from pipeline.parameters import PATH, read_parameters, write_parameters
+from pipeline.report import run_report
+from pipeline.sweep import sweep
 
 
 class NotRecorded(RuntimeError):
@@ -30,13 +34,25 @@ class NotRecorded(RuntimeError):
 
 @command
 def main(config: DictConfig) -> None:
-    """Do what the stages would, then have DVC record the outputs with what they depend on."""
-    request = Request.from_hydra(config)
-    units = request.units()
-    run_logits(request.benchmark_settings(), request)
-    run_fit(units, request)
-    run_evaluate(units, request)
-    commit([*stages_of(request.calibrators), *finish(request, config)])
+    """Do what the stages would; write params.yaml; have DVC record the outputs with all sources."""
+    request, before = Request.from_hydra(config), sources()
+    sweep(request, config)
+    made = finish(request, config)
+    folder = request.benchmark_settings()[0]["paths"]["precomputed"]
+    parameters = {"suite": request.suite, "precomputed": folder or ""}
+    if read_parameters(PATH) != parameters:
+        write_parameters(PATH, parameters)
+    if sources() == before:
+        commit([*stages_of(request.calibrators), *made])
+    else:  # what was loaded before and what after the edit, nobody knows
+        say("code or configuration was edited meanwhile: DVC looks at every stage by itself")
+
+
+def sources() -> dict[str, str]:
+    """The checksums of all that results may hang on: code and configuration."""
+    folders = [CONF.parent / name for name in (*PACKAGES, CONF.name)]
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix(): sha256_of(path) for path in files if path.suffix != ".pyc"}
 
 
 def finish(request: Request, config: DictConfig) -> list[str]:
@@ -49,14 +65,10 @@ def finish(request: Request, config: DictConfig) -> list[str]:
         for name in ("dynamics", "report")
         if not receipt_path(settings, request.suite, name).exists()
     ]
-    if missing:  # what they need takes seconds to load
-        from pipeline.dynamics import of_suite, run_dynamics
-        from pipeline.report import run_report
-
-        if "dynamics" in missing:
-            run_dynamics(of_suite(request, config))
-        if "report" in missing:
-            run_report(request)
+    if "dynamics" in missing:
+        run_dynamics(of_suite(request, config))
+    if "report" in missing:
+        run_report(request)
     return missing
 
 

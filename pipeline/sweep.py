@@ -119,9 +119,26 @@ def fit_and_evaluate(task: FitTask) -> None:
 
 @command
 def main(config: DictConfig) -> None:
-    """Sweep over what the command line asks for, then print what became of it."""
-    began = time.time()
+    """Sweep over what the command line asks for, then write the report unless told otherwise."""
     request = Request.from_hydra(config)
+    sweep(request, config)
+    if not config.sweep.report:
+        return
+    if request.whole_suite and (study := of_suite(request, config)).benchmarks:
+        run_dynamics(study)
+    if config.split is None:
+        run_report(request)
+
+
+def sweep(request: Request, config: DictConfig) -> None:
+    """Do what is missing or stale of logits, units and studies; print what became of it.
+
+    Receipts of what has to be written anew are removed: of the study's figures and the report.
+
+    Raises:
+        UnitsFailed: jobs that failed, after all others are done.
+    """
+    began = time.time()
     launcher, folder = launcher_and_logs(HydraConfig.get())
     options: Any = OmegaConf.to_container(config.sweep, resolve=True)
     settings = dict(zip(request.benchmarks, request.benchmark_settings()))
@@ -158,12 +175,6 @@ def main(config: DictConfig) -> None:
     run_logits(list(settings.values()), request)
     run_fit(every, request)
     run_evaluate(every, request)
-    if not options["report"]:
-        return
-    if study.benchmarks:
-        run_dynamics(study)
-    if config.split is None:
-        run_report(request)
 
 
 UnitsOf = dict[str, list[Unit]]
