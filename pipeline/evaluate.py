@@ -16,7 +16,7 @@ from hydra.utils import get_class
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from pipeline.fit import FitTask, fit_tasks
+from pipeline.fit import FitTask, fit_tasks, fit_unit
 from pipeline.harness.archives import Archive
 from pipeline.harness.artifacts import CorruptFile, read_npz, save_npz, sha256_of_json
 from pipeline.harness.cached_logits import load_logits, rows_of
@@ -109,6 +109,15 @@ def evaluate_unit(task: EvaluateTask) -> bool:
         CorruptFile: the parameters were replaced since this run looked at them.
     """
     return make_once(task, _evaluated)
+
+
+def fit_and_evaluate(task: FitTask) -> None:
+    """One unit from its logits to its scores; what of it is up to date is kept.
+
+    Here and not in `sweep`, with which a worker would load figures and report.
+    """
+    fit_unit(task)
+    evaluate_unit(EvaluateTask.of(task))
 
 
 def _evaluated(task: EvaluateTask, device: str) -> tuple[Save, dict[str, Any], dict[str, Any]]:

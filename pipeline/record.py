@@ -27,6 +27,9 @@ from pipeline.parameters import PATH, read_parameters, write_parameters
 from pipeline.report import run_report
 from pipeline.sweep import sweep
 
+LAST = "dynamics", "report"
+"""The stages that are not of units."""
+
 
 class NotRecorded(RuntimeError):
     """DVC could not record stages, for the reason that it gave. One line."""
@@ -43,7 +46,7 @@ def main(config: DictConfig) -> None:
     if read_parameters(PATH) != parameters:
         write_parameters(PATH, parameters)
     if sources() == before:
-        commit([*stages_of(request.calibrators), *made])
+        commit(stages_of(request.calibrators, made))
     else:  # what was loaded before and what after the edit, nobody knows
         say("code or configuration was edited meanwhile: DVC looks at every stage by itself")
 
@@ -60,11 +63,7 @@ def finish(request: Request, config: DictConfig) -> list[str]:
     if not request.whole_suite or request.calibrators != tuple(config.suite.calibrators):
         return []
     settings = request.benchmark_settings()[0]
-    missing = [
-        name
-        for name in ("dynamics", "report")
-        if not receipt_path(settings, request.suite, name).exists()
-    ]
+    missing = [name for name in LAST if not receipt_path(settings, request.suite, name).exists()]
     if "dynamics" in missing:
         run_dynamics(of_suite(request, config))
     if "report" in missing:
@@ -72,17 +71,22 @@ def finish(request: Request, config: DictConfig) -> list[str]:
     return missing
 
 
-def stages_of(calibrators: Sequence[str]) -> list[str]:
-    """The names of dvc.yaml's stages that these calibrators have; a suite may have others."""
+def stages_of(calibrators: Sequence[str], made: Sequence[str]) -> list[str]:
+    """The names of dvc.yaml's stages that these calibrators have, and of those of LAST in `made`.
+
+    None where that is all: DVC reads its files anew for every name. A suite may have calibrators
+    without a stage.
+    """
     listed: Any = OmegaConf.load(CONF / "shared" / "calibrators.yaml")
     own = [name for name in listed["calibrators"] if name in calibrators]
-    if own == listed["calibrators"]:  # DVC reads its files anew for every name
-        return ["logits", "fit", "evaluate"]
-    return ["logits", *(f"{stage}@{name}" for stage in ("fit", "evaluate") for name in own)]
+    if own == listed["calibrators"]:
+        return [] if tuple(made) == LAST else ["logits", "fit", "evaluate", *made]
+    units = [f"{stage}@{name}" for stage in ("fit", "evaluate") for name in own]
+    return ["logits", *units, *made]
 
 
 def commit(stages: Sequence[str]) -> None:
-    """Have DVC record stages as they lie here; the stages' files stay links.
+    """Have DVC record stages, by default all, as they lie here; the stages' files stay links.
 
     Raises:
         NotRecorded: an output is missing, or another DVC is at work.

@@ -21,8 +21,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics, run_studies
-from pipeline.evaluate import EvaluateTask, evaluate_unit, run_evaluate
-from pipeline.fit import FitTask, fit_tasks, fit_unit, run_fit
+from pipeline.evaluate import fit_and_evaluate, run_evaluate
+from pipeline.fit import fit_tasks, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import UnitsFailed, command
@@ -109,12 +109,6 @@ class DynamicsJob:
 
     def __str__(self) -> str:
         return f"dynamics {self.benchmark}"
-
-
-def fit_and_evaluate(task: FitTask) -> None:
-    """One unit from its logits to its scores; what of it is up to date is kept."""
-    fit_unit(task)
-    evaluate_unit(EvaluateTask.of(task))
 
 
 @command

@@ -260,7 +260,12 @@ def test_what_dvc_cannot_record_is_told_in_one_line(project, tmp_path):
 
 
 def test_stages_are_recorded_of_methods_that_the_suite_has():
-    assert stages_of(["vector", "dirichlet_brier"]) == ["logits", "fit@vector", "evaluate@vector"]
+    of_vector = ["logits", "fit@vector", "evaluate@vector"]
+    assert stages_of(["vector", "dirichlet_brier"], []) == of_vector
+    assert stages_of(["vector"], ["report"]) == [*of_vector, "report"]
+    every = composed(["suite=digits"]).suite.calibrators
+    assert stages_of(every, ["report"]) == ["logits", "fit", "evaluate", "report"]
+    assert stages_of(every, ["dynamics", "report"]) == []
 
 
 def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path):
