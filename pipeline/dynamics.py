@@ -102,7 +102,7 @@ def run_dynamics(request: Request) -> None:
             Path(one["paths"]["results"]) / "figures",
             own[0].benchmark,
         )
-    say_files(draw_all(drawings))
+    say_files(draw_all(drawings, settings[0]["jobs"]))
     if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
         content = {str(task): {"hash": task.hash, **_checksums(task)} for task in tasks}
         write_receipt(request, settings[0], "dynamics", content)

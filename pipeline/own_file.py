@@ -67,7 +67,7 @@ def write_results(
     section = replace(section, groups=groups.sentences)
     write_tables(section.tables, folder)
     if figures:
-        draw_all(drawings_of(section, folder))
+        draw_all(drawings_of(section, folder), settings["jobs"])
     write_pages(settings, section, groups, folder)
     groups.write(folder / "groups.csv")
     rows = long_form(section.tables[0]).to_dict("records")

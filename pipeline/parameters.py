@@ -1,7 +1,7 @@
 """params.yaml: the suite that DVC's stages run, and the folder with its logits if there is one.
 
-People edit it; `make repro SUITE=… PRECOMPUTED=…` has it written when all is done. Nothing of it
-passes through a shell, so that a folder or a name may hold any character.
+People edit it; `make repro SUITE=… PRECOMPUTED=…` has it written when all is made, and DVC then
+records it. Nothing of it passes through a shell: a folder or a name may hold any character.
 """
 
 from __future__ import annotations

@@ -9,11 +9,14 @@ something; what else may have changed of them, DVC sees itself. It looks at all 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.dynamics import of_suite, run_dynamics
@@ -22,8 +25,8 @@ from pipeline.harness.command import CONF, command
 from pipeline.harness.fingerprint import PACKAGES
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
-from pipeline.harness.units import Request
-from pipeline.parameters import PATH, read_parameters, write_parameters
+from pipeline.harness.units import Request, SelectionError
+from pipeline.parameters import PATH, asked_of_make, read_parameters, write_parameters
 from pipeline.report import run_report
 from pipeline.sweep import sweep
 
@@ -39,40 +42,63 @@ class NotRecorded(RuntimeError):
 def main(config: DictConfig) -> None:
     """Do what the stages would; write params.yaml; have DVC record the outputs with all sources."""
     request, before = Request.from_hydra(config), sources()
+    asked = asked_of_make(os.environ)
+    parameters = read_parameters(PATH) | asked
+    check_is_what_stages_do(request.suite, parameters["suite"], HydraConfig.get().overrides.task)
     sweep(request, config)
     made = finish(request, config)
-    folder = request.benchmark_settings()[0]["paths"]["precomputed"]
-    parameters = {"suite": request.suite, "precomputed": folder or ""}
-    if read_parameters(PATH) != parameters:
-        write_parameters(PATH, parameters)
-    if sources() == before:
+    if asked:
+        write_parameters(PATH, asked)
+    if (sources(), read_parameters(PATH)) == (before, parameters):
         commit(stages_of(request.calibrators, made))
     else:  # what was loaded before and what after the edit, nobody knows
         say("code or configuration was edited meanwhile: DVC looks at every stage by itself")
+
+
+def check_is_what_stages_do(suite: str, suite_of_stages: str, overrides: Sequence[str]) -> None:
+    """Raise `SelectionError` for what DVC would record as results of other settings."""
+    if suite != suite_of_stages:
+        raise SelectionError(f"suite={suite}: {PATH} says {suite_of_stages}; make repro SUITE=…")
+    for text in overrides:
+        if not text.startswith(("suite=", "paths.precomputed=", "jobs=", "device=", "sweep.")):
+            raise SelectionError(f"{text}: DVC's stages know nothing of it; use pipeline.sweep")
 
 
 def sources() -> dict[str, str]:
     """The checksums of all that results may hang on: code and configuration."""
     folders = [CONF.parent / name for name in (*PACKAGES, CONF.name)]
     files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-    return {path.as_posix(): sha256_of(path) for path in files if path.suffix != ".pyc"}
+    return {path.as_posix(): _sha256(path) for path in files if not _is_scratch(path)}
 
 
-def finish(request: Request, config: DictConfig) -> list[str]:
-    """Make those last stages of a whole suite that have no receipt; return their names."""
-    if not request.whole_suite or request.calibrators != tuple(config.suite.calibrators):
-        return []
+def _is_scratch(path: Path) -> bool:
+    """Compiled code, which a run adds to, and what editors leave."""
+    return "__pycache__" in path.parts or path.name.startswith(".") or path.name.endswith("~")
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return sha256_of(path)
+    except FileNotFoundError:  # just renamed
+        return ""
+
+
+def finish(request: Request, config: DictConfig) -> bool:
+    """Make the study's figures and the report if one lacks its receipt; return whether it did.
+
+    Both, as figures of the study stand in the report.
+    """
     settings = request.benchmark_settings()[0]
-    missing = [name for name in LAST if not receipt_path(settings, request.suite, name).exists()]
-    if "dynamics" in missing:
-        run_dynamics(of_suite(request, config))
-    if "report" in missing:
-        run_report(request)
-    return missing
+    receipts = [receipt_path(settings, request.suite, name) for name in LAST]
+    if all(path.exists() for path in receipts):
+        return False
+    run_dynamics(of_suite(request, config))
+    run_report(request)
+    return True
 
 
-def stages_of(calibrators: Sequence[str], made: Sequence[str]) -> list[str]:
-    """The names of dvc.yaml's stages that these calibrators have, and of those of LAST in `made`.
+def stages_of(calibrators: Sequence[str], last: bool) -> list[str]:
+    """The names of dvc.yaml's stages that these calibrators have, and with `last` those of LAST.
 
     None where that is all: DVC reads its files anew for every name. A suite may have calibrators
     without a stage.
@@ -80,9 +106,9 @@ def stages_of(calibrators: Sequence[str], made: Sequence[str]) -> list[str]:
     listed: Any = OmegaConf.load(CONF / "shared" / "calibrators.yaml")
     own = [name for name in listed["calibrators"] if name in calibrators]
     if own == listed["calibrators"]:
-        return [] if tuple(made) == LAST else ["logits", "fit", "evaluate", *made]
+        return [] if last else ["logits", "fit", "evaluate"]
     units = [f"{stage}@{name}" for stage in ("fit", "evaluate") for name in own]
-    return ["logits", *units, *made]
+    return ["logits", *units, *(LAST if last else ())]
 
 
 def commit(stages: Sequence[str]) -> None:

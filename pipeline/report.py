@@ -87,7 +87,8 @@ def run_report(request: Request) -> None:
     found = find_failures(units), find_groups(units)
     reports = [report_benchmark(one, runs, request, results, *found) for one in settings]
     written = [path for report in reports for path in report.files]
-    written += draw_all([drawing for report in reports for drawing in report.drawings])
+    drawings = [drawing for report in reports for drawing in report.drawings]
+    written += draw_all(drawings, settings[0]["jobs"])
     written += write_sidecars(settings, results / "logits")
     comparison = write_paper_comparison(settings, request, results)
     written += comparison.files

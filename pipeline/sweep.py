@@ -34,10 +34,11 @@ from pipeline.harness.engines import (
     failure_lines,
     run_and_tell,
     runs_here,
+    writes_logs,
 )
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
-from pipeline.harness.runner import side_by_side
+from pipeline.harness.runner import side_by_side, warning_lines
 from pipeline.harness.unit_stage import check_columns
 from pipeline.harness.units import Request, Unit, launcher_and_logs
 from pipeline.logits import is_current, precomputed_file, run_logits
@@ -127,7 +128,7 @@ def main(config: DictConfig) -> None:
 def sweep(request: Request, config: DictConfig) -> None:
     """Do what is missing or stale of logits, units and studies; print what became of it.
 
-    Receipts of what has to be written anew are removed: of the study's figures and the report.
+    Jobs outdate the report, and those of the study its figures: their receipts are removed.
 
     Raises:
         UnitsFailed: jobs that failed, after all others are done.
@@ -151,9 +152,9 @@ def sweep(request: Request, config: DictConfig) -> None:
     study = of_suite(request, config) if request.whole_suite else replace(request, benchmarks=())
     studies = [DynamicsJob(request, name) for name in study.benchmarks if name not in lost]
     jobs: list[Any] = [job for job in studies if not job.is_done()]
-    outdated = {"dynamics": jobs, "report": jobs or waiting or held}
-    for name in [name for name, why in outdated.items() if why and request.whole_suite]:
-        receipt_path(next(iter(settings.values())), request.suite, name).unlink(missing_ok=True)
+    if request.whole_suite and (jobs or waiting or held):
+        for name in ("dynamics", "report") if jobs else ("report",):
+            receipt_path(next(iter(settings.values())), request.suite, name).unlink(missing_ok=True)
     while waiting or jobs or held:
         for name, own in waiting.items():
             at_once = units_at_once(config.jobs, gpu if name in large else launcher)
@@ -163,7 +164,7 @@ def sweep(request: Request, config: DictConfig) -> None:
         ended += run_and_tell([(on_gpus, gpu), (others, launcher)], folder)
         waiting, held, jobs = _released(held), {}, []
     every = [unit for own in units.values() for unit in own]
-    for line in closing(ended, every, began):
+    for line in closing(ended, every, began, writes_logs(launcher)):
         say(line)
     check_failures(ended)
     run_logits(list(settings.values()), request)
@@ -242,15 +243,24 @@ def chunks(
     ]
 
 
-def closing(ended: Sequence[Ended], units: Sequence[Unit], began: float) -> Iterator[str]:
-    """What became of the jobs, equal errors told once, and what units took since `began`."""
+def closing(
+    ended: Sequence[Ended], units: Sequence[Unit], began: float, warned: bool = False
+) -> Iterator[str]:
+    """What became of the jobs, equal errors told once, and what units took since `began`.
+
+    `warned`: with what they warned of, where that stands in jobs' logs alone.
+    """
     yield from failure_lines(ended)
-    paths = [one.run for unit in units for one in (unit.files.fit, unit.files.scores)]
-    fresh = [path for path in paths if path.is_file() and path.stat().st_mtime >= began]
-    notes = [note for note in map(read_json_if_whole, fresh) if note]
+    runs = [(unit, one.run) for unit in units for one in (unit.files.fit, unit.files.scores)]
+    fresh = [(u, path) for u, path in runs if path.is_file() and path.stat().st_mtime >= began]
+    notes = [(unit, note) for unit, path in fresh if (note := read_json_if_whole(path))]
+    if warned:
+        yield from warning_lines(
+            (unit, line) for unit, note in notes for line in note.get("warnings", [])
+        )
     if notes:
-        seconds = sum(note["seconds"] for note in notes)
-        peak = max(note["peak_megabytes"] for note in notes)
+        seconds = sum(note["seconds"] for _, note in notes)
+        peak = max(note["peak_megabytes"] for _, note in notes)
         yield f"used: {seconds / 60:.1f} process minutes, at most {peak} MB in one process"
 
 

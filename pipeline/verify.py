@@ -27,10 +27,11 @@ from rich.table import Table
 from metrics.registry import METRICS
 from metrics.registry import metric as registered
 from pipeline.harness.artifacts import read_record
-from pipeline.harness.command import Parser, UnitsFailed, UsageError, user_errors_in_one_line
+from pipeline.harness.command import CONF, Parser, UnitsFailed, UsageError, user_errors_in_one_line
 from pipeline.harness.paths import DEFAULT_EVALUATION, runs_folder
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import suite_lists, suite_names
+from pipeline.reporting.candidates import known_evaluations
 
 Status = Literal["equal", "equal as printed", "different", "not run", "new"]
 STATUSES: tuple[Status, ...] = ("equal", "equal as printed", "different", "not run", "new")
@@ -79,7 +80,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--against", default="HEAD", metavar="REVISION", help="default: HEAD")
     parser.add_argument("--benchmark", help="default: all")
     parser.add_argument("--suite", choices=suite_names(), help="only its units (default: all)")
-    parser.add_argument("--evaluation", help="of conf/evaluation; default: all, of a suite default")
+    evaluations = known_evaluations(CONF)
+    told = f"default: all; with --suite: {DEFAULT_EVALUATION}"
+    parser.add_argument("--evaluation", choices=evaluations, help=told)
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: results")
     return parser.parse_args(arguments)
 

@@ -74,8 +74,9 @@ def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
     `folder` is where logs go, of the engines that write some.
     """
     target = _engine(groups[0][1])
+    keep_logs = writes_logs(groups[0][1])
     groups = [group for group in groups if group[0]]
-    if target in ("SlurmLauncher", "LocalLauncher"):
+    if keep_logs:
         return _on_submitit(groups, folder, "slurm" if target == "SlurmLauncher" else "local")
     engines: dict[str, Callable[[Sequence[Job], Settings], Iterator[Ended]]] = {
         "BasicLauncher": _here, "JoblibLauncher": _on_joblib, "RayLauncher": _on_ray,
@@ -88,6 +89,11 @@ def run_jobs(groups: Sequence[Group], folder: Path) -> Iterator[Ended]:
 def runs_here(launcher: Mapping[str, Any]) -> bool:
     """Whether jobs run in this very process, one after another: then fewer are better."""
     return _engine(launcher) == "BasicLauncher"
+
+
+def writes_logs(launcher: Mapping[str, Any]) -> bool:
+    """Whether what jobs print goes to files instead of here."""
+    return _engine(launcher) in ("SlurmLauncher", "LocalLauncher")
 
 
 def cores_of_a_job(launcher: Mapping[str, Any]) -> int:

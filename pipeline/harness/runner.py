@@ -9,7 +9,7 @@ import time
 import traceback
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from tempfile import gettempdir
@@ -251,12 +251,16 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def told(raised: Sequence[warnings.WarningMessage]) -> list[str]:
+    """What was warned of, once and a line each."""
+    return list(dict.fromkeys(without_breaks(warning.message) for warning in raised))
+
+
 def attempt(function: Callable[[A], object], task: A) -> Outcome:
     """Run one task; its exception, its warnings and a returned False become part of the outcome."""
     with warnings.catch_warnings(record=True) as raised:
         outcome = _attempt(function, task)
-    told = (without_breaks(warning.message) for warning in raised)
-    return replace(outcome, warnings=tuple(dict.fromkeys(told)))
+    return replace(outcome, warnings=tuple(told(raised)))
 
 
 def _attempt(function: Callable[[A], object], task: A) -> Outcome:
@@ -301,9 +305,19 @@ def close(
     for task in up_to_date:
         rows[row(task)][UP_TO_DATE] += 1
     print_summary(title, rows)
+    check_outcomes(title, outcomes, total)
+
+
+def check_outcomes(title: str, outcomes: Sequence[Outcome], total: int) -> None:
+    """Tell what failed of `total` tasks, equal errors once.
+
+    Raises:
+        UnitsFailed: something did.
+    """
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    for line in _grouped(failed):
+        say(line)
     if failed:
-        for line in _grouped(failed):
-            say(line)
         raise UnitsFailed(f"{title}: {len(failed)} of {total} failed; the others are done")
 
 
@@ -314,20 +328,24 @@ def _grouped(failed: Sequence[Outcome]) -> list[str]:
         where = outcome.details.rpartition("\n  File")[2] or outcome.error or ""
         groups.setdefault(where.strip().rpartition("\n")[0] or where, []).append(outcome)
     return [
-        f"{group[0].details}failed: {_first_of(group)}: {group[0].error}"
+        f"{group[0].details}failed: {_first_of([one.task for one in group])}: {group[0].error}"
         for group in groups.values()
     ]
 
 
-def _say_warnings(outcomes: Sequence[Outcome]) -> None:
-    """Print what tasks warned of; warnings that are equal but for numbers are one line."""
-    groups: dict[str, list[tuple[Outcome, str]]] = {}
-    for outcome in outcomes:
-        for message in outcome.warnings:
-            groups.setdefault(NUMBER.sub("", message), []).append((outcome, message))
+def warning_lines(raised: Iterable[tuple[object, str]]) -> Iterator[str]:
+    """Tasks and what they warned of; warnings that are equal but for numbers are one line."""
+    groups: dict[str, list[tuple[object, str]]] = {}
+    for task, message in raised:
+        groups.setdefault(NUMBER.sub("", message), []).append((task, message))
     for group in groups.values():
-        say(f"warning: {_first_of([outcome for outcome, _ in group])}: {group[0][1]}")
+        yield f"warning: {_first_of([task for task, _ in group])}: {group[0][1]}"
 
 
-def _first_of(group: Sequence[Outcome]) -> str:
-    return f"{group[0].task}" + (f" and {len(group) - 1} more" if len(group) > 1 else "")
+def _say_warnings(outcomes: Sequence[Outcome]) -> None:
+    for line in warning_lines((one.task, message) for one in outcomes for message in one.warnings):
+        say(line)
+
+
+def _first_of(tasks: Sequence[object]) -> str:
+    return f"{tasks[0]}" + (f" and {len(tasks) - 1} more" if len(tasks) > 1 else "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +17,7 @@ from pipeline.harness.cached_logits import CachedLogits
 from pipeline.harness.columns import columns_of
 from pipeline.harness.locks import claimed, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import Outcome, run_stage, side_by_side
+from pipeline.harness.runner import Outcome, run_stage, side_by_side, told
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.units import Request, Settings, Unit
 
@@ -117,8 +119,21 @@ def make_once(
             return False
         device = device_name(task.settings["device"])
         began = now()
-        save, record, more = make(task, device)
-        notes = {"hash": task.hash, **run_notes(began, device), **more}
+        with _noting_warnings() as raised:
+            save, record, more = make(task, device)
+        notes = {"hash": task.hash, **run_notes(began, device), **more, "warnings": told(raised)}
         archive.publish(save, {"hash": task.hash, **record})
         write_json(archive.run, notes)
     return True
+
+
+@contextmanager
+def _noting_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Collect what the block warns of, and warn of it afterwards: what runs the unit tells it."""
+    with warnings.catch_warnings(record=True) as raised:
+        try:
+            yield raised
+        finally:
+            collected = list(raised)
+    for one in collected:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.harness.command import UnitsFailed
 from pipeline.harness.machine import core_count
-from pipeline.harness.progress import say
-from pipeline.harness.runner import run_tasks
+from pipeline.harness.runner import check_outcomes, run_tasks
 from pipeline.reporting.style import FORMATS, save_figure
 
 if TYPE_CHECKING:
@@ -38,16 +36,16 @@ class Drawing:
         return self.stem
 
 
-def draw_all(drawings: Sequence[Drawing]) -> list[Path]:
+def draw_all(drawings: Sequence[Drawing], jobs: int | str) -> list[Path]:
     """Save all of them, in as many processes as pay; return the paths of the files.
+
+    `jobs`: at most so many processes, `auto` one per core.
 
     Raises:
         UnitsFailed: some could not be drawn; the others are.
     """
-    outcomes = run_tasks("figures", drawings, Drawing.save, core_count(), start_here=True)
-    failed = [outcome for outcome in outcomes if outcome.error is not None]
-    for outcome in failed:
-        say(f"{outcome.details}failed: {outcome.task}: {outcome.error}")
-    if failed:
-        raise UnitsFailed(f"figures: {len(failed)} of {len(drawings)} failed")
+    most = core_count() if jobs == "auto" else int(jobs)
+    processes = max(1, min(most, len(drawings)))
+    outcomes = run_tasks("figures", drawings, Drawing.save, processes, start_here=True)
+    check_outcomes("figures", outcomes, len(drawings))
     return [path for drawing in drawings for path in drawing.paths]

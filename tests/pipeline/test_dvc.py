@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pipeline import record
+from pipeline.harness.artifacts import write_json
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import SelectionError, composed, resolved
 from pipeline.parameters import asked_of_make, read_parameters, write_parameters
 from pipeline.record import stages_of
 from pipeline.repro import arguments_of
+from tests.pipeline.conftest import request_of
 
 
 def test_stages_are_listed():
@@ -205,8 +208,9 @@ def made(project, tmp_path_factory):
 def test_what_make_records_is_what_the_stages_would(project, made):
     """`make repro` has DVC record the sweep's units without running their stages."""
     clone, told = made
-    assert "Running stage" not in told and "dvc repro: all stages are up to date" in told
-    assert told.count("wrote results/report.{html,md}") == 1
+    assert "dvc repro: all stages are up to date" in told
+    once = ("fit: nothing to do", "evaluate: nothing to do", "wrote results/report.{html,md}")
+    assert [told.count(line) for line in once] == [1, 1, 1]
     expected = shell(project, "git", "show", "HEAD:dvc.lock")
     assert yaml.safe_load((clone / "dvc.lock").read_text()) == yaml.safe_load(expected)
     environment = f"VENV={Path(sys.executable).parents[1]}"
@@ -261,11 +265,51 @@ def test_what_dvc_cannot_record_is_told_in_one_line(project, tmp_path):
 
 def test_stages_are_recorded_of_methods_that_the_suite_has():
     of_vector = ["logits", "fit@vector", "evaluate@vector"]
-    assert stages_of(["vector", "dirichlet_brier"], []) == of_vector
-    assert stages_of(["vector"], ["report"]) == [*of_vector, "report"]
+    assert stages_of(["vector", "dirichlet_brier"], last=False) == of_vector
+    assert stages_of(["vector"], last=True) == [*of_vector, "dynamics", "report"]
     every = composed(["suite=digits"]).suite.calibrators
-    assert stages_of(every, ["report"]) == ["logits", "fit", "evaluate", "report"]
-    assert stages_of(every, ["dynamics", "report"]) == []
+    assert stages_of(every, last=False) == ["logits", "fit", "evaluate"]
+    assert stages_of(every, last=True) == []
+
+
+@pytest.mark.parametrize("lost", ["dynamics", "report"])
+def test_what_lacks_a_receipt_is_made_with_all_that_shows_it(tmp_path, monkeypatch, lost):
+    made = []
+    monkeypatch.setattr(record, "run_dynamics", lambda request: made.append(request.benchmarks))
+    monkeypatch.setattr(record, "run_report", lambda request: made.append("report"))
+    overrides = ["suite=digits", f"paths.results={tmp_path}"]
+    request, config = request_of(*overrides), composed(overrides)
+    for name in ("dynamics", "report"):
+        write_json(tmp_path / f"suites/digits/{name}.json", {})
+    assert not record.finish(request, config) and not made
+    (tmp_path / f"suites/digits/{lost}.json").unlink()
+    assert record.finish(request, config)
+    assert made == [("digits",), "report"]
+
+
+def test_what_a_run_compiles_is_no_edit(monkeypatch, tmp_path):
+    monkeypatch.setattr(record, "CONF", tmp_path / "conf")
+    for name in ("conf/config.yaml", "metrics/binned.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1")
+    before = record.sources()
+    assert len(before) == 2
+    for name in ("__pycache__/kernels-1/x.nbi", ".binned.py.swp", "binned.py~"):
+        (tmp_path / "metrics" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "metrics" / name).write_text("2")
+    assert record.sources() == before
+    (tmp_path / "metrics/binned.py").write_text("3")
+    assert record.sources() != before
+
+
+def test_dvc_records_nothing_of_other_settings_than_its_stages_have():
+    with pytest.raises(SelectionError, match=r"suite=cifar: params.yaml says digits; make repro"):
+        record.check_is_what_stages_do("cifar", "digits", ["suite=cifar"])
+    for other in ("split=0", "benchmark=digits", "tuning=paper", "suite.calibrators=[vector]"):
+        with pytest.raises(SelectionError, match="DVC's stages know nothing of it"):
+            record.check_is_what_stages_do("digits", "digits", ["suite=digits", other])
+    of_make = ["suite=digits", "paths.precomputed=/x", "jobs=2"]
+    record.check_is_what_stages_do("digits", "digits", of_make)
 
 
 def test_what_make_is_asked_for_goes_before_the_parameters(monkeypatch, tmp_path):

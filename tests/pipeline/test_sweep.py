@@ -1,5 +1,6 @@
 """sweep: units become jobs by recorded times; every job ends with one line, however it ended."""
 
+import math
 import os
 import signal
 import subprocess
@@ -13,10 +14,11 @@ import pytest
 from omegaconf import OmegaConf
 
 from pipeline.harness import engines
-from pipeline.harness.artifacts import write_json
+from pipeline.harness.artifacts import read_json, write_json
 from pipeline.harness.command import CONF, Terminated
 from pipeline.harness.engines import Ended, run_jobs
 from pipeline.harness.locks import claimed
+from pipeline.harness.runner import warning_lines
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
 from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing, units_at_once
@@ -46,6 +48,8 @@ def test_a_job_takes_as_many_units_as_fit_into_its_minutes(request_tiny):
         (("vector", 2),),
     ]
     assert str(jobs[0]) == "file temperature split 0 … temperature split 1 (2 units)"
+    assert len(chunks(request, "file", units, seconds=math.inf, at_once=1)) == 1
+    assert engines.runs_here(BASIC) and not engines.runs_here(LOCAL)
 
 
 @pytest.mark.parametrize(("at_once", "jobs"), [(1, 3), (2, 2), (3, 1), (None, 1)])
@@ -231,3 +235,15 @@ def test_every_launcher_of_conf_has_an_engine(name):
     target = OmegaConf.select(config, "hydra.launcher._target_")
     run_jobs([([], {"_target_": target, "n_jobs": 1})], CONF)
     assert composed([]).sweep.minutes_per_job > 0
+
+
+def test_what_units_warned_of_is_kept_and_told_where_logs_alone_hold_it(request_tiny, capfd):
+    request = request_tiny("calibrator=vector", "calibrator.max_iterations=1")
+    units = request.units()
+    UnitsJob(request, "file", tuple(("vector", split) for split in range(3)))()
+    printed = capfd.readouterr().out
+    (line,) = warning_lines((u, w) for u in units for w in read_json(u.files.fit.run)["warnings"])
+    assert line.startswith("warning: tiny vector split 0 and 2 more: VectorScaling: stopped after")
+    assert line in printed and printed.count("stopped after") == 1
+    assert line in closing([], units, began=0.0, warned=True)
+    assert line not in closing([], units, began=0.0)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +15,7 @@ from matplotlib.colors import rgb_to_hsv, to_rgb
 from metrics.ecdf import levels, thin
 from metrics.plots.axes import log_ticks
 from pipeline.harness.command import UnitsFailed
+from pipeline.harness.runner import run_tasks
 from pipeline.reporting.collect import Runs, UnitResult
 from pipeline.reporting.curves import Curves, pooled_curves
 from pipeline.reporting.drawings import Drawing, draw_all
@@ -158,7 +158,7 @@ def elements(path: Path) -> Iterator[str]:
 
 def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
     # That they have the same bytes each time is tested on the whole report.
-    paths = draw_all([Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "ecdf_digits")])
+    paths = draw_all([Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "ecdf_digits")], 1)
     assert [p.name for p in paths] == ["ecdf_digits.pdf", "ecdf_digits.svg", "ecdf_digits.png"]
     pdf, svg, png = (path.read_bytes() for path in paths)
     assert pdf.startswith(b"%PDF") and b"Date" not in pdf
@@ -166,19 +166,20 @@ def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
     assert "path" in set(elements(paths[1])) and b"dc:date" not in svg
 
 
-def test_a_figure_may_be_drawn_in_another_process(panels, tmp_path: Path) -> None:
-    drawing = Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "ecdf")
-    drawing.save()
-    before = [path.read_bytes() for path in drawing.paths]
-    pickle.loads(pickle.dumps(drawing)).save()
-    assert [path.read_bytes() for path in drawing.paths] == before
+def test_figures_drawn_in_other_processes_have_the_same_bytes(panels, tmp_path: Path) -> None:
+    make = partial(ecdf_figure, panels, "Title")
+    here, there = (Drawing(make, tmp_path / name, "ecdf") for name in ("here", "there"))
+    here.save()
+    run_tasks("figures", [there], Drawing.save, jobs=2)
+    for path, other in zip(here.paths, there.paths, strict=True):
+        assert path.read_bytes() == other.read_bytes()
 
 
 def test_a_figure_that_fails_is_named_and_the_others_are_drawn(panels, tmp_path, capsys) -> None:
     wrong = Drawing(partial(ecdf_figure, [None], "Title"), tmp_path, "wrong")
     right = Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "right")
     with pytest.raises(UnitsFailed, match="figures: 1 of 2 failed"):
-        draw_all([wrong, right])
+        draw_all([wrong, right], jobs=1)
     assert "failed: wrong: AttributeError" in capsys.readouterr().out
     assert all(path.is_file() for path in right.paths)
 
