@@ -56,7 +56,7 @@ ALL := DVC_STAGE=record $(RUN) python -m pipeline.repro
 repro: known-suite setup
 ifeq ($(SUITE)$(PRECOMPUTED),)
 	@$(ALL)
-	@$(RUN) dvc repro --quiet
+	@$(RUN) dvc repro --quiet || { echo "dvc repro failed; by itself it says why" >&2; exit 1; }
 	@echo "dvc repro: all stages are up to date; read results/report.html"
 else
 	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"

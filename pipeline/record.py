@@ -1,6 +1,6 @@
 """All that DVC's stages would make of a suite, in one process; DVC records it.
 
-python -m pipeline.record suite=digits
+DVC_STAGE=record python -m pipeline.repro     # as `make repro` does, for what params.yaml says
 
 Figures of the study and the report are made where they have no receipt, as after a sweep that did
 something; what else may have changed of them, DVC sees itself. It looks at all once more afterwards
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from pipeline.harness.receipts import receipt_path
 from pipeline.harness.units import Request, SelectionError
 from pipeline.parameters import PATH, asked_of_make, read_parameters, write_parameters
 from pipeline.report import run_report
+from pipeline.repro import RECORD, arguments_of
 from pipeline.sweep import sweep
 
 LAST = "dynamics", "report"
@@ -44,7 +45,7 @@ def main(config: DictConfig) -> None:
     request, before = Request.from_hydra(config), sources()
     asked = asked_of_make(os.environ)
     parameters = read_parameters(PATH) | asked
-    check_is_what_stages_do(request.suite, parameters["suite"], HydraConfig.get().overrides.task)
+    check_is_what_stages_do(parameters, HydraConfig.get().overrides.task)
     sweep(request, config)
     made = finish(request, config)
     if asked:
@@ -55,12 +56,13 @@ def main(config: DictConfig) -> None:
         say("code or configuration was edited meanwhile: DVC looks at every stage by itself")
 
 
-def check_is_what_stages_do(suite: str, suite_of_stages: str, overrides: Sequence[str]) -> None:
+def check_is_what_stages_do(parameters: Mapping[str, str], overrides: Sequence[str]) -> None:
     """Raise `SelectionError` for what DVC would record as results of other settings."""
-    if suite != suite_of_stages:
-        raise SelectionError(f"suite={suite}: {PATH} says {suite_of_stages}; make repro SUITE=…")
+    _, expected = arguments_of(RECORD, parameters)
+    if missing := [text for text in expected if text not in overrides]:
+        raise SelectionError(f"{PATH} says {' '.join(missing)}; make repro SUITE=… changes it")
     for text in overrides:
-        if not text.startswith(("suite=", "paths.precomputed=", "jobs=", "device=", "sweep.")):
+        if text not in expected and not text.lstrip("+").startswith(("jobs=", "device=", "sweep.")):
             raise SelectionError(f"{text}: DVC's stages know nothing of it; use pipeline.sweep")
 
 
@@ -73,7 +75,8 @@ def sources() -> dict[str, str]:
 
 def _is_scratch(path: Path) -> bool:
     """Compiled code, which a run adds to, and what editors leave."""
-    return "__pycache__" in path.parts or path.name.startswith(".") or path.name.endswith("~")
+    parts = path.relative_to(CONF.parent).parts
+    return any(part.startswith((".", "#", "__pycache__")) or part.endswith("~") for part in parts)
 
 
 def _sha256(path: Path) -> str:

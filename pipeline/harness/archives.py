@@ -45,7 +45,7 @@ class Archive:
 
     @property
     def run(self) -> Path:
-        """How it was made here: seconds, memory, versions, device, host."""
+        """How it was made here: seconds, memory, versions, device, host, warnings."""
         return self._beside("run-")
 
     @property

@@ -251,7 +251,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def told(raised: Sequence[warnings.WarningMessage]) -> list[str]:
+def messages_of(raised: Sequence[warnings.WarningMessage]) -> list[str]:
     """What was warned of, once and a line each."""
     return list(dict.fromkeys(without_breaks(warning.message) for warning in raised))
 
@@ -260,7 +260,7 @@ def attempt(function: Callable[[A], object], task: A) -> Outcome:
     """Run one task; its exception, its warnings and a returned False become part of the outcome."""
     with warnings.catch_warnings(record=True) as raised:
         outcome = _attempt(function, task)
-    return replace(outcome, warnings=tuple(told(raised)))
+    return replace(outcome, warnings=tuple(messages_of(raised)))
 
 
 def _attempt(function: Callable[[A], object], task: A) -> Outcome:

@@ -17,7 +17,7 @@ from pipeline.harness.cached_logits import CachedLogits
 from pipeline.harness.columns import columns_of
 from pipeline.harness.locks import claimed, noting_failure
 from pipeline.harness.machine import device_name, now, run_notes
-from pipeline.harness.runner import Outcome, run_stage, side_by_side, told
+from pipeline.harness.runner import Outcome, messages_of, run_stage, side_by_side
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.units import Request, Settings, Unit
 
@@ -121,7 +121,12 @@ def make_once(
         began = now()
         with _noting_warnings() as raised:
             save, record, more = make(task, device)
-        notes = {"hash": task.hash, **run_notes(began, device), **more, "warnings": told(raised)}
+        notes = {
+            "hash": task.hash,
+            **run_notes(began, device),
+            **more,
+            "warnings": messages_of(raised),
+        }
         archive.publish(save, {"hash": task.hash, **record})
         write_json(archive.run, notes)
     return True
@@ -129,11 +134,11 @@ def make_once(
 
 @contextmanager
 def _noting_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Collect what the block warns of, and warn of it afterwards: what runs the unit tells it."""
-    with warnings.catch_warnings(record=True) as raised:
-        try:
+    """Collect what the block warns of, then pass it on to what runs the unit, which tells it."""
+    raised: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as raised:
             yield raised
-        finally:
-            collected = list(raised)
-    for one in collected:
-        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    finally:
+        for one in raised:  # not warned of again: filters have let it pass already
+            warnings.showwarning(one.message, one.category, one.filename, one.lineno)

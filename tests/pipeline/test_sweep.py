@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections import namedtuple
 from functools import partial
 from types import SimpleNamespace
@@ -13,12 +14,14 @@ from types import SimpleNamespace
 import pytest
 from omegaconf import OmegaConf
 
+from pipeline.fit import fit_tasks
 from pipeline.harness import engines
 from pipeline.harness.artifacts import read_json, write_json
 from pipeline.harness.command import CONF, Terminated
 from pipeline.harness.engines import Ended, run_jobs
 from pipeline.harness.locks import claimed
-from pipeline.harness.runner import warning_lines
+from pipeline.harness.runner import attempt, warning_lines
+from pipeline.harness.unit_stage import make_once
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
 from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing, units_at_once
@@ -237,13 +240,24 @@ def test_every_launcher_of_conf_has_an_engine(name):
     assert composed([]).sweep.minutes_per_job > 0
 
 
-def test_what_units_warned_of_is_kept_and_told_where_logs_alone_hold_it(request_tiny, capfd):
-    request = request_tiny("calibrator=vector", "calibrator.max_iterations=1")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_units_warned_of_is_kept_and_told_where_logs_alone_hold_it(request_tiny, jobs, capfd):
+    request = request_tiny("calibrator=vector", "calibrator.max_iterations=1", f"jobs={jobs}")
     units = request.units()
     UnitsJob(request, "file", tuple(("vector", split) for split in range(3)))()
     printed = capfd.readouterr().out
     (line,) = warning_lines((u, w) for u in units for w in read_json(u.files.fit.run)["warnings"])
     assert line.startswith("warning: tiny vector split 0 and 2 more: VectorScaling: stopped after")
-    assert line in printed and printed.count("stopped after") == 1
+    assert "and 2 more: VectorScaling: stopped" in printed and printed.count("stopped after") == 1
     assert line in closing([], units, began=0.0, warned=True)
     assert line not in closing([], units, began=0.0)
+
+
+def test_what_a_failing_unit_warned_of_is_told(request_tiny):
+    def make(task, device):
+        warnings.warn("few points", stacklevel=1)
+        raise ZeroDivisionError
+
+    task = fit_tasks(request_tiny("calibrator=vector", "split=0").units())[0]
+    outcome = attempt(partial(make_once, make=make), task)
+    assert outcome.warnings == ("few points",) and "ZeroDivisionError" in outcome.error

@@ -170,7 +170,7 @@ def test_figures_drawn_in_other_processes_have_the_same_bytes(panels, tmp_path: 
     make = partial(ecdf_figure, panels, "Title")
     here, there = (Drawing(make, tmp_path / name, "ecdf") for name in ("here", "there"))
     here.save()
-    run_tasks("figures", [there], Drawing.save, jobs=2)
+    run_tasks("figures", [there], Drawing.save, jobs=2)  # no start here: the pace is not known
     for path, other in zip(here.paths, there.paths, strict=True):
         assert path.read_bytes() == other.read_bytes()
 
