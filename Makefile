@@ -40,7 +40,7 @@ setup: $(INSTALLED)
 $(INSTALLED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
-	@echo "Setting up $(VENV) from requirements.lock (about two minutes)"
+	@echo "Setting up $(VENV) from requirements.lock (two to five minutes)"
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	$(VENV)/bin/python -m pip check

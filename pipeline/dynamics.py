@@ -6,14 +6,14 @@ python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.dynamics_study import FAMILIES, Study, check_options, run_study
 from pipeline.fit import SPLIT_INDICES, logits_of
 from pipeline.harness.artifacts import (
     read_record,
@@ -31,12 +31,15 @@ from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.receipts import write_receipt
-from pipeline.harness.runner import one_by_one, run_stage
+from pipeline.harness.runner import TINY, one_by_one, run_stage, side_by_side
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Request, Settings, composed, resolved
+from pipeline.logits import are_missing
 from pipeline.reporting.drawings import draw_all
-from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.sources.result import Progress
+
+if TYPE_CHECKING:  # torch and matplotlib take seconds, which a run with nothing to do shall not
+    from pipeline.dynamics_study import Study
 
 FILES = ("history.csv", "snapshots.csv")
 LESS_THAN_THE_SUITE = ("dynamics.families=", "suite.dynamics=")
@@ -57,6 +60,11 @@ class DynamicsTask:
     def benchmark(self) -> str:
         """The benchmark's name."""
         return str(self.settings["benchmark"]["name"])
+
+    @property
+    def size(self) -> int:
+        """Logits of the benchmark, n x C."""
+        return self.logits.n * self.logits.classes
 
     @property
     def folder(self) -> Path:
@@ -93,6 +101,8 @@ def run_dynamics(request: Request) -> None:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
         return
+    from pipeline.reporting.dynamics_figures import dynamics_drawings
+
     drawings = []
     for one in settings:
         own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
@@ -112,29 +122,49 @@ def run_studies(request: Request, settings: Sequence[Settings]) -> list[Dynamics
     """Run those of all benchmarks and families that are not up to date; return all of them."""
     tasks = [task for one in settings for task in dynamics_tasks(one, request.splits[0])]
     if tasks:
-        run_stage("dynamics", tasks, is_done, run_task, one_by_one, lambda task: task.benchmark)
+        tiny = max(task.size for task in tasks) < TINY  # done before a bar of its own would move
+        run = side_by_side if tiny else one_by_one
+        run_stage("dynamics", tasks, is_done, run_task, run, lambda task: task.benchmark)
     return tasks
 
 
 def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:
-    """The families of one benchmark, on the calibration points of one split."""
+    """The families of one benchmark, on the calibration points of one split.
+
+    Raises:
+        InputError: the options make no study.
+    """
     options = settings["dynamics"]
-    check_options(options)
+    if are_missing(settings):  # before they are made
+        _check(options)
     logits = logits_of(settings)
-    return [
+    tasks = [
         DynamicsTask(family, split, settings, logits, _hash(settings, family, split, logits))
         for family in options["families"]
     ]
+    if not tasks or not all(is_done(task) for task in tasks):
+        _check(options)
+    return tasks
+
+
+def _check(options: Settings) -> None:
+    from pipeline.dynamics_study import check_options
+
+    check_options(options)
 
 
 def _hash(settings: Settings, family: str, split: int, logits: CachedLogits) -> str:
     """Identifies a study: its options, its points and the code; not the device."""
-    others = {*FAMILIES, "name", "families"} - {family}
+    options = {
+        key: value
+        for key, value in settings["dynamics"].items()
+        if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
+    }  # those of other families have no effect
     splits = settings["splits"]
     return sha256_of_json(
         {
             "family": family,
-            "options": {k: v for k, v in settings["dynamics"].items() if k not in others},
+            "options": options,
             "split": split,
             "seed": splits["seed"],
             "calibration_fraction": splits["calibration_fraction"],
@@ -200,6 +230,8 @@ def run_task(task: DynamicsTask, progress: Progress | None = None) -> bool:
 def _study(task: DynamicsTask, device: str, progress: Progress | None) -> tuple[Study, int]:
     """The study on the calibration points of the split, and how many those are."""
     import torch
+
+    from pipeline.dynamics_study import run_study
 
     logits, labels = load_logits(task.logits.path, task.logits.sha256)
     points, _ = indices_of(task.settings, len(labels), task.split)

@@ -120,6 +120,17 @@ def fit_and_evaluate(task: FitTask) -> None:
     evaluate_unit(EvaluateTask.of(task))
 
 
+def warm_up(calibrators: Sequence[str]) -> None:
+    """Load what units would on first use: torch, these classes, and the metrics' kernels."""
+    import torch
+
+    from metrics import scorecard
+
+    for target in calibrators:
+        get_class(target)
+    scorecard(torch.eye(3, dtype=torch.float64), torch.arange(3), utilities=1)
+
+
 def _evaluated(task: EvaluateTask, device: str) -> tuple[Save, dict[str, Any], dict[str, Any]]:
     unit, test = task.unit, held_out(task.fit, device)
     card = scored(task.fit, test)

@@ -27,7 +27,6 @@ from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
 from pipeline.harness.units import Request, SelectionError
 from pipeline.parameters import PATH, asked_of_make, read_parameters, write_parameters
-from pipeline.report import run_report
 from pipeline.repro import RECORD, arguments_of
 from pipeline.sweep import sweep
 
@@ -95,6 +94,8 @@ def finish(request: Request, config: DictConfig) -> bool:
     receipts = [receipt_path(settings, request.suite, name) for name in LAST]
     if all(path.exists() for path in receipts):
         return False
+    from pipeline.report import run_report  # imports torch, for nothing where all is done
+
     run_dynamics(of_suite(request, config))
     run_report(request)
     return True

@@ -14,14 +14,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.dynamics import dynamics_tasks, is_done, of_suite, run_dynamics, run_studies
-from pipeline.evaluate import fit_and_evaluate, run_evaluate
+from pipeline.evaluate import fit_and_evaluate, run_evaluate, warm_up
 from pipeline.fit import fit_tasks, run_fit
 from pipeline.harness.artifacts import read_json_if_whole
 from pipeline.harness.columns import columns_of
@@ -38,13 +40,15 @@ from pipeline.harness.engines import (
 )
 from pipeline.harness.progress import say
 from pipeline.harness.receipts import receipt_path
-from pipeline.harness.runner import side_by_side, warning_lines
+from pipeline.harness.runner import side_by_side, warning_lines, workers_starting
 from pipeline.harness.unit_stage import check_columns
 from pipeline.harness.units import Request, Unit, launcher_and_logs
 from pipeline.logits import is_current, precomputed_file, run_logits
 from pipeline.plan import estimates, is_large
-from pipeline.report import run_report
 from pipeline.status import DONE, RUNNING, states
+
+MANY_UNITS = 20
+"""From so many on other processes pay, however small the units are."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,8 @@ def main(config: DictConfig) -> None:
     if request.whole_suite and (study := of_suite(request, config)).benchmarks:
         run_dynamics(study)
     if config.split is None:
+        from pipeline.report import run_report  # imports torch: while this sweeps, others do
+
         run_report(request)
 
 
@@ -140,12 +146,14 @@ def sweep(request: Request, config: DictConfig) -> None:
     gpu = launcher | options["gpu"]
     seconds = math.inf if runs_here(launcher) else 60 * options["minutes_per_job"]
     made = [name for name, own in settings.items() if not is_current(own)]
-    for name in made:  # what is wrong for all is told once, and before hours of work
-        columns_of(settings[name])
-        precomputed_file(settings[name])
-    ended = list(run_and_tell([([LogitsJob(request, name) for name in made], gpu)], folder))
+    every = request.units()
+    with workers_ahead(every) if made and runs_here(launcher) else nullcontext():
+        for name in made:  # what is wrong for all is told once, and before hours of work
+            columns_of(settings[name])
+            precomputed_file(settings[name])
+        ended = list(run_and_tell([([LogitsJob(request, name) for name in made], gpu)], folder))
     lost = {one.job.benchmark for one in ended if one.error}
-    units = {name: own for name, own in _by_benchmark(request).items() if name not in lost}
+    units = {n: own for n, own in _by_benchmark(request, every).items() if n not in lost}
     waiting, held = _waiting(units)
     check_columns([unit for own in waiting.values() for unit in own])
     large = {name for name in settings if options["gpu"] and is_large(settings[name])}
@@ -172,15 +180,22 @@ def sweep(request: Request, config: DictConfig) -> None:
     run_evaluate(every, request)
 
 
+def workers_ahead(units: Sequence[Unit]) -> AbstractContextManager[None]:
+    """Have the processes for `units` load what these need, while this one makes their logits."""
+    if len(units) < MANY_UNITS:
+        return nullcontext()
+    targets = dict.fromkeys(unit.settings["calibrator"]["_target_"] for unit in units)
+    return workers_starting(units[0].settings, len(units), partial(warm_up, tuple(targets)))
+
+
 UnitsOf = dict[str, list[Unit]]
 """Per benchmark asked for, some of its units."""
 
 
-def _by_benchmark(request: Request) -> UnitsOf:
-    every = request.units()
+def _by_benchmark(request: Request, every: Sequence[Unit]) -> UnitsOf:
     each = len(every) // len(request.benchmarks)
     return {
-        name: every[number * each : (number + 1) * each]
+        name: list(every[number * each : (number + 1) * each])
         for number, name in enumerate(request.benchmarks)
     }
 

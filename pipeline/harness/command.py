@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import difflib
 import functools
+import gc
 import os
 import re
 import signal
@@ -106,12 +108,18 @@ def run_task(task: Callable[[DictConfig], None], arguments: Sequence[str]) -> No
         raise failures[0]
 
 
+def end_fast() -> None:
+    """Have this process end without a last search for garbage, a second where torch is loaded."""
+    atexit.register(gc.freeze)
+
+
 @contextmanager
 def user_errors_in_one_line() -> Iterator[None]:
     """End the program with one line and an exit code (see `command`) for errors of the user.
 
     A warning is one line, too, and the program goes on.
     """
+    end_fast()
     before = os.environ.get("HYDRA_FULL_ERROR")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # see pipeline/__init__
     terminated = signal.signal(signal.SIGTERM, _terminate)

@@ -18,6 +18,8 @@ LIBRARIES = (
     *("torchvision", "timm", "transformers", "datasets"),
     *("probmetrics", "betacal", "venn-abers"),
 )
+DRIVER = Path("/proc/driver/nvidia")
+"""What a machine with a GPU for torch has."""
 
 
 def device_name(device: str) -> str:
@@ -25,6 +27,11 @@ def device_name(device: str) -> str:
     from pipeline.sources.inference import resolve_device
 
     return str(resolve_device(device))
+
+
+def has_no_gpu(device: str) -> bool:
+    """Whether `device` is the CPU, without asking torch, which takes seconds to load."""
+    return device == "cpu" or (device == "auto" and not DRIVER.exists())
 
 
 def core_count() -> int:

@@ -10,14 +10,21 @@ import traceback
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from tempfile import gettempdir
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from pipeline.harness.command import UnitsFailed, is_user_error, one_line, without_breaks
+from pipeline.harness.command import (
+    UnitsFailed,
+    end_fast,
+    is_user_error,
+    one_line,
+    without_breaks,
+)
 from pipeline.harness.locks import Busy
-from pipeline.harness.machine import core_count, device_name, free_memory
+from pipeline.harness.machine import core_count, device_name, free_memory, has_no_gpu
 from pipeline.harness.progress import FAILED, RUN, UP_TO_DATE, Bar, print_summary, say
 from pipeline.harness.units import Settings
 
@@ -31,6 +38,14 @@ TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
 SECONDS_TO_START = 5.0
 """What starting processes costs, imports included; less saving than that is not worth it."""
+KILLED = "a worker process was killed, perhaps out of memory; run again with jobs=1"
+SECONDS_IDLE = 300.0
+"""How long processes wait for more."""
+THREADS = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
+)
+"""What libraries read their number of threads from."""
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 """What differs between warnings that are told as one."""
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -186,62 +201,96 @@ def _outcomes(
     tasks: Sequence[A], function: Callable[[A], object], jobs: int, start_here: bool
 ) -> Iterator[Outcome]:
     waiting = list(tasks)
-    saving = 0.0 if start_here else float("inf")
+    # More processes than asked for do where these are no fewer than the tasks.
+    started = next((n for n in _STARTED if n == jobs or n > jobs >= len(tasks)), None)
+    saving = 0.0 if start_here and started is None else float("inf")
     while waiting and (jobs == 1 or saving < SECONDS_TO_START):
         outcome = attempt(function, waiting.pop(0))
         if len(waiting) < len(tasks) - 1:  # the first one pays for imports and tells nothing
             saving = outcome.seconds * len(waiting) * (1 - 1 / jobs)
         yield outcome
     if waiting:
-        yield from _in_processes(waiting, function, jobs)
+        yield from _in_processes(waiting, function, started or jobs)
+
+
+@contextmanager
+def workers_starting(
+    settings: Settings, tasks: int, warm_up: Callable[[], object]
+) -> Iterator[None]:
+    """Have processes for so many tasks start and `warm_up`, while this one does the block.
+
+    They wait for `run_tasks` that has use for as many; none start where this process does it all.
+    """
+    on_cpu = has_no_gpu(settings["device"])
+    jobs = job_count(settings["jobs"], [0] * tasks, "cpu") if on_cpu else 1
+    try:
+        for _ in range(jobs if jobs > 1 else 0):
+            _workers(jobs).submit(warm_up)
+        yield
+    except BaseException:
+        end_workers()
+        raise
 
 
 def _in_processes(
     tasks: Sequence[A], function: Callable[[A], object], jobs: int
 ) -> Iterator[Outcome]:
-    # Where processes are started: `status` and stages with nothing to do have no use for it.
-    from joblib import Parallel, delayed, parallel_config
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
+    from joblib.externals.loky import BrokenProcessPool
 
-    unfinished = dict(enumerate(tasks))
-    threads = max(1, core_count() // jobs)
-    # joblib replaces a worker that keeps 300 MB after a large unit; there is nothing to be done.
+    # It replaces a worker that keeps 300 MB after a large unit; there is nothing to be done.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
-    with parallel_config(backend="loky", inner_max_num_threads=threads):
-        # Tasks are small: no shared memory, in which joblib would make a folder that a kill leaves.
-        pool = Parallel(
-            n_jobs=jobs,
-            return_as="generator_unordered",
-            batch_size=1,
-            max_nbytes=None,
-            temp_folder=gettempdir(),
+
+    def submitted() -> dict[Future[Outcome], A]:
+        return {_workers(jobs).submit(attempt, function, task): task for task in tasks}
+
+    try:
+        futures = submitted()
+    except BrokenProcessPool:  # one was killed while it waited
+        end_workers()
+        futures = submitted()
+    try:
+        for future in as_completed(futures):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                end_workers()
+                yield Outcome(futures[future], 0.0, KILLED)
+    except BaseException:  # interrupted or terminated: the units under way are given up
+        end_workers()
+        raise
+
+
+_STARTED: dict[int, Any] = {}
+"""Processes that wait for tasks, by their number; of one number at a time."""
+
+
+def _workers(jobs: int) -> Any:
+    """So many processes that share the cores: those that there are, as they are slow to start."""
+    # Where processes are started: `status` and stages with nothing to do have no use for it.
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    if jobs not in _STARTED:
+        end_workers()
+        threads = str(max(1, core_count() // jobs))
+        _STARTED[jobs] = ProcessPoolExecutor(
+            jobs,
+            timeout=SECONDS_IDLE,
+            initializer=_begin,
+            initargs=(os.getpid(),),
+            env=dict.fromkeys(THREADS, threads),
         )
-        ours = os.getpid()
-        numbered = (delayed(_attempt_in_child)(ours, function, *pair) for pair in enumerate(tasks))
-        try:
-            for number, outcome in pool(numbered):
-                del unfinished[number]
-                yield outcome
-        except TerminatedWorkerError:
-            message = "a worker process was killed, perhaps out of memory; run again with jobs=1"
-            for task in unfinished.values():
-                yield Outcome(task, 0.0, message)
-        except BaseException:  # interrupted or terminated: the units under way are given up
-            get_reusable_executor().shutdown(wait=True, kill_workers=True)
-            raise
+    return _STARTED[jobs]
 
 
-def _attempt_in_child(
-    parent: int, function: Callable[[A], object], number: int, task: A
-) -> tuple[int, Outcome]:
-    _end_with(parent)
-    return number, attempt(function, task)
+def end_workers() -> None:
+    """Kill the processes that wait for tasks, if any."""
+    while _STARTED:
+        _STARTED.popitem()[1].shutdown(wait=True, kill_workers=True)
 
 
-@cache
-def _end_with(parent: int) -> None:
+def _begin(parent: int) -> None:
     """End this process soon after `parent` was killed; by itself it would wait for minutes."""
+    end_fast()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -283,7 +283,7 @@ def test_stages_are_recorded_of_methods_that_the_suite_has():
 def test_what_lacks_a_receipt_is_made_with_all_that_shows_it(tmp_path, monkeypatch, lost):
     made = []
     monkeypatch.setattr(record, "run_dynamics", lambda request: made.append(request.benchmarks))
-    monkeypatch.setattr(record, "run_report", lambda request: made.append("report"))
+    monkeypatch.setattr("pipeline.report.run_report", lambda request: made.append("report"))
     overrides = ["suite=digits", f"paths.results={tmp_path}"]
     request, config = request_of(*overrides), composed(overrides)
     for name in ("dynamics", "report"):

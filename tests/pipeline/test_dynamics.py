@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import dynamics, dynamics_study
+from pipeline import dynamics_study
 from pipeline.dynamics import run_dynamics
 from pipeline.harness.artifacts import read_json, sha256_of
 from pipeline.harness.command import UnitsFailed
+from pipeline.reporting import dynamics_figures
 from pipeline.reporting.report_page import STUDY_CAPTIONS
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",
@@ -28,7 +29,7 @@ def request_study(request_tiny):
 @pytest.fixture
 def no_figures(monkeypatch):
     """They take seconds, and the tests of what is drawn suffice."""
-    monkeypatch.setattr(dynamics, "dynamics_drawings", lambda *arguments: [])
+    monkeypatch.setattr(dynamics_figures, "dynamics_drawings", lambda *arguments: [])
 
 
 @pytest.fixture

@@ -96,7 +96,8 @@ request = request_of(*sys.argv[1:])
 run_logits(request.benchmark_settings(), request)
 run_fit(request.units(), request)
 run_evaluate(request.units(), request)
-print(sorted({"torch", "sklearn", "numba"} & sys.modules.keys()))
+import pipeline.record  # what `make repro` runs
+print(sorted({"torch", "sklearn", "numba", "pandas", "matplotlib"} & sys.modules.keys()))
 """
 
 

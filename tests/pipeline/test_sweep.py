@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from collections import namedtuple
 from functools import partial
@@ -25,6 +24,7 @@ from pipeline.harness.unit_stage import make_once
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
 from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing, units_at_once
+from tests.waiting import is_alive, wait_until
 
 GOOD, BAD, KILLED = partial(int, "7"), partial(int, "x"), partial(os._exit, 9)
 BASIC = {"_target_": "hydra._internal.core_plugins.basic_launcher.BasicLauncher"}
@@ -199,21 +199,6 @@ def test_what_another_sweep_leaves_undone_becomes_a_job(request_tiny, tmp_path, 
     assert "[1/1] done: file temperature split 0" in rest
     assert "sweep: 2 of 2 jobs done, 0 failed" in rest
     assert "fit: nothing to do, 1 up to date" in rest
-
-
-def wait_until(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, f"waited {seconds} s in vain"
-        time.sleep(0.05)
-
-
-def is_alive(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_equal_errors_are_told_once_with_the_logs(tmp_path):

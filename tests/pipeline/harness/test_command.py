@@ -209,6 +209,18 @@ def test_a_sweep_fills_the_same_folders(tmp_path):
     assert len(list(tmp_path.glob("results/runs/tiny/*/split-[01]/fit.json"))) == 4
 
 
+def test_a_program_ends_without_a_search_for_garbage():
+    program = """
+import atexit, gc
+from pipeline.harness.command import user_errors_in_one_line
+atexit.register(lambda: print(gc.get_freeze_count() > 1000))
+with user_errors_in_one_line():
+    pass
+"""
+    asked = [sys.executable, "-c", program]
+    assert subprocess.check_output(asked, text=True, cwd=ROOT) == "True\n"
+
+
 def test_a_warning_is_one_line(capsys):
     with user_errors_in_one_line():
         warnings.warn("few points;\ngive more", stacklevel=1)

@@ -5,15 +5,25 @@ import signal
 import tempfile
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from metrics import InputError, measurement
 from metrics.measurement import kept_bytes
-from pipeline.harness import runner
+from pipeline.harness import machine, runner
 from pipeline.harness.command import UnitsFailed
-from pipeline.harness.runner import Outcome, attempt, close, job_count, run_tasks
+from pipeline.harness.machine import has_no_gpu
+from pipeline.harness.runner import (
+    Outcome,
+    attempt,
+    close,
+    job_count,
+    run_tasks,
+    workers_starting,
+)
+from tests.waiting import is_alive, wait_until
 
 
 def process_of(task):
@@ -93,6 +103,69 @@ def test_slow_tasks_move_to_processes(monkeypatch):
     monkeypatch.setattr(runner, "_in_processes", in_processes)
     assert len(run_tasks("test", list("abcdef"), process_of, 2, start_here=True)) == 6
     assert handed_over == list("cdef")
+
+
+def note_process(folder, task=""):
+    """Leave the process's number; long enough for the others to get a task, too."""
+    (folder / f"{os.getpid()}").touch()
+    time.sleep(0.2)
+
+
+def on(device, jobs=2):
+    return {"jobs": jobs, "device": device}
+
+
+def test_workers_that_were_started_ahead_run_the_tasks_and_this_process_none(tmp_path):
+    ahead, tasks = tmp_path / "ahead", tmp_path / "tasks"
+    ahead.mkdir(), tasks.mkdir()
+    with workers_starting(on("cpu"), 20, partial(note_process, ahead)):
+        pass
+    run_tasks("test", list("abcdef"), partial(note_process, tasks), 2, start_here=True)
+    names = {path.name for path in ahead.iterdir()}
+    assert len(names) == 2
+    assert {path.name for path in tasks.iterdir()} <= names
+
+
+def test_few_tasks_go_to_the_processes_there_are_and_many_to_as_many_as_may_be(tmp_path):
+    names = {}
+    for tasks, jobs in (("abc", 3), ("ab", 2), ("abc", 2)):
+        folder = tmp_path / f"{tasks}{jobs}"
+        folder.mkdir()
+        run_tasks("test", list(tasks), partial(note_process, folder), jobs)
+        names[folder.name] = {path.name for path in folder.iterdir()}
+    assert names["ab2"] <= names["abc3"]
+    assert not names["abc2"] & names["abc3"]
+
+
+def test_an_error_while_workers_start_ends_them(tmp_path):
+    with pytest.raises(InputError), workers_starting(on("cpu"), 20, partial(time.sleep, 60)):
+        (pool,) = runner._STARTED.values()
+        wait_until(lambda: pool._processes)
+        processes = list(pool._processes)
+        raise InputError("logits: no rows; give some")
+    assert not any(is_alive(number) for number in processes)
+
+
+@pytest.mark.parametrize("settings", [on("cuda"), on("cpu", jobs=1)])
+def test_no_workers_start_where_this_process_does_it_all(settings):
+    with workers_starting(settings, 20, os.getpid):
+        assert not runner._STARTED
+
+
+def test_only_a_machine_without_a_driver_is_known_to_have_no_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "DRIVER", tmp_path / "nvidia")
+    assert has_no_gpu("auto") and has_no_gpu("cpu") and not has_no_gpu("cuda")
+    (tmp_path / "nvidia").mkdir()
+    assert has_no_gpu("cpu") and not has_no_gpu("auto")
+
+
+def test_a_worker_that_was_killed_while_it_waited_costs_nothing(tmp_path):
+    run_tasks("test", list("ab"), partial(note_process, tmp_path), 2)
+    first = {int(path.name) for path in tmp_path.iterdir()}
+    os.kill(min(first), signal.SIGKILL)
+    wait_until(lambda: runner._STARTED[2]._flags.broken)
+    outcomes = run_tasks("test", list("abcd"), process_of, 2)
+    assert [outcome.error for outcome in outcomes] == [None] * 4
 
 
 def test_as_many_processes_as_cores_units_and_memory_allow(monkeypatch):

@@ -1,7 +1,10 @@
 """From a command line to units: which ones, with which settings."""
 
 import pytest
+from hydra import initialize_config_dir
 
+from pipeline.harness import units
+from pipeline.harness.command import CONF
 from pipeline.harness.units import SelectionError, composed, resolved
 from tests.pipeline.conftest import request_of
 
@@ -9,6 +12,19 @@ SEVEN = (
     *("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"),
     "logit_shift",
 )
+
+
+def test_a_program_composes_once_and_a_change_of_what_it_got_is_its_own(monkeypatch):
+    times = []
+    compose = units.compose
+    monkeypatch.setattr(units, "compose", lambda *some: times.append(some) or compose(*some))
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        first = composed(["benchmark=digits"])
+        first.benchmark.title = "changed"
+        assert composed(["benchmark=digits"]).benchmark.title != "changed"
+        assert len(times) == 1
+        composed(["benchmark=digits", "seed=1"])
+        assert len(times) == 2
 
 
 def test_nothing_chosen_is_the_whole_default_suite():

@@ -1,0 +1,21 @@
+"""Waiting for other processes."""
+
+import os
+import time
+
+
+def wait_until(what, seconds=60):
+    """Return once `what()` holds; fail where that takes too long."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"waited {seconds} s in vain"
+        time.sleep(0.05)
+
+
+def is_alive(process):
+    """Whether there is a process of this number."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
