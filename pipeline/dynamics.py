@@ -24,17 +24,16 @@ from pipeline.harness.artifacts import (
     write_record,
     write_text,
 )
-from pipeline.harness.cached_logits import CachedLogits, load_logits
+from pipeline.harness.cached_logits import CachedLogits, load_logits, read_sidecar
 from pipeline.harness.command import command
 from pipeline.harness.fingerprint import source_fingerprint
 from pipeline.harness.locks import claimed
 from pipeline.harness.machine import device_name, now, run_notes
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.receipts import write_receipt
-from pipeline.harness.runner import TINY, one_by_one, run_stage, side_by_side
+from pipeline.harness.runner import one_by_one, run_stage, side_by_side
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Request, Settings, composed, resolved
-from pipeline.logits import are_missing
 from pipeline.reporting.drawings import draw_all
 from pipeline.sources.result import Progress
 
@@ -42,6 +41,8 @@ if TYPE_CHECKING:  # torch and matplotlib take seconds, which a run with nothing
     from pipeline.dynamics_study import Study
 
 FILES = ("history.csv", "snapshots.csv")
+QUICK = 50_000
+"""Logits of a study of seconds, which needs no bar of its own."""
 LESS_THAN_THE_SUITE = ("dynamics.families=", "suite.dynamics=")
 """Overrides after which the receipt would not speak for the whole suite."""
 
@@ -122,8 +123,8 @@ def run_studies(request: Request, settings: Sequence[Settings]) -> list[Dynamics
     """Run those of all benchmarks and families that are not up to date; return all of them."""
     tasks = [task for one in settings for task in dynamics_tasks(one, request.splits[0])]
     if tasks:
-        tiny = max(task.size for task in tasks) < TINY  # done before a bar of its own would move
-        run = side_by_side if tiny else one_by_one
+        quick = max(task.size for task in tasks) < QUICK
+        run = side_by_side if quick else one_by_one
         run_stage("dynamics", tasks, is_done, run_task, run, lambda task: task.benchmark)
     return tasks
 
@@ -135,7 +136,7 @@ def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:
         InputError: the options make no study.
     """
     options = settings["dynamics"]
-    if are_missing(settings):  # before they are made
+    if read_sidecar(settings) is None:  # before logits are made
         _check(options)
     logits = logits_of(settings)
     tasks = [

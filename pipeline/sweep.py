@@ -181,8 +181,12 @@ def sweep(request: Request, config: DictConfig) -> None:
 
 
 def workers_ahead(units: Sequence[Unit]) -> AbstractContextManager[None]:
-    """Have the processes for `units` load what these need, while this one makes their logits."""
-    if len(units) < MANY_UNITS:
+    """Have the processes for `units` load what these need, while this one makes their logits.
+
+    Not beside a network's passes over data, which take all cores and longer than workers wait.
+    """
+    networks = any("batch_size" in unit.settings["benchmark"]["source"] for unit in units)
+    if networks or len(units) < MANY_UNITS:
         return nullcontext()
     targets = dict.fromkeys(unit.settings["calibrator"]["_target_"] for unit in units)
     return workers_starting(units[0].settings, len(units), partial(warm_up, tuple(targets)))

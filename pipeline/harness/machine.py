@@ -18,8 +18,8 @@ LIBRARIES = (
     *("torchvision", "timm", "transformers", "datasets"),
     *("probmetrics", "betacal", "venn-abers"),
 )
-DRIVER = Path("/proc/driver/nvidia")
-"""What a machine with a GPU for torch has."""
+DRIVERS = tuple(map(Path, ("/proc/driver/nvidia", "/dev/kfd", "/dev/dxg")))
+"""What there is of with a GPU: NVIDIA's, AMD's, Windows' in its Linux."""
 
 
 def device_name(device: str) -> str:
@@ -30,8 +30,8 @@ def device_name(device: str) -> str:
 
 
 def has_no_gpu(device: str) -> bool:
-    """Whether `device` is the CPU, without asking torch, which takes seconds to load."""
-    return device == "cpu" or (device == "auto" and not DRIVER.exists())
+    """Whether `device` is the CPU, as far as can be told without torch, which loads for seconds."""
+    return device == "cpu" or (device == "auto" and not any(path.exists() for path in DRIVERS))
 
 
 def core_count() -> int:

@@ -11,7 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -163,7 +163,7 @@ def run_tasks(
     has done it in the meantime.
 
     `start_here`: begin in this process and start others once the pace of the tasks says that it
-    pays, for tasks that may be tiny.
+    pays, for tasks that may be tiny; where processes wait for tasks already, these do all.
     """
     outcomes: list[Outcome] = []
     attempts = partial(_outcomes, function=function, jobs=jobs, start_here=start_here)
@@ -201,16 +201,17 @@ def _outcomes(
     tasks: Sequence[A], function: Callable[[A], object], jobs: int, start_here: bool
 ) -> Iterator[Outcome]:
     waiting = list(tasks)
-    # More processes than asked for do where these are no fewer than the tasks.
-    started = next((n for n in _STARTED if n == jobs or n > jobs >= len(tasks)), None)
-    saving = 0.0 if start_here and started is None else float("inf")
+    ready = _ready()
+    if start_here and ready > jobs >= len(tasks) > 1:  # more do, but large tasks lack threads there
+        jobs = ready
+    saving = 0.0 if start_here and ready != jobs else float("inf")
     while waiting and (jobs == 1 or saving < SECONDS_TO_START):
         outcome = attempt(function, waiting.pop(0))
         if len(waiting) < len(tasks) - 1:  # the first one pays for imports and tells nothing
             saving = outcome.seconds * len(waiting) * (1 - 1 / jobs)
         yield outcome
     if waiting:
-        yield from _in_processes(waiting, function, started or jobs)
+        yield from _in_processes(waiting, function, jobs)
 
 
 @contextmanager
@@ -219,17 +220,23 @@ def workers_starting(
 ) -> Iterator[None]:
     """Have processes for so many tasks start and `warm_up`, while this one does the block.
 
-    They wait for `run_tasks` that has use for as many; none start where this process does it all.
+    They wait SECONDS_IDLE for `run_tasks` that has use for as many; none start where this process
+    does it all, and it is no matter where they can't.
     """
     on_cpu = has_no_gpu(settings["device"])
-    jobs = job_count(settings["jobs"], [0] * tasks, "cpu") if on_cpu else 1
+    jobs = job_count(settings["jobs"], [TINY] * tasks, "cpu") if on_cpu else 1
     try:
-        for _ in range(jobs if jobs > 1 else 0):
-            _workers(jobs).submit(warm_up)
+        with suppress(OSError, RuntimeError):  # no more processes, or one of them was killed
+            for _ in range(jobs if jobs > 1 else 0):
+                _workers(jobs).submit(attempt, _call, warm_up)
         yield
     except BaseException:
         end_workers()
         raise
+
+
+def _call(function: Callable[[], object]) -> object:
+    return function()
 
 
 def _in_processes(
@@ -237,7 +244,7 @@ def _in_processes(
 ) -> Iterator[Outcome]:
     from joblib.externals.loky import BrokenProcessPool
 
-    # It replaces a worker that keeps 300 MB after a large unit; there is nothing to be done.
+    # loky replaces a worker that keeps 300 MB after a large unit; there is nothing to be done.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
 
     def submitted() -> dict[Future[Outcome], A]:
@@ -255,37 +262,55 @@ def _in_processes(
             except BrokenProcessPool:
                 end_workers()
                 yield Outcome(futures[future], 0.0, KILLED)
+        for one in _started:
+            one.used = time.monotonic()
     except BaseException:  # interrupted or terminated: the units under way are given up
         end_workers()
         raise
 
 
-_STARTED: dict[int, Any] = {}
-"""Processes that wait for tasks, by their number; of one number at a time."""
+@dataclass
+class _Workers:
+    """Processes that share the cores, and when they last had something to do."""
+
+    number: int
+    pool: Any
+    used: float
+
+
+_started: list[_Workers] = []
+"""Those that wait for tasks: one or none."""
+
+
+def _ready() -> int:
+    """How many processes wait; none after SECONDS_IDLE."""
+    fresh = [one.number for one in _started if time.monotonic() - one.used < SECONDS_IDLE]
+    return fresh[0] if fresh else 0
 
 
 def _workers(jobs: int) -> Any:
-    """So many processes that share the cores: those that there are, as they are slow to start."""
+    """A pool of so many processes: the one that there is, as they are slow to start."""
     # Where processes are started: `status` and stages with nothing to do have no use for it.
     from joblib.externals.loky import ProcessPoolExecutor
 
-    if jobs not in _STARTED:
+    if not _started or _started[0].number != jobs:
         end_workers()
-        threads = str(max(1, core_count() // jobs))
-        _STARTED[jobs] = ProcessPoolExecutor(
+        pool = ProcessPoolExecutor(
             jobs,
             timeout=SECONDS_IDLE,
             initializer=_begin,
             initargs=(os.getpid(),),
-            env=dict.fromkeys(THREADS, threads),
+            env=dict.fromkeys(THREADS, str(max(1, core_count() // jobs))),
         )
-    return _STARTED[jobs]
+        _started.append(_Workers(jobs, pool, 0.0))
+    _started[0].used = time.monotonic()
+    return _started[0].pool
 
 
 def end_workers() -> None:
     """Kill the processes that wait for tasks, if any."""
-    while _STARTED:
-        _STARTED.popitem()[1].shutdown(wait=True, kill_workers=True)
+    while _started:
+        _started.pop().pool.shutdown(wait=True, kill_workers=True)
 
 
 def _begin(parent: int) -> None:

@@ -23,7 +23,15 @@ from pipeline.harness.runner import attempt, warning_lines
 from pipeline.harness.unit_stage import make_once
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
-from pipeline.sweep import DynamicsJob, UnitsJob, chunks, closing, units_at_once
+from pipeline.sweep import (
+    DynamicsJob,
+    UnitsJob,
+    chunks,
+    closing,
+    units_at_once,
+    workers_ahead,
+)
+from tests.pipeline.conftest import request_of
 from tests.waiting import is_alive, wait_until
 
 GOOD, BAD, KILLED = partial(int, "7"), partial(int, "x"), partial(os._exit, 9)
@@ -102,6 +110,18 @@ def test_a_sweep_without_its_report_leaves_only_that_to_the_stages(
     assert told.returncode == 0, told.stderr
     assert [state.name for state in states(request.units())] == ["done"] * 3
     assert not (tmp_path / "results/tables").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"),
+    [("suite=digits", 70), ("calibrator=temperature", 0), ("suite=cifar", 0)],
+    ids=["many", "few", "beside a network"],
+)
+def test_workers_start_ahead_where_that_pays(asked, count, monkeypatch):
+    told = []
+    monkeypatch.setattr("pipeline.sweep.workers_starting", lambda *some: told.append(some[1]))
+    workers_ahead(request_of(asked).units())
+    assert told == [count] * bool(count)
 
 
 def test_a_job_fits_and_evaluates_its_units_and_no_others(request_tiny):

@@ -2,11 +2,9 @@
 
 import os
 import signal
-import tempfile
 import time
 import warnings
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -63,7 +61,7 @@ KEPT = []
 
 
 def keep_memory(task):
-    """As a large unit may; joblib looks every second and replaces such a process."""
+    """As a large unit may; loky looks every second and replaces such a process."""
     KEPT.append(bytearray(b"x") * 350_000_000)
     time.sleep(1.1)
     return os.getpid()
@@ -74,17 +72,6 @@ def test_a_worker_that_keeps_memory_is_replaced_without_a_remark(recwarn, capfd)
     assert [outcome.error for outcome in outcomes] == [None] * 6
     assert "worker" not in capfd.readouterr().err
     assert not list(recwarn)
-
-
-def no_folder_in_shared_memory(task):
-    """Run in a child: what its parent, killed now, would leave."""
-    folder = Path("/dev/shm") if task == "shared" else Path(tempfile.gettempdir())
-    assert not list(folder.glob(f"joblib_memmapping_folder_{os.getppid()}_*"))
-
-
-def test_a_kill_would_leave_no_folder_of_joblib():
-    outcomes = run_tasks("test", ["shared", "temporary"], no_folder_in_shared_memory, 2)
-    assert [outcome.error for outcome in outcomes] == [None, None]
 
 
 def test_tiny_tasks_stay_in_this_process(monkeypatch):
@@ -105,65 +92,93 @@ def test_slow_tasks_move_to_processes(monkeypatch):
     assert handed_over == list("cdef")
 
 
-def note_process(folder, task=""):
-    """Leave the process's number; long enough for the others to get a task, too."""
+def note_process(folder, workers, task=""):
+    """Leave the process's number, and wait until all have: each of so many gets a task."""
     (folder / f"{os.getpid()}").touch()
-    time.sleep(0.2)
+    wait_until(lambda: len(list(folder.iterdir())) >= workers)
 
 
 def on(device, jobs=2):
     return {"jobs": jobs, "device": device}
 
 
-def test_workers_that_were_started_ahead_run_the_tasks_and_this_process_none(tmp_path):
-    ahead, tasks = tmp_path / "ahead", tmp_path / "tasks"
-    ahead.mkdir(), tasks.mkdir()
-    with workers_starting(on("cpu"), 20, partial(note_process, ahead)):
-        pass
-    run_tasks("test", list("abcdef"), partial(note_process, tasks), 2, start_here=True)
-    names = {path.name for path in ahead.iterdir()}
-    assert len(names) == 2
-    assert {path.name for path in tasks.iterdir()} <= names
+@pytest.fixture
+def noting(tmp_path):
+    """`noting(name, workers)` -> a task's function, and who has run it by then."""
 
-
-def test_few_tasks_go_to_the_processes_there_are_and_many_to_as_many_as_may_be(tmp_path):
-    names = {}
-    for tasks, jobs in (("abc", 3), ("ab", 2), ("abc", 2)):
-        folder = tmp_path / f"{tasks}{jobs}"
+    def make(name, workers):
+        folder = tmp_path / name
         folder.mkdir()
-        run_tasks("test", list(tasks), partial(note_process, folder), jobs)
-        names[folder.name] = {path.name for path in folder.iterdir()}
-    assert names["ab2"] <= names["abc3"]
-    assert not names["abc2"] & names["abc3"]
+
+        def numbers():
+            return {int(path.name) for path in folder.iterdir()}
+
+        return partial(note_process, folder, workers), numbers
+
+    return make
 
 
-def test_an_error_while_workers_start_ends_them(tmp_path):
+def test_workers_that_were_started_ahead_run_the_tasks_and_this_process_none(noting):
+    (warm_up, ahead), (function, numbers) = noting("ahead", 2), noting("tasks", 1)
+    with workers_starting(on("cpu"), 20, warm_up):
+        wait_until(lambda: len(ahead()) == 2)
+    run_tasks("test", list("abcdef"), function, 2, start_here=True)
+    assert numbers() <= ahead()
+
+
+def test_few_small_tasks_go_to_more_processes_that_wait_and_large_ones_to_as_many_as_asked(noting):
+    (three, first), (small, few), (large, others) = map(noting, "abc", (3, 1, 2))
+    run_tasks("test", list("abc"), three, 3)
+    run_tasks("test", list("ab"), small, 2, start_here=True)
+    assert few() <= first()
+    run_tasks("test", list("ab"), large, 2)
+    assert not others() & first()
+
+
+def test_processes_that_have_waited_too_long_are_gone(noting, monkeypatch):
+    function, _ = noting("first", 2)
+    run_tasks("test", list("ab"), function, 2)
+    monkeypatch.setattr(runner, "SECONDS_IDLE", 0.0)
+    function, numbers = noting("second", 1)
+    run_tasks("test", ["a"], function, 2, start_here=True)
+    assert numbers() == {os.getpid()}
+
+
+def test_where_no_processes_can_start_ahead_the_block_is_done(monkeypatch):
+    def refused(jobs):
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(runner, "_workers", refused)
+    with workers_starting(on("cpu"), 20, os.getpid):
+        done = True
+    assert done
+
+
+def test_an_error_while_workers_start_ends_them():
     with pytest.raises(InputError), workers_starting(on("cpu"), 20, partial(time.sleep, 60)):
-        (pool,) = runner._STARTED.values()
-        wait_until(lambda: pool._processes)
-        processes = list(pool._processes)
+        processes = list(runner._started[0].pool._processes)
         raise InputError("logits: no rows; give some")
-    assert not any(is_alive(number) for number in processes)
+    assert processes and not any(is_alive(number) for number in processes)
 
 
 @pytest.mark.parametrize("settings", [on("cuda"), on("cpu", jobs=1)])
 def test_no_workers_start_where_this_process_does_it_all(settings):
     with workers_starting(settings, 20, os.getpid):
-        assert not runner._STARTED
+        assert not runner._started
 
 
-def test_only_a_machine_without_a_driver_is_known_to_have_no_gpu(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "DRIVER", tmp_path / "nvidia")
+def test_only_a_machine_without_a_driver_is_taken_to_have_no_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "DRIVERS", (tmp_path / "nvidia", tmp_path / "kfd"))
     assert has_no_gpu("auto") and has_no_gpu("cpu") and not has_no_gpu("cuda")
-    (tmp_path / "nvidia").mkdir()
+    (tmp_path / "kfd").touch()
     assert has_no_gpu("cpu") and not has_no_gpu("auto")
 
 
-def test_a_worker_that_was_killed_while_it_waited_costs_nothing(tmp_path):
-    run_tasks("test", list("ab"), partial(note_process, tmp_path), 2)
-    first = {int(path.name) for path in tmp_path.iterdir()}
-    os.kill(min(first), signal.SIGKILL)
-    wait_until(lambda: runner._STARTED[2]._flags.broken)
+def test_a_worker_that_was_killed_while_it_waited_costs_nothing(noting):
+    function, numbers = noting("first", 2)
+    run_tasks("test", list("ab"), function, 2)
+    os.kill(min(numbers()), signal.SIGKILL)
+    wait_until(lambda: runner._started[0].pool._flags.broken)
     outcomes = run_tasks("test", list("abcd"), process_of, 2)
     assert [outcome.error for outcome in outcomes] == [None] * 4
 
