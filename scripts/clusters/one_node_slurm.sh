@@ -27,7 +27,11 @@ until_true() {  # until_true WHAT COMMAND...: at most 20 s
 }
 
 install_packages() {
-  command -v slurmctld slurmd slurmdbd mariadbd munged >/dev/null && return
+  local missing=() program
+  for program in slurmctld slurmd slurmdbd mariadbd munged; do
+    command -v $program >/dev/null || missing+=("$program")  # several names at once: one is enough
+  done
+  [ ${#missing[@]} = 0 ] && return
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     munge slurm-client slurmctld slurmd slurmdbd mariadb-server >/dev/null
