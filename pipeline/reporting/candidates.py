@@ -1,18 +1,18 @@
-"""Which results on disk can stand for which printed table."""
+"""Which results can stand for which printed table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import OmegaConf
 
-from pipeline.harness.paths import DEFAULT_EVALUATION
+from pipeline.harness.artifacts import read_json
 from pipeline.harness.units import composed
-from pipeline.reporting.collect import Runs, summarise
+from pipeline.reporting.collect import Scores, summarise
 from pipeline.reporting.comparison import Candidate, Rule, paper_key_of, printed_values
-from pipeline.reporting.names import ordered
+from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,6 @@ def known_benchmarks(conf: Path) -> list[KnownBenchmark]:
     return sorted(found, key=lambda known: (known.name != known.paper_key, known.name))
 
 
-def known_evaluations(conf: Path) -> list[str]:
-    """The names of the evaluations under conf/, the default first."""
-    names = [path.stem for path in sorted((conf / "evaluation").glob("*.yaml"))]
-    return [DEFAULT_EVALUATION, *(name for name in names if name != DEFAULT_EVALUATION)]
-
-
 def paper_rule() -> Rule:
     """What `preset=paper` takes, the same for all tables."""
     config = composed(["preset=paper"])
@@ -54,34 +48,33 @@ def _label(evaluation: str) -> str:
     return "" if evaluation == DEFAULT_EVALUATION else f"evaluation={evaluation}"
 
 
-def candidates(
-    runs: Path, known: Sequence[KnownBenchmark], evaluations: Sequence[str], splits: Sequence[int]
-) -> list[Candidate]:
-    """All complete results that can stand for a printed table, defaults first.
+def candidates(results: Path, known: Sequence[KnownBenchmark], splits: int) -> list[Candidate]:
+    """All results over so many splits that can stand for a printed table, defaults first.
 
-    Besides the benchmarks of conf/ these are the folders `<paper key>_<what>` under `runs`: the
-    same benchmark run under another name (`benchmark.name=cifar10_repvgg_a2 ...`). All methods and
-    variants with every split evaluated take part, in every evaluation.
+    Besides the benchmarks of conf/ these are those called `<paper key>_<what>`: the same benchmark
+    run under another name (`benchmark.name=cifar10_repvgg_a2 ...`). All methods and variants that
+    were scored take part, in every evaluation.
     """
+    places = {benchmark.name: place for place, benchmark in enumerate(known)}
     found = []
-    for evaluation in evaluations:
-        place = Runs(runs, evaluation)
-        for name, paper_key in _folders(runs, known):
-            methods = ordered(place.evaluated_methods(name, splits))
-            if methods:
-                summary = summarise(place.read_all(name, methods, splits))
-                found.append(Candidate(paper_key, name, summary, _label(evaluation)))
-    return found
+    for path in sorted((results / "scores").glob("*.json")):
+        facts = read_json(path)
+        name, evaluation = facts["benchmark"], facts["evaluation"]["name"]
+        paper_key = _paper_key(name, known)
+        if paper_key is None or facts["splits"]["count"] != splits:
+            continue
+        scores = Scores.read(ScoreFiles(results, name, evaluation))
+        if scores is not None:
+            order = (evaluation != DEFAULT_EVALUATION, evaluation, places.get(name, len(places)))
+            one = Candidate(paper_key, name, summarise(scores), _label(evaluation))
+            found.append((order, one))
+    return [candidate for _, candidate in sorted(found, key=lambda pair: pair[0])]
 
 
-def _folders(runs: Path, known: Sequence[KnownBenchmark]) -> Iterator[tuple[str, str]]:
-    names = {benchmark.name for benchmark in known}
-    keys = list(dict.fromkeys(benchmark.paper_key for benchmark in known))
-    yield from ((benchmark.name, benchmark.paper_key) for benchmark in known)
-    for path in sorted(runs.iterdir()):
-        key = next((key for key in keys if path.name.startswith(f"{key}_")), None)
-        if key and path.name not in names:
-            yield path.name, key
+def _paper_key(name: str, known: Sequence[KnownBenchmark]) -> str | None:
+    own = [one.paper_key for one in known if one.name == name]
+    alike = [one.paper_key for one in known if name.startswith(f"{one.paper_key}_")]
+    return next(iter([*own, *alike]), None)
 
 
 def table_titles(known: Sequence[KnownBenchmark]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The comparison with the paper as Markdown, CSV and a self-contained HTML page."""
+"""The comparison with the paper as Markdown and CSV, and its summary for the report page."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pipeline.harness.artifacts import write_text
 from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
 from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import METHODS, method_name
-from pipeline.reporting.page import page, scrolling
+from pipeline.reporting.page import scrolling
 from pipeline.reporting.paper_notes import note_of
 from pipeline.reporting.table_formats import number
 from pipeline.reporting.tables import decimals
+from pipeline.scoring.files import csv_text
 
 TITLE = "Comparison with the printed numbers"
 INTRO = (
@@ -27,7 +28,6 @@ INTRO = (
     "Values are scaled as in the paper's tables."
 )
 COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
-FARTHER = 6.0
 RULE = (
     "preset=paper is one rule for all tables; the closest choice takes for each table the "
     "benchmark, evaluation and variants that agree in most cells, so it is chosen with the printed "
@@ -40,15 +40,11 @@ Line = Sequence[str]
 
 
 def write_comparison(cells: pd.DataFrame, titles: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write `comparison.{md,csv,html}`; `titles` names the printed tables for people.
+    """Write `comparison.{md,csv}`; `titles` names the printed tables for people.
 
-    The CSV holds all alternatives, unscaled with full precision (comparison.CELL_COLUMNS).
+    The CSV holds all alternatives, unscaled (comparison.CELL_COLUMNS).
     """
-    texts = {
-        "md": comparison_markdown(cells, titles),
-        "csv": cells.to_csv(index=False, lineterminator="\n"),
-        "html": comparison_html(cells, titles),
-    }
+    texts = {"md": comparison_markdown(cells, titles), "csv": csv_text(cells)}
     return [write_text(folder / f"comparison.{kind}", text) for kind, text in texts.items()]
 
 
@@ -203,68 +199,16 @@ def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def comparison_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
-    """The whole comparison as one HTML page."""
-    parts = [f"<p>{INTRO}</p>", summary_html(cells, titles), f"<p>{RULE}</p>"]
-    left = left_lines(cells, titles)
-    if left:
-        parts += [f"<p>{LEFT}</p>", _html_table(LEFT_COLUMNS, left, text=3)]
-    for table, rows in _grouped(cells, "table"):
-        default, counts = rows[rows["default"]], agreement(rows)
-        lines = _alternative_lines(counts)
-        parts += [
-            f'<h2 id="{escape(table)}">{escape(titles.get(table, table))}</h2>',
-            f"<p>{count_line(counts[counts['default']])} (our default). "
-            "z of every cell; hover for the values:</p>",
-            _z_table(default),
-            "<details><summary>All cells: printed, ours, difference, z</summary>",
-            _html_table(COLUMNS, cell_lines(default), text=2, grouped=True),
-            "</details>",
-            "<h3>Alternatives: cells within 3 s.e. per row of the printed table</h3>",
-            _html_table(_alternative_heading(counts), lines, text=1),
-        ]
-    return page(TITLE, "\n".join(parts))
-
-
 def summary_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """The counts per printed table as an HTML table."""
-    return _html_table(SUMMARY_HEADING, summary_lines(cells, titles), text=5)
-
-
-def _z_table(cells: pd.DataFrame) -> str:
-    pairs = zip(cells["variant"], cells["metric"], cells["z"], cell_lines(cells), strict=True)
-    shown = {(method, key): _z_cell(z, line) for method, key, z, line in pairs}
-    methods, metrics = (list(dict.fromkeys(cells[column])) for column in ("variant", "metric"))
-    rows = []
-    for method in methods:
-        row = "".join(shown.get((method, key), "<td></td>") for key in metrics)
-        rows.append(f"<tr><th>{escape(method_name(method))}</th>{row}</tr>")
-    heading = "".join(f"<th>{metric(m).html}</th>" for m in metrics)
-    head = f"<thead><tr><th>Method</th>{heading}</tr></thead>"
-    return scrolling(f"<table>\n{head}\n<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>")
-
-
-def _z_cell(z: float, line: Line) -> str:
-    name = "" if abs(z) <= LIMIT else ' class="far"' if abs(z) <= FARTHER else ' class="farther"'
-    title = escape(f"printed {line[2]}, ours {line[3]}, difference {line[4]}")
-    return f'<td{name} title="{title}">{line[5]} {line[6]}</td>'
-
-
-def _html_table(heading: Line, lines: Iterable[Line], text: int, grouped: bool = False) -> str:
-    """An HTML table whose first `text` columns are left-aligned.
-
-    `grouped` rules off rows where the first column changes.
-    """
-    names = ['class="text"' if i < text else "" for i in range(len(heading))]
-    head = "".join(f"<th {n}>{escape(h)}</th>" for n, h in zip(names, heading, strict=True))
-    body, previous = [], ""
-    for line in lines:
-        opening = '<tr class="group">' if grouped and line[0] != previous else "<tr>"
-        previous = line[0]
-        cells = "".join(f"<td {n}>{escape(c)}</td>" for n, c in zip(names, line, strict=True))
-        body.append(f"{opening}{cells}</tr>".replace("<td >", "<td>"))
-    head = head.replace("<th >", "<th>")
-    rows = "\n".join(body)
+    head, *body = (
+        "".join(f'<{tag} class="text">{escape(cell)}</{tag}>' for cell in line)
+        for tag, line in [
+            ("th", SUMMARY_HEADING),
+            *(("td", line) for line in summary_lines(cells, titles)),
+        ]
+    )
+    rows = "\n".join(f"<tr>{line}</tr>" for line in body)
     return scrolling(
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
     )

@@ -19,9 +19,9 @@ Statistics = Mapping[tuple[str, str], Mapping[str, Any]]
 """The rows of the tidy summary (collect.summarise) by method and metric."""
 
 
-def statistics_of(summary: pd.DataFrame, benchmark: str) -> Statistics:
-    """One benchmark's rows of the summary."""
-    rows = summary[summary["benchmark"] == benchmark].to_dict("records")
+def statistics_of(summary: pd.DataFrame) -> Statistics:
+    """The rows of one benchmark's summary."""
+    rows = summary.to_dict("records")
     return {(row["method"], row["metric"]): {str(k): v for k, v in row.items()} for row in rows}
 
 
@@ -58,6 +58,20 @@ class Ranks:
     rows: Sequence[Mapping[str, Any]]
     """`name` of a method, `mean` of its ranks, `cells`: each rank (`value`) with the ranks that its
     interval allows (`text`)."""
+
+
+OVERVIEW = ("u_cwe", "u_topk", "u_dcg", "brier", "nll", "accuracy")
+"""Metrics by which the overview ranks the methods."""
+
+
+def overview_of(benchmarks: Mapping[str, Statistics], methods: Sequence[str]) -> list[Ranks]:
+    """Ranks by each metric of OVERVIEW that all benchmarks {title: statistics} have."""
+    everywhere = [
+        key
+        for key in OVERVIEW
+        if all((method, key) in rows for rows in benchmarks.values() for method in methods)
+    ]
+    return [ranks_of(key, benchmarks, methods) for key in everywhere]
 
 
 def ranks_of(key: str, benchmarks: Mapping[str, Statistics], methods: Sequence[str]) -> Ranks:

@@ -65,8 +65,8 @@ def _draw_panel(axis: Axes, curves: Curves) -> None:
 
 
 def _draw_floor(axis: Axes, floor: Band) -> None:
-    index = thin(len(floor.mean), DRAWN_POINTS)
-    height = levels(len(floor.mean))[index]
+    index = thin(len(floor.low), DRAWN_POINTS)
+    height = levels(len(floor.low))[index]
     low, high = floor.low[index], floor.high[index]
     axis.fill_betweenx(height, low, high, color=FLOOR_FILL, linewidth=0, zorder=1)
     for edge in (low, high):

@@ -7,19 +7,20 @@ the paper, cover the truth in 59 to 94 % of cases. What is shown instead:
   (1/J + n_test/n_calibration) (Nadeau & Bengio 2003), for the share of points that splits have in
   common; conservative.
 * `bootstrap`: 1.96 standard errors of the mean over splits under resampled points
-  (metrics.bootstrap); sharper.
+  (metrics.bootstrap); sharper. It needs the draws, so pipeline.scoring.tidy computes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from pipeline.scoring.tidy import CONFIDENCE
+
 Floats = NDArray[np.float64]
-CONFIDENCE = 0.95
 SIZE = 0.05
 """Of the tests: against the noise floor, and between methods."""
 
@@ -49,10 +50,15 @@ def corrected_half_width(values: ArrayLike, test_share: float) -> float:
     return float(quantile * corrected_error(values, test_share))
 
 
-def bootstrap_half_width(draws: Sequence[ArrayLike]) -> float:
-    """Half the width of the 95 % interval from each split's values under resampled points, [B]."""
-    means = np.mean([np.asarray(one, dtype=np.float64) for one in draws], axis=0)
-    return float(special.ndtri((1 + CONFIDENCE) / 2) * means.std(ddof=1))
+def two_standard_errors(values: ArrayLike) -> float:
+    """2 x std(ddof=1) / sqrt(count), the spread of the paper's tables.
+
+    NaN for a single split, or where a value is infinite.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.size < 2 or not np.isfinite(array).all():
+        return float("nan")
+    return float(2.0 * array.std(ddof=1) / np.sqrt(array.size))
 
 
 def not_worse_than_best(

@@ -22,7 +22,7 @@ PEERS: dict[str, str] = {
     "venn_abers": "Venn–Abers",
     "histogram": "Histogram binning",
 }
-"""Calibrators of other packages (pipeline.peers): rows of the suite `extended` only."""
+"""Calibrators of other packages (pipeline.sources.peers): rows of the suite `extended` only."""
 
 VARIANT_WORDS: dict[str, str] = {
     "raw": "unnormalised",

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 
 @cache
@@ -26,11 +25,6 @@ def _templates() -> Environment:
 def render(template: str, **context: Any) -> str:
     """The page that `template` makes of `context`."""
     return _templates().get_template(template).render(**context)
-
-
-def page(title: str, body: str) -> str:
-    """A complete HTML document with `body` (HTML) under the heading `title` (text)."""
-    return render("plain.html", title=title, body=Markup(body))
 
 
 def scrolling(table: str) -> str:

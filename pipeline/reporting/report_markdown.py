@@ -1,4 +1,4 @@
-"""The report as Markdown, readable without a browser: verdict, where methods fail, tables."""
+"""The report as Markdown, readable without a browser: verdict, worst intervals, tables."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _section(section: Section) -> str:
     parts.append(_bullets(section.verdict.sentences))
     if section.groups:
         parts += ["### Groups", _bullets(section.groups)]
-    if section.failures:
+    if section.worst:
         parts += ["### Where it fails", *filter(None, [section.pooled])]
-    for key, group in section.failures.items():
-        lines = [f"{method_name(method)}: {failure.words}" for method, failure in group.items()]
+    for key, group in section.worst.items():
+        lines = [f"{method_name(method)}: {worst.words}" for method, worst in group.items()]
         parts += [escape_markdown(metric(key).text), _bullets(lines)]
     parts += [markdown(table).rstrip() for table in section.tables]
     return "\n\n".join(parts)

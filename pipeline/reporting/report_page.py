@@ -1,4 +1,4 @@
-"""The page that answers: which method for which use, where each fails, by how much; one file.
+"""The page that answers: which method for which use, where each errs most, by how much.
 
 What the templates need is put together here as plain values; tables, texts and curves come from
 the same objects as the other formats.
@@ -18,10 +18,9 @@ from markupsafe import Markup
 from omegaconf import OmegaConf
 
 from metrics.ecdf import levels, thin
-from metrics.registry import metric
+from metrics.registry import Metric, metric
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
-from pipeline.reporting.failures import Failure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.page import render
 from pipeline.reporting.style import look, mixed, rgb
@@ -29,6 +28,7 @@ from pipeline.reporting.table_formats import number, plain_floor_cell
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
 from pipeline.reporting.tables import TableSpec
 from pipeline.reporting.verdict import Verdict, short
+from pipeline.reporting.worst import Worst
 
 STUDY_CAPTIONS = {
     "history": "Patching against users with gain matrices of their own (appendix), sampled anew "
@@ -47,8 +47,8 @@ LEAST_CONTRAST = 3.0
 class Section:
     """One benchmark on the page. `facts` are lines of text on where its logits come from.
 
-    `failures` by metric and method, `pooled`: what they are over; `groups`: sentences on groups of
-    points, which have sections of their own; `study_svgs`: figures of STUDY_CAPTIONS, if any.
+    `worst` utilities by metric and method, `pooled`: what they are over; `groups`: sentences on
+    groups of points, which have sections of their own; `studies`: images of STUDY_CAPTIONS, if any.
     """
 
     key: str
@@ -58,11 +58,11 @@ class Section:
     statistics: Statistics
     verdict: Verdict
     curves: Sequence[Curves] = ()
-    failures: Mapping[str, Mapping[str, Failure]] = field(default_factory=dict)
+    worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
     pooled: str = ""
     groups: Sequence[str] = ()
     facts: Sequence[str] = ()
-    study_svgs: Mapping[str, Path] = field(default_factory=dict)
+    studies: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def drawn(self) -> set[str]:
@@ -74,18 +74,15 @@ class Section:
         """All methods with a table row, a curve or a diagram."""
         found = [m for spec in self.specs for m in spec.methods]
         found += [m for curves in self.curves for m in curves.errors]
-        return list(
-            dict.fromkeys([*found, *(m for group in self.failures.values() for m in group)])
-        )
+        return list(dict.fromkeys([*found, *(m for group in self.worst.values() for m in group)]))
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """What made the numbers: in words, configuration as plain values, versions of the libraries."""
+    """What made the numbers: in words, and the configuration as plain values."""
 
     what: str
     configuration: Mapping[str, Any]
-    versions: Mapping[str, str]
 
 
 def report_html(
@@ -97,7 +94,6 @@ def report_html(
     overview: Sequence[Ranks] = (),
 ) -> str:
     """The whole page. `comparison` is its summary as HTML, or empty where nothing is printed."""
-    versions = ", ".join(f"{name} {version}" for name, version in provenance.versions.items())
     configuration = OmegaConf.to_yaml(OmegaConf.create(dict(provenance.configuration)))
     return render(
         "report.html",
@@ -107,19 +103,20 @@ def report_html(
         sections=sections,
         overview=overview,
         comparison=Markup(comparison),
-        made={"what": provenance.what, "versions": versions, "configuration": configuration},
+        made={"what": provenance.what, "configuration": configuration},
         data={section.key: _data(section) for section in sections},
     )
 
 
-def _svg_data(path: Path) -> str:
-    """A figure for an image of its own, so that the ids inside several cannot collide."""
+def _image_data(path: Path) -> str:
+    """An image for the page itself, which a reader can then pass on as one file."""
     return base64.b64encode(path.read_bytes()).decode("ascii")
 
 
-def _cell(cell: Cell, scale: float) -> dict[str, Any]:
-    digits = len(cell.mean.partition(".")[2])
+def _cell(cell: Cell, column: Metric) -> dict[str, Any]:
+    digits, scale = len(cell.mean.partition(".")[2]), 10.0**column.power
     half, p = number_of(cell.row, "half_width") * scale, number_of(cell.row, "p_value")
+    no_floor = " –" if column.has_floor else ""
     mean = float(cell.row["mean"]) * scale
     interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
     return {
@@ -128,10 +125,19 @@ def _cell(cell: Cell, scale: float) -> dict[str, Any]:
         "note": cell.note,
         "spread": f" ± {cell.spread}" if cell.spread else "",
         "interval": interval if math.isfinite(half) else " [–]",
-        "p": f" p = {short(p)}" if math.isfinite(p) else "",
+        "p": f" p = {short(p)}" if math.isfinite(p) else no_floor,
+        "floor": _own_floor(cell, scale, digits),
         "best": cell.best,
         "beyond": bool(cell.beyond),
     }
+
+
+def _own_floor(cell: Cell, scale: float, digits: int) -> str:
+    """The method's own noise floor in words, which a reader sees on hover; empty without one."""
+    mean, q95 = (number_of(cell.row, key) * scale for key in ("floor_mean", "floor_q95"))
+    if not math.isfinite(mean):
+        return ""
+    return f"own noise floor: {number(mean, digits)} [{number(q95, digits)}]"
 
 
 def _data(section: Section) -> dict[str, Any]:
@@ -139,9 +145,9 @@ def _data(section: Section) -> dict[str, Any]:
     return {
         "looks": [_look(method) for method in section.methods],
         "families": [_family(curves) for curves in section.curves],
-        "failures": {
-            key: {method: failure.drawn() for method, failure in group.items()}
-            for key, group in section.failures.items()
+        "worst": {
+            key: {method: worst.drawn() for method, worst in group.items()}
+            for key, group in section.worst.items()
         },
     }
 
@@ -186,7 +192,7 @@ SHOWN_BY: dict[str, Any] = {
     "mark": MARK,
     "method_name": method_name,
     "metric": metric,
-    "svg_data": _svg_data,
+    "image_data": _image_data,
     "zip": zip,
 }
 """What the templates call."""

@@ -84,7 +84,7 @@ RC: Any = {
     "ytick.labelsize": 8.5,
     "lines.solid_capstyle": "round",
     "figure.dpi": 100.0,
-    "savefig.dpi": 200.0,
+    "savefig.dpi": 130.0,
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "utility-calibration",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from typing import Any, Literal
 from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import method_name
-from pipeline.reporting.verdict import rounded_up
+from pipeline.reporting.verdict import bound
 
 MARK = "†"
 """Behind every number beyond its noise floor."""
@@ -76,6 +77,7 @@ class ResultTable:
         found = (
             f"{self.spread_note} {self.best_note(mark)}",
             self.floor_note,
+            self.unnormalised_note,
             self.within_note,
             self.power_note,
             self.certificate_note,
@@ -113,7 +115,8 @@ class ResultTable:
             return f"{mark}: the best mean."
         return (
             f"{mark}: not significantly worse than the best (paired over splits, corrected "
-            "variance, Holm over methods, 5 %)."
+            "variance, Holm over methods, 5 %). The tests are paired, so a smaller mean may lack "
+            "it where a larger one has it."
         )
 
     @property
@@ -135,18 +138,40 @@ class ResultTable:
         return (
             f"{MARK}: beyond the noise floor, larger than 95 % of what the method's own "
             f"probabilities show on these points when labels are drawn from them{shared}. "
-            f"Last row: this floor for {self.floor_source}, mean [95 % quantile]."
+            f"Last row: this floor for {self.floor_source}, mean [95 % quantile]; each method's "
+            "own may be smaller or larger."
         )
+
+    @property
+    def unnormalised_note(self) -> str:
+        """Why some methods have neither floor nor certificate."""
+        if self.floor is None or not self.without_floor:
+            return ""
+        names = ", ".join(row.name for row in self.rows if row.key in self.without_floor)
+        return (
+            f"{names}: no noise floor, no {MARK} and no certificate (–), because labels cannot be "
+            "drawn from rows that do not sum to one."
+        )
+
+    @property
+    def without_floor(self) -> set[str]:
+        """The methods without any noise floor, where the table has one."""
+        return {
+            row.key
+            for row in self.rows
+            if self.floor and all(cell.beyond is None for cell in row.cells)
+        }
 
     @property
     def within_note(self) -> str:
         """Where nothing speaks against any method."""
-        if self.floor is None:
+        without = self.without_floor
+        if self.floor is None or len(without) == len(self.rows):
             return ""
         columns = [
             metric.text
             for k, metric in enumerate(self.metrics)
-            if all(row.cells[k].beyond is False for row in self.rows)
+            if all(row.cells[k].beyond is False for row in self.rows if row.key not in without)
         ]
         if not columns:
             return ""
@@ -175,9 +200,9 @@ class ResultTable:
         """The certificates of all methods in one sentence."""
         if not self.certificates:
             return ""
-        uppers = self.certificates.items()
+        uppers = {row.key: self.certificates.get(row.key, math.nan) for row in self.rows}
         bounds = ", ".join(
-            f"{method_name(method)} {rounded_up(upper, 3):.3g}" for method, upper in uppers
+            f"{method_name(method)} {bound(upper)}" for method, upper in uppers.items()
         )
         over = "upper bounds, means over splits" if self.splits > 1 else "upper bounds"
         return (

@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 
 from metrics.registry import Metric, metric
-from metrics.scorecard import ALL_CLASSES
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting import table_formats
 from pipeline.reporting.collect import CERTIFICATE_COLUMNS
 from pipeline.reporting.intervals import not_worse_than_best
 from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, method_name
 from pipeline.reporting.table_model import Cell, ResultTable, Row
+from pipeline.scoring.files import csv_text
 
 Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """The rows of a tidy summary by (method, metric)."""
@@ -55,21 +55,18 @@ class TableSpec:
 
 
 def build_table(
-    summary: pd.DataFrame, spec: TableSpec, bounds: pd.DataFrame | None = None
+    summary: pd.DataFrame, spec: TableSpec, uppers: Mapping[str, float] | None = None
 ) -> ResultTable:
     """The formatted table of `spec` from the tidy summary (collect.summarise).
 
-    `bounds`: the certificates (collect.certificates), for the notes and the CSV.
+    `uppers`: the certificates of all classes together (collect.upper_bounds), for the notes.
 
     A metric that no method has (U_w2v without word vectors) gets no column.
 
     Raises:
         IncompleteResults: some methods have a metric that another lacks, or none has any.
     """
-    if bounds is None:
-        bounds = pd.DataFrame(columns=list(CERTIFICATE_COLUMNS))
-    own = summary[summary["benchmark"] == spec.benchmark]
-    rows = own.merge(bounds, how="left", on=list(CERTIFICATE_COLUMNS[:3])).to_dict("records")
+    rows = summary[summary["benchmark"] == spec.benchmark].to_dict("records")
     numbers: Numbers = {(row["method"], row["metric"]): row for row in rows}
     keys = [key for key in spec.metrics if any((m, key) in numbers for m in spec.methods)]
     absent = [(m, k) for m in spec.methods for k in keys if (m, k) not in numbers]
@@ -93,18 +90,11 @@ def build_table(
         floor_source=method_name(_floor_method(numbers, spec.methods)),
         splits=min(int(row["splits"]) for row in rows),
         remarks=spec.remarks,
-        certificates=_certificates(bounds, spec),
+        certificates={m: uppers[m] for m in spec.methods if m in uppers} if uppers else {},
         look=spec.look,
         interval=rows[0]["interval"],
         test_points=int(rows[0]["test_points"]),
     )
-
-
-def _certificates(bounds: pd.DataFrame, spec: TableSpec) -> dict[str, float]:
-    """The upper bounds over all classes, in the order of the rows."""
-    chosen = bounds[(bounds["benchmark"] == spec.benchmark) & (bounds["metric"] == ALL_CLASSES)]
-    uppers = dict(zip(chosen["method"], chosen["upper"]))
-    return {method: float(uppers[method]) for method in spec.methods if method in uppers}
 
 
 def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> tuple[list[Cell], Cell]:
@@ -155,9 +145,34 @@ def _note(row: Mapping[Hashable, Any]) -> str:
 
 
 def _floor_method(numbers: Numbers, methods: Sequence[str]) -> str:
-    """Temperature scaling, also where the table does not show it; else the first method."""
-    known = {method for method, _ in numbers}
-    return FLOOR_METHOD if FLOOR_METHOD in known else methods[0]
+    """Temperature scaling, also where the table does not show it; else the first with a floor."""
+    known = [method for method, _ in numbers]
+    with_floor = [m for m, key in numbers if not np.isnan(numbers[m, key]["floor_mean"])]
+    choices = [m for m in (FLOOR_METHOD, *methods) if m in with_floor]
+    return choices[0] if choices else FLOOR_METHOD if FLOOR_METHOD in known else methods[0]
+
+
+PAPER_RUNS = {"dirichlet": 80, "patching": 20}
+"""The paper's tuning runs (app. C.1)."""
+TUNED = {"dirichlet": " runs for Dirichlet", "patching": " for patching"}
+
+
+def remarks_of(facts: Mapping[str, Any], methods: Sequence[str]) -> tuple[str, ...]:
+    """Where the settings behind the scores differ from the paper's, for the tables' notes."""
+    remarks = []
+    tuned = [method for method in PAPER_RUNS if method in methods]
+    configs = {method: facts["calibrators"][method]["config"] for method in tuned}
+    runs = {m: int(configs[m].get("tuning_runs", PAPER_RUNS[m])) for m in tuned}
+    if any(runs[method] != PAPER_RUNS[method] for method in tuned):
+        done = " and ".join(f"{runs[method]}{TUNED[method]}" for method in tuned)
+        paper = " and ".join(str(PAPER_RUNS[method]) for method in tuned)
+        remarks.append(f"Tuned with {done}; the paper: {paper} (tuning=paper).")
+    points = facts["evaluation"]["utility_batch"]
+    if points is not None:
+        remarks.append(
+            f"Utility metrics: means over disjoint batches of {points} test points or a few more."
+        )
+    return tuple(remarks)
 
 
 def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
@@ -191,14 +206,14 @@ CSV_COLUMNS = (
     "half_width_bootstrap",
     "not_worse",
     "zero_likelihood",
-    *CERTIFICATE_COLUMNS[3:],
+    *CERTIFICATE_COLUMNS,
 )
-"""Those of collect.SUMMARY_COLUMNS; not_worse: of the methods that may be the best; the last ones
-are bounds on the true UC."""
+"""Those of collect.SUMMARY_COLUMNS; floor_*: the method's own; not_worse: of the methods that may
+be the best; the last ones are bounds on the true UC."""
 
 
 def long_form(table: ResultTable) -> pd.DataFrame:
-    """The table's numbers unrounded and unscaled, one row per method and metric (CSV_COLUMNS)."""
+    """The table's numbers unscaled, one row per method and metric (CSV_COLUMNS)."""
     cells = [{**cell.row, "not_worse": cell.best} for row in table.rows for cell in row.cells]
     return pd.DataFrame(cells)[list(CSV_COLUMNS)]
 
@@ -207,14 +222,14 @@ def write_tables(tables: Iterable[ResultTable], folder: Path) -> list[Path]:
     """Write `<stem>.tex`, `.md` and `.csv` of each table; returns the paths written.
 
     The `.tex` holds a `table*` to be read with \\input (booktabs needed; bm and graphicx are used
-    where loaded). The `.csv` is unscaled with full precision (CSV_COLUMNS).
+    where loaded). The `.csv` is unscaled, to seven significant digits (CSV_COLUMNS).
     """
     written = []
     for table in tables:
         texts = {
             "tex": table_formats.latex(table),
             "md": table_formats.markdown(table),
-            "csv": long_form(table).to_csv(index=False, lineterminator="\n"),
+            "csv": csv_text(long_form(table)),
         }
         written += [write_text(folder / f"{table.name}.{end}", text) for end, text in texts.items()]
     return written

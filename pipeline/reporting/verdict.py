@@ -108,7 +108,7 @@ def verdict_of(
     if chosen and math.isfinite(upper):
         sentences.append(
             "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
-            f"off by more than {short(rounded_up(upper))} with {method_name(chosen)}."
+            f"off by more than {bound(upper)} with {method_name(chosen)}."
         )
     sentences += _unknown(uses, points, splits)
     return Verdict(tuple(sentences), tuple(uses), overall)
@@ -135,6 +135,11 @@ def rounded_up(value: float, significant: int = 2) -> float:
     exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
     unit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
     return float(exact.quantize(unit, rounding=ROUND_CEILING))
+
+
+def bound(value: float) -> str:
+    """An upper bound as the verdict and the notes of tables print it; `–` where there is none."""
+    return short(rounded_up(value)) if math.isfinite(value) else "–"
 
 
 def interval(low: float, high: float) -> str:
@@ -180,9 +185,7 @@ def _use(key: str, column: Mapping[str, Evidence], compared: bool) -> UseVerdict
         _take(column[take], take, as_good, sure),
     ]
     if is_own(key) and math.isfinite(upper := column[take].upper):
-        sentences.append(
-            f"With 95 % confidence it is off by no more than {short(rounded_up(upper))}."
-        )
+        sentences.append(f"With 95 % confidence it is off by no more than {bound(upper)}.")
     return UseVerdict(
         key,
         _use_name(key),

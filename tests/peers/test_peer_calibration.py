@@ -1,4 +1,4 @@
-"""`pipeline.peers` hands to the packages what they ask for: the adapter against direct calls."""
+"""`pipeline.sources.peers` hands to the packages what they ask for: the adapter against direct calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.peers import PEERS, PeerCalibration
+from pipeline.sources.peers import PEERS, PeerCalibration
 from scripts.speed.inputs import Arrays, Size, arrays
 from tests.peers.conftest import package
 

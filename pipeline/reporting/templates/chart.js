@@ -173,7 +173,7 @@ function ecdfPanel(panel, family, looks, shown) {
   });
 }
 
-function failurePanel(panel, one, look) {
+function worstPanel(panel, one, look) {
   html("h4", "", panel, look.name);
   html("div", "note", panel, one.heading);
   const x = [Math.min(...one.at), Math.max(...one.at)];

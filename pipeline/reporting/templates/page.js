@@ -43,14 +43,14 @@ function sectionOf(node) {
   const content = data[node.dataset.section];
   const shown = new Set(content.looks.map((look) => look.key));
   const ecdf = node.querySelector("[data-chart=ecdf]");
-  const failures = node.querySelector("[data-chart=failures]");
-  const select = node.querySelector("[data-failures]");
+  const worst = node.querySelector("[data-chart=worst]");
+  const select = node.querySelector("[data-worst]");
   const redraw = () => {
     if (ecdf) fill(ecdf, content.families, (panel, family) => ecdfPanel(panel, family, content.looks, shown));
-    if (failures) {
-      const group = content.failures[select.value];
+    if (worst) {
+      const group = content.worst[select.value];
       const looks = content.looks.filter((look) => shown.has(look.key) && look.key in group);
-      fill(failures, looks, (panel, look) => failurePanel(panel, group[look.key], look));
+      fill(worst, looks, (panel, look) => worstPanel(panel, group[look.key], look));
     }
   };
   if (select) select.addEventListener("change", redraw);

@@ -1,23 +1,34 @@
-"""Runs shaped as real ones, with seeded numbers around the paper's printed values."""
+"""Scores shaped as real ones, with seeded numbers around the paper's printed values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from metrics import METRICS
-from pipeline.harness.artifacts import write_json, write_npz, write_record
+from pipeline.harness.units import Request
+from pipeline.reporting.collect import Scores
 from pipeline.reporting.comparison import printed_values
 from pipeline.reporting.names import METHODS
+from pipeline.scoring.files import (
+    CURVE_COLUMNS,
+    ROW_COLUMNS,
+    ScoreFiles,
+    table_of,
+    without_folders,
+    write_files,
+)
+from pipeline.scoring.tidy import Scored, curves_of, rows_of
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
 SPLITS = 4
 UTILITIES = 120
-FIT = {"config": {"_target_": "calibrators.Some", "seed": 0}, "parameters_sha256": "0"}
-WriteRuns = Callable[..., Path]
+LOGITS = {"n": 10_000, "classes": 10, "accuracy": 94.4, "sha256": "ab" * 32, "source": "test"}
+WriteScores = Callable[..., Scores]
 
 
 def _metrics(table: str, method: str, rng: np.random.Generator) -> dict[str, float]:
@@ -28,56 +39,102 @@ def _metrics(table: str, method: str, rng: np.random.Generator) -> dict[str, flo
     return {key: values.get(key, 0.05) for key in ALL_METRICS}
 
 
-def _ecdf(level: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def arrays_of(level: float, rng: np.random.Generator, keys: Sequence[str]) -> dict[str, Any]:
+    """Errors of sampled users around `level`, their floor's curves, and redrawn metrics."""
     arrays = {}
     for family in ("linear", "rank"):
         arrays[family] = level * np.exp(0.4 * rng.normal(size=UTILITIES))
         floor = np.sort(0.004 * np.exp(0.4 * rng.normal(size=UTILITIES)))
         for name, factor in (("mean", 1.0), ("q05", 0.7), ("q95", 1.4)):
             arrays[f"{family}_floor_{name}"] = floor * factor
-    for key in (key for key in ALL_METRICS if METRICS[key].has_floor):
+    for key in (key for key in keys if METRICS[key].has_floor):
         arrays[f"floor_{key}"] = 0.01 * np.exp(0.2 * rng.normal(size=40))
     return arrays
 
 
-@pytest.fixture
-def write_runs(tmp_path: Path) -> WriteRuns:
-    """`write_runs(benchmark, table=..., methods=..., shift=...)` -> the runs folder."""
+def scored(split: int, metrics: dict[str, float], **more: Any) -> Scored:
+    """One evaluated split; `arrays` and entries of its record may be given."""
+    arrays = more.pop("arrays", {})
+    record = {
+        **{key: {} for key in ("noise_floor", "worst", "certificates")},
+        "metrics": metrics,
+        "zero_likelihood": 0,
+        "n_test": 3000,
+    }
+    return Scored(split, record | more, arrays)
 
-    def write(
+
+def request_of(
+    folder: Path,
+    *benchmarks: str,
+    suite: str = "cifar",
+    splits: int = SPLITS,
+    extra: Sequence[str] = (),
+) -> Request:
+    """A request for benchmarks with their results below `folder`."""
+    overrides = (
+        f"suite={suite}",
+        f"splits.count={splits}",
+        f"evaluation.utilities={UTILITIES}",
+        f"paths.results={folder / 'results'}",
+        f"paths.data={folder / 'data'}",
+        *extra,
+    )
+    return Request(suite, benchmarks, tuple(METHODS), tuple(range(splits)), overrides, True)
+
+
+def write(
+    files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, Any], worst: Any = None
+) -> Scores:
+    """Write the files of a benchmark from the splits of each method, and read them."""
+    worst = worst or {}
+    write_files(
+        files,
+        header,
+        [table_of(rows_of(m, own, worst.get(m, {})), ROW_COLUMNS) for m, own in parts.items()],
+        [table_of(curves_of(m, own), CURVE_COLUMNS) for m, own in parts.items()],
+    )
+    scores = Scores.read(files)
+    assert scores is not None
+    return scores
+
+
+@pytest.fixture
+def write_scores(tmp_path: Path) -> WriteScores:
+    """`write_scores(benchmark, table=..., methods=..., shift=...)` -> the scores as read."""
+
+    def written(
         benchmark: str = "cifar10_repvgg",
         table: str = "cifar10_repvgg",
-        methods: tuple[str, ...] = tuple(METHODS),
+        methods: Sequence[str] = tuple(METHODS),
         splits: int = SPLITS,
         shift: float = 0.0,
-        suffix: str = "",
-    ) -> Path:
-        runs = tmp_path / "results" / "runs"
+        name: str = "",
+        extra: Sequence[str] = (),
+        suite: str = "cifar",
+    ) -> Scores:
+        request = request_of(tmp_path, benchmark, suite=suite, splits=splits, extra=extra)
+        units = {unit.calibrator: unit for unit in request.units()}
+        settings = next(iter(units.values())).settings
+        files = ScoreFiles(tmp_path / "results", name or benchmark, settings["evaluation"]["name"])
+        parts: dict[str, list[Scored]] = {}
         for place, method in enumerate(methods):
             for split in range(splits):
                 rng = np.random.default_rng([place, split])
                 values = {k: v * (1 + shift) for k, v in _metrics(table, method, rng).items()}
-                folder = runs / benchmark / method / f"split-{split}"
-                ecdf = _ecdf(0.05 / (place + 1), rng)
-                digest = write_npz(folder / f"ecdf{suffix}.npz", **ecdf)
-                record = {
-                    "hash": "0",
-                    "benchmark": benchmark,
-                    "calibrator": method,
-                    "split": split,
-                    "n": 10_000,
-                    "n_test": 3000,
-                    "metrics": values,
-                    "noise_floor": {},
-                    "worst": {},
-                    "certificates": {},
-                    "zero_likelihood": 0,
-                    "parameters_sha256": "0",
-                    "ecdf_sha256": digest,
-                }
-                write_record(folder / f"metrics{suffix}.json", record)
-                write_record(folder / "fit.json", FIT | {"calibrator": method})
-                write_json(folder / "run-fit.json", {"versions": {"torch": "2.13.0"}})
-        return runs
+                arrays = arrays_of(0.05 / (place + 1), rng, ALL_METRICS)
+                parts.setdefault(method, []).append(scored(split, values, arrays=arrays))
+        configs = {
+            m: {"config": without_folders(units[m].settings["calibrator"]) if m in units else {}}
+            for m in methods
+        }
+        header = {
+            "benchmark": files.benchmark,
+            "evaluation": settings["evaluation"],
+            "splits": settings["splits"],
+            "logits": LOGITS,
+            "calibrators": configs,
+        }
+        return write(files, parts, header)
 
-    return write
+    return written

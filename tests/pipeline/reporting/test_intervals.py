@@ -13,13 +13,13 @@ from metrics import ClassWise, NoiseFloor, TopK
 from metrics.bootstrap import resampled_weights
 from metrics.floor import redrawn_outcomes
 from metrics.forecast import Forecast
-from pipeline.harness.receipts import two_standard_errors
 from pipeline.harness.splits import split_indices
 from pipeline.reporting.intervals import (
-    bootstrap_half_width,
     corrected_half_width,
     not_worse_than_best,
+    two_standard_errors,
 )
+from pipeline.scoring.tidy import bootstrap_half_width
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3
 TESTS = [split_indices(N, split)[1] for split in range(SPLITS)]
@@ -52,14 +52,11 @@ def test_the_bootstrap_of_all_points_covers_and_is_sharper(trials) -> None:
     losses, values = trials
     (weights,) = resampled_weights(torch.arange(N), N, 100, seed=0, size=N)
     drawn = weights.numpy()
-    widths = np.array(
-        [
-            bootstrap_half_width(
-                [drawn[:, test] @ row[test] / drawn[:, test].sum(axis=1) for test in TESTS]
-            )
-            for row in losses
-        ]
-    )
+    means = [
+        [drawn[:, test] @ row[test] / drawn[:, test].sum(axis=1) for test in TESTS]
+        for row in losses
+    ]
+    widths = np.array([bootstrap_half_width(np.mean(splits, axis=0)) for splits in means])
     assert 0.91 <= covered(widths, values.mean(axis=1), 1.0) <= 0.98
     corrected = np.array([corrected_half_width(row, SHARE) for row in values])
     assert widths.mean() < 0.95 * corrected.mean()

@@ -11,50 +11,60 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import rgb_to_hsv, to_rgb
+from matplotlib.figure import Figure
 
-from metrics.ecdf import levels, thin
+from metrics.ecdf import thin
 from metrics.plots.axes import log_ticks
-from pipeline.harness.command import UnitsFailed
-from pipeline.harness.runner import run_tasks
-from pipeline.reporting.collect import Runs, UnitResult
-from pipeline.reporting.curves import Curves, pooled_curves
+from pipeline.reporting.curves import Band, Curves, all_curves
 from pipeline.reporting.drawings import Drawing, draw_all
-from pipeline.reporting.failure_figures import WIDEST, _heading
-from pipeline.reporting.failures import Failure
 from pipeline.reporting.figures import ecdf_figure
 from pipeline.reporting.names import METHODS, PEERS
 from pipeline.reporting.style import LOOKS, look
+from pipeline.reporting.worst import Worst
+from pipeline.reporting.worst_figures import WIDEST, _heading
+from pipeline.scoring.files import ScoreFiles
+from pipeline.scoring.tidy import FAMILIES
+from tests.pipeline.reporting.conftest import LOGITS, scored, write
 
 
-def unit(method: str, split: int, errors: list[float], **floor: list[float]) -> UnitResult:
-    arrays = {"linear": np.array(errors)}
-    arrays |= {f"linear_floor_{key}": np.array(values) for key, values in floor.items()}
-    return UnitResult("b", method, split, {}, {}, arrays)
+def curves_from(tmp_path, parts, utilities):
+    """The linear curves of `parts`: per method the arrays of its one split."""
+    facts = {
+        "benchmark": "b",
+        "evaluation": {"name": "default", "utilities": utilities, "utility_batch": None},
+        "splits": {"count": 2, "calibration_fraction": 0.7},
+        "logits": LOGITS,
+        "calibrators": {},
+    }
+    written = {
+        method: [
+            scored(0, {"nll": 1.0}, arrays={f"{f}{k}": v for f in FAMILIES for k, v in own.items()})
+        ]
+        for method, own in parts.items()
+    }
+    return all_curves(write(ScoreFiles(tmp_path, "b"), written, facts), list(parts))[0]
 
 
-def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors() -> None:
-    units = [unit("vector", 0, [0.3, 0.1, 0.2]), unit("vector", 1, [0.1, 0.7, 0.6])]
-    curves = pooled_curves(units, ["vector"], "linear")
-    np.testing.assert_allclose(curves.errors["vector"], [0.1, 0.4, 0.5])
-    np.testing.assert_allclose(levels(3), [1 / 3, 2 / 3, 1])
-    assert (curves.count, curves.splits, curves.floor) == (3, 2, None)
+def test_curves_and_floor_have_a_value_per_sampled_user(tmp_path) -> None:
+    errors = np.sort(np.random.default_rng(0).random(1000))
+    few = np.sort(np.random.default_rng(1).random(300))
+    parts = {
+        "vector": {"": errors},
+        "temperature": {"": 2 * errors, "_floor_q05": few, "_floor_q95": few + 1},
+    }
+    curves = curves_from(tmp_path, parts, 1000)
+    assert (curves.count, curves.splits, list(curves.errors)) == (1000, 2, list(parts))
+    kept = thin(1000, 121)
+    np.testing.assert_allclose(curves.errors["vector"][kept], errors[kept], rtol=1e-6)
+    assert curves.floor is not None and curves.floor.method == "temperature"
+    assert len(curves.floor.low) == 1000
+    np.testing.assert_allclose(curves.floor.high - curves.floor.low, 1, rtol=1e-6)
 
 
-def test_the_floor_is_the_mean_over_splits_of_temperature_scalings() -> None:
-    floors = [{"mean": [1.0, 2.0], "q05": [0.5, 1.0], "q95": [2.0, 4.0]} for _ in range(2)]
-    floors[1]["q95"] = [4.0, 6.0]
-    units = [unit("temperature", k, [1.0, 2.0], **floor) for k, floor in enumerate(floors)]
-    units.append(unit("vector", 0, [1.0, 2.0], mean=[9.0, 9.0], q05=[9.0, 9.0], q95=[9.0, 9.0]))
-    band = pooled_curves(units, ["vector", "temperature"], "linear").floor
-    assert band is not None
-    assert band.method == "temperature"
-    np.testing.assert_allclose(band.high, [3.0, 5.0])
-
-
-def test_unequal_numbers_of_utilities_are_an_error() -> None:
-    units = [unit("vector", 0, [0.1, 0.2]), unit("vector", 1, [0.1])]
-    with pytest.raises(ValueError, match="vector: splits were evaluated on different numbers"):
-        pooled_curves(units, ["vector"], "linear")
+def test_without_sampled_users_there_is_no_curve(tmp_path) -> None:
+    facts = {"benchmark": "b", "logits": LOGITS, "calibrators": {}}
+    scores = write(ScoreFiles(tmp_path, "b"), {"vector": [scored(0, {"nll": 1.0})]}, facts)
+    assert all_curves(scores, ["vector"]) == []
 
 
 def test_thinning_keeps_both_ends() -> None:
@@ -64,9 +74,8 @@ def test_thinning_keeps_both_ends() -> None:
 
 
 @pytest.fixture
-def panels(write_runs):
-    units = Runs(write_runs()).read_all("cifar10_repvgg", METHODS, range(4))
-    return [pooled_curves(units, list(METHODS), family) for family in ("linear", "rank")]
+def panels(write_scores):
+    return all_curves(write_scores(), list(METHODS))
 
 
 def test_the_figure_says_what_its_curves_are_means_over(panels) -> None:
@@ -98,9 +107,9 @@ def test_figure_has_both_panels_labels_and_every_method(panels) -> None:
 def test_nearly_constant_utilities_do_not_stretch_the_axis() -> None:
     errors = np.linspace(0.01, 0.1, 400)
     errors[:2] = [0.0, 1e-9]
-    curves = pooled_curves([unit("vector", 0, errors.tolist())], ["vector"], "linear")
+    curves = Curves("linear", {"vector": errors}, None, 1)
     assert ecdf_figure([curves], "T").axes[0].get_xlim()[0] > 0.005
-    zero = pooled_curves([unit("vector", 0, [0.0, 0.0])], ["vector"], "linear")
+    zero = Curves("linear", {"vector": np.zeros(2)}, None, 1)
     assert ecdf_figure([zero], "T").axes[0].get_xscale() == "linear"
 
 
@@ -128,9 +137,9 @@ MANY = [
 @pytest.mark.parametrize("methods", [MANY[:1], MANY[:8], MANY])
 def test_neither_legend_nor_labels_are_cut_or_collide(methods) -> None:
     random = np.random.default_rng(0)
-    floors = {key: sorted(random.random(9)) for key in ("mean", "q05", "q95")}
-    units = [unit(m, 0, list(0.01 * np.exp(random.normal(size=9))), **floors) for m in methods]
-    figure = ecdf_figure([pooled_curves(units, methods, "linear")] * 2, "Costs $5, or $6 <b>")
+    errors = {m: np.sort(0.01 * np.exp(random.normal(size=9))) for m in methods}
+    band = Band(*(np.sort(random.random(9)) for _ in range(2)), methods[0])
+    figure = ecdf_figure([Curves("linear", errors, band, 1)] * 2, "Costs $5, or $6 <b>")
     renderer = FigureCanvasAgg(figure).get_renderer()
     figure.draw(renderer)
     legend = figure.legends[0].get_window_extent(renderer)
@@ -166,27 +175,17 @@ def test_files_hold_no_dates(panels, tmp_path: Path) -> None:
     assert "path" in set(elements(paths[1])) and b"dc:date" not in svg
 
 
-def test_figures_drawn_in_other_processes_have_the_same_bytes(panels, tmp_path: Path) -> None:
-    make = partial(ecdf_figure, panels, "Title")
-    here, there = (Drawing(make, tmp_path / name, "ecdf") for name in ("here", "there"))
-    here.save()
-    run_tasks("figures", [there], Drawing.save, jobs=2)  # no start here: the pace is not known
-    for path, other in zip(here.paths, there.paths, strict=True):
-        assert path.read_bytes() == other.read_bytes()
-
-
-def test_a_figure_that_fails_is_named_and_the_others_are_drawn(panels, tmp_path, capsys) -> None:
-    wrong = Drawing(partial(ecdf_figure, [None], "Title"), tmp_path, "wrong")
-    right = Drawing(partial(ecdf_figure, panels, "Title"), tmp_path, "right")
-    with pytest.raises(UnitsFailed, match="figures: 1 of 2 failed"):
-        draw_all([wrong, right], jobs=1)
-    assert "failed: wrong: AttributeError" in capsys.readouterr().out
-    assert all(path.is_file() for path in right.paths)
+def test_figures_drawn_in_other_processes_have_the_same_bytes(tmp_path: Path) -> None:
+    many = [Drawing(Figure, tmp_path / str(place), "empty") for place in range(8)]
+    written = draw_all(many, jobs=2)
+    assert len(written) == 24
+    for path in many[0].save():
+        assert {path.read_bytes()} == {p.read_bytes() for p in written if p.name == path.name}
 
 
 @pytest.mark.parametrize("name", ["class cat", "losses (utility: minus the loss)", "a name " * 12])
 def test_the_line_above_a_panel_is_no_wider_than_the_panel(name: str) -> None:
-    failure = Failure(name, 0.1, 0.05, -0.18, 0.0, 0.5, -0.1, {})
-    lines = _heading("temperature", failure).splitlines()
+    worst = Worst(name, 0.1, 0.05, -0.18, 0.0, 0.5, -0.1, {})
+    lines = _heading("temperature", worst).splitlines()
     assert max(map(len, lines)) <= WIDEST
     assert " ".join(lines[1:]).replace(", ", " ") == f"{name.strip()} -.18 to .00"

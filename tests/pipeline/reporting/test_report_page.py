@@ -6,42 +6,44 @@ import re
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import write_record
-from pipeline.reporting.collect import UnitResult
-from pipeline.reporting.curves import pooled_curves
 from pipeline.reporting.evidence import ranks_of
-from pipeline.reporting.failures import pooled_note
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, by_night, readable, report_html
+from pipeline.reporting.sections import section_of
 from pipeline.reporting.style import LOOKS
 from pipeline.reporting.tables import TableSpec
-from pipeline.sections import section_of
+from pipeline.reporting.worst import pooled_note
+from pipeline.scoring.files import ScoreFiles
 from tests.pipeline.reporting.browser import Browser, chromium
+from tests.pipeline.reporting.conftest import LOGITS, UTILITIES, arrays_of, scored, write
 
 NAUGHTY = "<script>alert(1)</script> costs $5 & more"
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
-MADE = Provenance("Suite tests.", {"splits": {"count": 4}}, {"python": "3.11"})
+MADE = Provenance("Suite tests.", {"splits": {"count": 4}})
 LEVELS = dict(zip(METHODS, (0.08, 0.02, 0.03, 0.015, 0.018, 0.01, 0.012), strict=False))
 
 
-def units(benchmark, seed, splits=4):
-    found = []
-    for split in range(splits):
-        for method, level in LEVELS.items():
+def splits_of(seed, splits):
+    found = {}
+    for method, level in LEVELS.items():
+        for split in range(splits):
             random = np.random.default_rng([seed, split, len(method)])
             values = {key: level * (1 + 0.1 * random.normal()) for key in KEYS}
             values["accuracy"] = 0.9 - level / 10
-            curves = {}
-            for key in KEYS[2:]:
-                curves[f"floor_{key}"] = 0.009 * np.exp(0.2 * random.normal(size=60))
-            for family in ("linear", "rank"):
-                curves[family] = level / 2 * np.exp(0.4 * random.normal(size=150))
-                base = np.sort(0.004 * np.exp(0.4 * random.normal(size=150)))
-                for name, factor in (("mean", 1.0), ("q05", 0.7), ("q95", 1.4)):
-                    curves[f"{family}_floor_{name}"] = base * factor
-            found.append(UnitResult(benchmark, method, split, values, ecdf=curves))
+            arrays = arrays_of(level / 2, random, KEYS)
+            found.setdefault(method, []).append(scored(split, values, arrays=arrays))
     return found
+
+
+def facts_of(benchmark, splits, worst=None, **logits):
+    return {
+        "benchmark": benchmark,
+        "evaluation": {"name": "default", "utilities": UTILITIES, "utility_batch": None},
+        "splits": {"count": splits, "calibration_fraction": 0.7},
+        "logits": LOGITS | logits,
+        "calibrators": {m: {"config": {}, "worst": own} for m, own in (worst or {}).items()},
+    }
 
 
 def record(level):
@@ -56,17 +58,11 @@ def record(level):
             "gap": level, "diagram": diagram}  # fmt: skip
 
 
-def section(benchmark, title, seed, folder, splits=4):
-    settings = {
-        "benchmark": {"name": benchmark, "title": title, "source": {}},
-        "splits": {"calibration_fraction": 0.7},
-        "paths": {"data": str(folder), "results": str(folder)},
-    }
-    results = units(benchmark, seed, splits)
-    curves = [pooled_curves(results, list(LEVELS), family) for family in ("linear", "rank")]
-    specs = [TableSpec(benchmark, title, KEYS, list(LEVELS))]
-    records = {m: {"u_cwe": record(v), "u_topk": record(-v)} for m, v in LEVELS.items()}
-    return section_of(settings, results, specs, curves, records)
+def section(benchmark, title, seed, folder, splits=4, **logits):
+    worst = {m: {"u_cwe": record(v), "u_topk": record(-v)} for m, v in LEVELS.items()}
+    facts = facts_of(benchmark, splits, worst, **logits)
+    scores = write(ScoreFiles(folder, benchmark), splits_of(seed, splits), facts)
+    return section_of(scores, [TableSpec(benchmark, title, KEYS, list(LEVELS))])
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +96,10 @@ def test_the_data_of_the_script_are_those_of_the_tables(html, sections):
     assert [look["key"] for look in data["b1"]["looks"]] == list(LEVELS)
     curve = data["b1"]["families"][0]["curves"]["patching"]
     assert curve[-1] == pytest.approx(sections[0].curves[0].errors["patching"][-1], rel=1e-3)
-    assert set(data["b1"]["failures"]) == {"u_cwe", "u_topk"}
+    assert set(data["b1"]["worst"]) == {"u_cwe", "u_topk"}
 
 
-def test_the_verdict_and_where_it_fails_stand_in_page_and_markdown(html, sections):
+def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sections):
     markdown = report_markdown("T", sections)
     for sentence in sections[0].verdict.sentences:
         assert sentence in html.replace("&#39;", "'")
@@ -126,10 +122,7 @@ def test_of_a_single_split_nothing_is_said_about_other_splits(tmp_path):
 
 def test_where_the_points_of_all_splits_do_not_fit_the_note_names_those_that_did(tmp_path):
     def note(n):
-        folder = tmp_path / str(n)
-        record = {"n": n, "classes": 1000, "accuracy": 80.0, "sha256": "0"}
-        write_record(folder / "logits" / "b1.json", record)
-        words = section("b1", "One", 0, folder).pooled
+        words = section("b1", "One", 0, tmp_path, n=n, classes=1000).pooled
         return words.partition(";")[0].removeprefix("Interval, share and gap are over the test ")
 
     assert note(50_000) == "points of the first split"
@@ -138,18 +131,17 @@ def test_where_the_points_of_all_splits_do_not_fit_the_note_names_those_that_did
 
 
 def test_a_likelihood_that_is_finite_by_its_floor_alone_says_so_in_its_cell(tmp_path):
-    rows = [
-        UnitResult("b", method, split, {"nll": 1.0}, zero_likelihood=3 * (method == "isotonic"))
-        for method in ("isotonic", "temperature")
-        for split in range(2)
-    ]
-    settings = {
-        "benchmark": {"name": "b", "title": "B", "source": {}},
-        "splits": {"calibration_fraction": 0.7},
-        "paths": {"data": str(tmp_path), "results": str(tmp_path)},
+    methods = ["isotonic", "temperature"]
+    parts = {
+        method: [
+            scored(k, {"nll": 1.0}, zero_likelihood=3 * (method == "isotonic")) for k in (0, 1)
+        ]
+        for method in methods
     }
-    spec = TableSpec("b", "B", ("nll",), ["isotonic", "temperature"])
-    page = report_html("T", "", [section_of(settings, rows, [spec], [], {})], MADE)
+    scores = write(ScoreFiles(tmp_path, "b"), parts, facts_of("b", 2))
+    page = report_html(
+        "T", "", [section_of(scores, [TableSpec("b", "B", ("nll",), methods)])], MADE
+    )
     cells = re.findall(r"<td data-value=.*?</td>", page)
     assert ["(∞, 3)" in cell for cell in cells] == [True, False]
 
@@ -271,10 +263,10 @@ def test_cells_beyond_their_floor_have_a_mark_and_not_only_a_colour(browser, fil
 
 def test_diagrams_follow_the_choice_of_the_class(browser, file):
     browser.open(file)
-    panels = "document.querySelectorAll('[data-section=b1] [data-chart=failures] .panel').length"
+    panels = "document.querySelectorAll('[data-section=b1] [data-chart=worst] .panel').length"
     browser.wait(f"{panels} === {len(LEVELS)}")
     browser.value(
-        "(() => { const s = document.querySelector('[data-failures]'); s.value = 'u_topk';"
+        "(() => { const s = document.querySelector('[data-worst]'); s.value = 'u_topk';"
         " s.dispatchEvent(new Event('change')); })()"
     )
     assert browser.value(panels) == len(LEVELS)

@@ -1,0 +1,136 @@
+"""One benchmark's part of a report: tables, curves, verdict and worst intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pipeline.harness.artifacts import write_text
+from pipeline.reporting.collect import Scores, summarise, upper_bounds
+from pipeline.reporting.curves import all_curves
+from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
+from pipeline.reporting.gaps import Gap, largest_gaps
+from pipeline.reporting.provenance import facts_of
+from pipeline.reporting.report_page import Section
+from pipeline.reporting.tables import TableSpec, build_table, long_form
+from pipeline.reporting.verdict import Verdict, verdict_of
+from pipeline.reporting.worst import Worst, pooled_note
+from pipeline.scoring.files import csv_text
+from pipeline.scoring.groups import LEAST
+from pipeline.scoring.worst import splits_together
+
+
+def section_of(
+    scores: Scores, specs: Sequence[TableSpec], studies: Mapping[str, Path] | None = None
+) -> Section:
+    """The section of a benchmark; the verdict reads the first of `specs`, its main table."""
+    methods = specs[0].methods
+    summary, uppers = summarise(scores), upper_bounds(scores)
+    tables = [build_table(summary, spec, uppers) for spec in specs]
+    statistics = statistics_of(summary[summary["method"].isin(methods)])
+    main, logits = tables[0], scores.facts["logits"]
+    size = int(logits.get("n", 0)) * int(logits.get("classes", 0))
+    return Section(
+        key=specs[0].name,
+        title=specs[0].title,
+        specs=specs,
+        tables=tables,
+        statistics=statistics,
+        verdict=verdict_of(
+            evidence_of(main),
+            main.test_points,
+            main.splits,
+            main.certificates,
+            tested=main.look == "default",
+        ),
+        curves=all_curves(scores, methods),
+        worst=_worst(scores, methods, statistics),
+        pooled=pooled_note(main.splits, splits_together(size, main.splits)),
+        facts=() if scores.group else facts_of(logits),
+        studies=studies or {},
+    )
+
+
+def _worst(
+    scores: Scores, methods: Sequence[str], statistics: Statistics
+) -> dict[str, dict[str, Worst]]:
+    found: dict[str, dict[str, Worst]] = {}
+    for method in methods:
+        for metric, record in scores.worst(method).items():
+            row = statistics.get((method, metric), {})
+            found.setdefault(metric, {})[method] = Worst(
+                name=record["name"],
+                error=number_of(row, "mean"),
+                floor=number_of(row, "floor_q95"),
+                diagram=record["diagram"],
+                **{key: record[key] for key in ("low", "high", "share", "gap")},
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A benchmark's groups of points: a section for each that is large enough, and how they differ.
+
+    `sentences`: too small groups, then for each use the gap of the method that the verdict takes;
+    `gaps`: of every method and metric.
+    """
+
+    sections: dict[str, Section] = field(default_factory=dict)
+    tables: pd.DataFrame = field(default_factory=pd.DataFrame)
+    gaps: Sequence[Gap] = ()
+    sentences: Sequence[str] = ()
+
+    def write(self, path: Path) -> list[Path]:
+        """Write the numbers of all groups as a CSV, where there are any; returns its path."""
+        if self.tables.empty:
+            return []
+        return [write_text(path, csv_text(self.tables))]
+
+    def added_to(self, verdict: Verdict) -> dict[str, Any]:
+        """The verdict on all points as JSON has it, with the groups' where there are any."""
+        content = verdict.as_json()
+        if self.sentences:
+            content["groups"] = {
+                "sentences": list(self.sentences),
+                "gaps": [gap.as_json() for gap in self.gaps],
+                "verdicts": {name: one.verdict.as_json() for name, one in self.sections.items()},
+            }
+        return content
+
+
+def groups_of(scores: Scores, main: Section) -> Groups:
+    """What the report says of the groups of points; empty where the points have none."""
+    spec, sections, tables, small = main.specs[0], {}, [], []
+    for place, (name, points) in enumerate(scores.groups.items()):
+        own = scores.of_group(name)
+        methods = [method for method in spec.methods if method in own.methods]
+        if not methods:
+            small.append(_too_small(name, points))
+            continue
+        title = f"{spec.title}, group {name} ({points:,} points)"
+        stem = f"{spec.name}_group_{place}"
+        section = section_of(own, [replace(spec, title=title, stem=stem, methods=methods)])
+        sections[name] = section
+        tables.append(long_form(section.tables[0]).assign(group=name, points=points))
+    scored = [m for m in spec.methods if all(m in s.specs[0].methods for s in sections.values())]
+    statistics = {name: section.statistics for name, section in sections.items()}
+    gaps = largest_gaps(statistics, scored, [m.key for m in main.tables[0].metrics])
+    taken = [(use.take, use.metric) for use in main.verdict.uses]
+    return Groups(
+        sections,
+        pd.concat(tables) if tables else pd.DataFrame(),
+        gaps,
+        small + [f"{gap.words}." for gap in gaps if (gap.method, gap.metric) in taken],
+    )
+
+
+def _too_small(name: str, points: int) -> str:
+    return (
+        f"Group {name} ({points:,} points) is too small to be scored: some split has "
+        f"fewer than {LEAST} of them in its test part."
+    )

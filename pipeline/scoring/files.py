@@ -1,0 +1,170 @@
+"""Where the scores of a benchmark lie for people and for git: three text files, spelled once."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipeline.harness.artifacts import CorruptFile, json_text, write_text
+from pipeline.harness.units import Settings
+
+DEFAULT_EVALUATION = "default"
+"""The evaluation whose files carry no name of their own."""
+ALL_SPLITS = "all"
+"""In the column `split`: what belongs to all splits together."""
+DIGITS = 7
+"""Significant digits of every number: the last bits differ from processor to processor."""
+ROW_COLUMNS = (
+    *("calibrator", "group", "split", "metric", "value"),
+    *("floor_mean", "floor_q95", "p_value", "half_width"),
+    *("worst_utility", "worst_low", "worst_high", "worst_sign"),
+    *("estimate", "lower", "upper", "upper_finite"),
+    *("n_test", "zero_likelihood"),
+)
+"""Of `<benchmark>.csv`; results/README.md says what each one is."""
+CURVE_COLUMNS = ("calibrator", "group", "family", "level", "error", "floor_low", "floor_high")
+"""Of `<benchmark>.ecdf.csv`."""
+TEXT = ("calibrator", "group", "split", "metric", "family")
+"""Columns that are text, all others are numbers; an empty group stands for all points."""
+
+
+@dataclass(frozen=True)
+class ScoreFiles:
+    """The files of one benchmark under one evaluation, below the folder of results."""
+
+    results: Path
+    benchmark: str
+    evaluation: str = DEFAULT_EVALUATION
+
+    @property
+    def stem(self) -> str:
+        """`cifar10_resnet`, or `cifar10_resnet-paper_batches` of a named evaluation."""
+        is_default = self.evaluation == DEFAULT_EVALUATION
+        return self.benchmark if is_default else f"{self.benchmark}-{self.evaluation}"
+
+    @property
+    def rows(self) -> Path:
+        """A row per calibrator, split and metric (ROW_COLUMNS)."""
+        return self._named(".csv")
+
+    @property
+    def curves(self) -> Path:
+        """The eCDFs of the sampled users and their noise floors (CURVE_COLUMNS)."""
+        return self._named(".ecdf.csv")
+
+    @property
+    def facts(self) -> Path:
+        """Settings, logits, and where each calibrator's error is largest, as JSON."""
+        return self._named(".json")
+
+    def _named(self, end: str) -> Path:
+        return self.results / "scores" / f"{self.stem}{end}"
+
+
+def rounded(value: Any) -> Any:
+    """`value` with every float in it to DIGITS significant digits, NaN as None."""
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(part) for part in value]
+    if isinstance(value, (float, np.floating)):
+        return None if np.isnan(value) else float(f"{value:.{DIGITS}g}")
+    return value
+
+
+def without_folders(value: Any) -> Any:
+    """`value` with absolute paths cut to file names: they differ from machine to machine."""
+    if isinstance(value, dict):
+        return {key: without_folders(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [without_folders(part) for part in value]
+    if isinstance(value, str) and Path(value).is_absolute():
+        return Path(value).name
+    return value
+
+
+def score_files(settings: Settings) -> ScoreFiles:
+    """Where the scores of a benchmark lie."""
+    results, name = Path(settings["paths"]["results"]), settings["benchmark"]["name"]
+    return ScoreFiles(results, name, settings["evaluation"]["name"])
+
+
+def difference(own: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+    """The first setting of evaluation, splits and logits that differs, as words; empty if none."""
+    for part, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
+        one, other = own[part], header[part]
+        for name in names or sorted({*one, *other}):
+            if one.get(name) != other.get(name):
+                return f"{part}.{name}={one.get(name)}, not {other.get(name)}"
+    return ""
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """Rows as a table with these columns; what a row lacks is an empty text or NaN."""
+    kinds = {name: str if name in TEXT else np.float64 for name in columns}
+    return pd.DataFrame(list(rows), columns=list(columns)).astype(kinds)
+
+
+def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """A table that `write_files` wrote.
+
+    Raises:
+        CorruptFile: it is damaged or of another version; one line.
+    """
+    numbers = [name for name in columns if name not in TEXT]
+    try:
+        table = pd.read_csv(
+            path,
+            dtype=dict.fromkeys(TEXT, str),
+            keep_default_na=False,  # a group may be called NA
+            na_values={name: [""] for name in numbers},
+        )
+        return table[list(columns)].astype(dict.fromkeys(numbers, np.float64))
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).partition("\n")[0]
+        raise CorruptFile(f"{path}: cannot be read ({reason}); evaluate again") from error
+
+
+def write_files(
+    files: ScoreFiles,
+    facts: Mapping[str, Any],
+    rows: Sequence[pd.DataFrame],
+    curves: Sequence[pd.DataFrame],
+) -> list[Path]:
+    """Write the three files of a benchmark, sorted, and return their paths."""
+    content = {**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}
+    return [
+        write_text(files.rows, _sorted_csv(rows, ("calibrator", "group", "split"))),
+        write_text(files.curves, _sorted_csv(curves, ("calibrator", "group"))),
+        write_text(files.facts, _json(rounded(content))),
+    ]
+
+
+def _json(content: Mapping[str, Any]) -> str:
+    """JSON that is indented, but with a list of numbers on one line: diagrams are most of it."""
+    return re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), json_text(content))
+
+
+def _sorted_csv(parts: Sequence[pd.DataFrame], by: Sequence[str]) -> str:
+    """The rows in the order of `by`, those of all splits last; metrics stay in their order."""
+    table = pd.concat(parts, ignore_index=True)
+    return csv_text(table.sort_values(list(by), key=_place, kind="stable"))
+
+
+def _place(column: pd.Series) -> pd.Series:
+    if column.name != "split":
+        return column
+    return column.map(lambda split: math.inf if split == ALL_SPLITS else float(split))
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as the text of a CSV, numbers to DIGITS significant digits."""
+    text: str = table.to_csv(index=False, lineterminator="\n", float_format=f"%.{DIGITS}g")
+    return text

@@ -1,0 +1,129 @@
+"""The test points of one fitted unit, calibrated, and their scorecard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from hydra.utils import get_class
+from numpy.typing import NDArray
+
+from pipeline.harness.artifacts import read_npz
+from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
+from pipeline.harness.splits import indices_of
+from pipeline.harness.targets import made_of
+from pipeline.harness.units import Settings, Unit
+
+if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
+    from torch import Tensor
+
+    from metrics.measurement import Options
+    from metrics.scorecard import Scorecard
+
+PREDICTED_TOGETHER = 1 << 24
+"""Probabilities computed at a time, which bounds the memory that a calibrator takes for itself."""
+
+
+class HeldOut(NamedTuple):
+    """What a unit is scored on."""
+
+    probabilities: Any
+    """Calibrated, float64 [n_test, C], a tensor."""
+    labels: Any
+    """[n_test], a tensor."""
+    points: NDArray[np.int64]
+    """[n_test], the numbers of the points among all."""
+    population: int
+    """Points of the whole benchmark, n."""
+    rows_sum_to_one: bool
+    """False where isotonic regression was asked not to normalise."""
+
+    def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
+        """The chosen ones of these points, by a mask [n_test]."""
+        kept = chosen.nonzero()[0]
+        return self._replace(
+            probabilities=self.probabilities[kept],
+            labels=self.labels[kept],
+            points=self.points[kept],
+        )
+
+
+def held_out(unit: Unit, device: str) -> HeldOut:
+    """A fitted unit's calibrated probabilities and labels on its test points."""
+    import torch
+
+    from metrics.kernels.threads import row_blocks
+
+    kind: Any = get_class(unit.settings["calibrator"]["_target_"])
+    calibrator = kind.load(unit.fit_path)
+    found = find_logits(unit.settings)
+    logits, labels = load_logits(found.path, found.sha256)
+    _, test = indices_of(unit.settings, len(labels), unit.split)
+    parts = (
+        calibrator.predict_proba(torch.from_numpy(rows_of(logits, test[a:b])).to(device))
+        for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER)
+    )
+    return HeldOut(
+        _stacked(parts, len(test)),
+        torch.from_numpy(labels[test]).to(device),
+        test,
+        len(labels),
+        bool(getattr(calibrator, "normalize", True)),
+    )
+
+
+def _stacked(parts: Iterator[Tensor], n: int) -> Tensor:
+    """The rows of all parts, [n, C], without holding them twice; a single part as it is."""
+    first = next(parts)
+    if len(first) == n:
+        return first
+    rows = first.new_empty(n, first.shape[1])
+    rows[: len(first)], done = first, len(first)
+    for part in parts:
+        rows[done : done + len(part)] = part
+        done += len(part)
+    return rows
+
+
+def scored(settings: Settings, test: HeldOut) -> Scorecard:
+    """The scorecard of test points, with the options of the evaluation."""
+    from metrics import scorecard
+
+    options = {k: value for k, value in settings["evaluation"].items() if k != "name"}
+    return scorecard(
+        test.probabilities,
+        test.labels,
+        points=test.points,
+        population=test.population,
+        similarity=similarity_of(settings),
+        rows_sum_to_one=test.rows_sum_to_one,
+        **options | {"own": made_of(options["own"])},
+    )
+
+
+def numbers_of(card: Scorecard) -> dict[str, Any]:
+    """The part of a record that a scorecard fills; its arrays lie in the npz."""
+    return {
+        "metrics": card.metrics,
+        "noise_floor": card.noise_floor,
+        "worst": card.worst,
+        "certificates": {key: one._asdict() for key, one in card.certificates.items()},
+        "zero_likelihood": card.zero_likelihood,
+    }
+
+
+def options_of(settings: Settings) -> Options:
+    """The options with which the metrics of an evaluation are computed."""
+    from metrics.measurement import Options
+
+    names = {field.name for field in fields(Options)}
+    given = {k: v for k, v in settings["evaluation"].items() if k in names}
+    own = made_of(given["own"])
+    return Options(**given | {"own": own, "similarity": similarity_of(settings)})
+
+
+def similarity_of(settings: Settings) -> NDArray[np.float64] | None:
+    """Similarity of the benchmark's classes [C, C], where it has one."""
+    return read_npz(find_logits(settings).path, mapped=("logits",)).get("similarity")

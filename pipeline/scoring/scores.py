@@ -1,0 +1,162 @@
+"""The scores of one benchmark as text for people and for git, written after the evaluation.
+
+Three files below `results/scores` (pipeline.scoring.files). The rows of calibrators that were not
+asked for stay as they are, because another suite made them; those whose configuration is gone from
+conf/calibrator leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock
+
+from pipeline.harness.artifacts import CorruptFile, read_json, read_npz
+from pipeline.harness.cache import record_of
+from pipeline.harness.cached_logits import read_sidecar
+from pipeline.harness.command import CONF, UsageError
+from pipeline.harness.progress import say
+from pipeline.harness.units import Settings, Unit
+from pipeline.scoring.across_splits import kept_across_splits
+from pipeline.scoring.files import (
+    CURVE_COLUMNS,
+    ROW_COLUMNS,
+    ScoreFiles,
+    difference,
+    read_table,
+    score_files,
+    table_of,
+    without_folders,
+    write_files,
+)
+from pipeline.scoring.tidy import Row, Scored, curves_of, rows_of
+
+OF_THIS_MACHINE = ("key", "hash", "checksum", "versions")
+"""Entries of the logits' sidecar that say nothing of the logits."""
+
+
+class OtherSettings(UsageError):
+    """Scores made with different settings would come into one file. One line."""
+
+
+def write_scores(units: Sequence[Unit]) -> list[Path]:
+    """Write the files of one benchmark from its evaluated units; return their paths.
+
+    A calibrator gets rows once all of its splits are among `units`.
+
+    Raises:
+        OtherSettings: the units, or the rows that would stay in the files, were made with other
+            settings than asked for.
+        CorruptFile: a unit is absent or damaged.
+    """
+    settings = units[0].settings
+    complete = _complete(units)
+    if not complete:
+        return []
+    header = _header(settings)
+    found = {name: _scored(own, header) for name, own in complete.items()}
+    across = kept_across_splits(list(complete.values()))
+    files = score_files(settings)
+    with FileLock(_lock(settings, files)):
+        rows, curves, calibrators = _of_others(files, header, complete)
+        for name, splits in found.items():
+            record = across[name]
+            rows.append(table_of(rows_of(name, splits, record["worst"]), ROW_COLUMNS))
+            curves.append(table_of(curves_of(name, splits), CURVE_COLUMNS))
+            for group in record["groups"].values():
+                rows.append(table_of(group["rows"], ROW_COLUMNS))
+                curves.append(table_of(group["curves"], CURVE_COLUMNS))
+            calibrators[name] = {
+                "config": without_folders(complete[name][0].settings["calibrator"]),
+                "worst": record["worst"],
+                "groups": {key: group["worst"] for key, group in record["groups"].items()},
+            }
+        return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
+
+
+def _lock(settings: Settings, files: ScoreFiles) -> Path:
+    folder = Path(settings["paths"]["data"]) / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    files.rows.parent.mkdir(parents=True, exist_ok=True)
+    return folder / f"scores-{files.stem}.lock"
+
+
+def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
+    """The units of each calibrator of which all splits are there, in the order of the splits."""
+    count = units[0].settings["splits"]["count"]
+    found: dict[str, dict[int, Unit]] = {}
+    for unit in units:
+        found.setdefault(unit.calibrator, {})[unit.split] = unit
+    partial = [f"{name} ({len(own)})" for name, own in found.items() if len(own) < count]
+    if partial:
+        say(
+            f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
+            f"results: {', '.join(partial)}"
+        )
+    return {
+        name: [own[split] for split in sorted(own)]
+        for name, own in found.items()
+        if len(own) == count
+    }
+
+
+def _header(settings: Settings) -> Row:
+    """What all numbers in the files were made with."""
+    sidecar = without_folders(read_sidecar(settings) or {})
+    return {
+        "benchmark": settings["benchmark"]["name"],
+        "evaluation": without_folders(settings["evaluation"]),
+        "splits": settings["splits"],
+        "logits": {k: v for k, v in sidecar.items() if k not in OF_THIS_MACHINE},
+    }
+
+
+def _scored(units: Sequence[Unit], header: Mapping[str, Any]) -> list[Scored]:
+    """What the units' npz hold; all of them made with the settings of `header`."""
+    found = []
+    for unit in units:
+        record = record_of(unit.scores_path)
+        if record is None:
+            raise CorruptFile(f"{unit.scores_path}: absent or damaged; evaluate it again")
+        own = {
+            "evaluation": without_folders(record["evaluation"]),
+            "splits": record["splits"],
+            "logits": {"sha256": record["logits_sha256"]},
+        }
+        if other := difference(own, header):
+            raise OtherSettings(
+                f"{unit.scores_path}: made with {other}, by another run in the same folder; give "
+                "each run its own paths.data and paths.results, and evaluate it again"
+            )
+        found.append(Scored(unit.split, record, read_npz(unit.scores_path)))
+    return found
+
+
+def _of_others(
+    files: ScoreFiles, header: Mapping[str, Any], given: Iterable[str]
+) -> tuple[list[pd.DataFrame], list[pd.DataFrame], dict[str, Any]]:
+    """Rows, curves and records of the calibrators that are not `given` and stay in the files."""
+    if not all(path.is_file() for path in (files.rows, files.curves, files.facts)):
+        return [], [], {}
+    facts = read_json(files.facts)
+    stay = {
+        name: record
+        for name, record in facts["calibrators"].items()
+        if name not in given and (CONF / "calibrator" / f"{name}.yaml").is_file()
+    }
+    if other := difference(facts, header):
+        if stay:
+            raise OtherSettings(
+                f"{files.rows}: its rows of {', '.join(stay)} were made with {other}; give these "
+                "results a place of their own (paths.results=…), or delete that file"
+            )
+        say(f"{files.rows}: replaces results made with {other}")
+    rows, curves = read_table(files.rows, ROW_COLUMNS), read_table(files.curves, CURVE_COLUMNS)
+    return (
+        [rows[rows["calibrator"].isin(list(stay))]],
+        [curves[curves["calibrator"].isin(list(stay))]],
+        stay,
+    )

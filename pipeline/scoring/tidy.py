@@ -1,0 +1,160 @@
+"""The scores of one calibrator over all splits as tidy rows, and its eCDFs as levels.
+
+A row of one split holds what its evaluation measured. A row of `all` splits holds what is a
+function of all of them: the mean, the noise floor and p-value of that mean (repetition by
+repetition, because the splits share their points), the half-width of its bootstrap interval, and
+the means of the certificates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+
+from metrics import NoiseFloor
+from metrics.ecdf import levels, thin
+from pipeline.scoring.files import ALL_SPLITS
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+CONFIDENCE = 0.95
+FAMILIES = ("linear", "rank")
+"""Of sampled users."""
+CURVE_POINTS = 121
+"""Levels that are kept of an eCDF: as many as the page draws."""
+CERTIFICATE = ("estimate", "lower", "upper", "upper_finite")
+
+
+class Scored(NamedTuple):
+    """One evaluated split: the record and the arrays of its npz (pipeline.scoring.held_out)."""
+
+    split: int
+    record: Mapping[str, Any]
+    arrays: Mapping[str, Floats]
+
+
+def rows_of(
+    calibrator: str,
+    splits: Sequence[Scored],
+    worst: Mapping[str, Mapping[str, Any]],
+    group: str = "",
+) -> list[Row]:
+    """The rows of every split and metric, then those of all splits.
+
+    Args:
+        worst: per utility metric the worst interval over all splits (pipeline.scoring.worst).
+        group: of points, empty for all points.
+    """
+    shared = {"calibrator": calibrator, "group": group}
+    keys = dict.fromkeys(
+        key for one in splits for part in ("metrics", "certificates") for key in one.record[part]
+    )
+    rows = [
+        {**shared, "split": one.split, "metric": key, **_of_split(one.record, key)}
+        for one in splits
+        for key in keys
+    ]
+    for key in keys:
+        own = [row for row in rows if row["metric"] == key]
+        together = {**_of_all(splits, own, key), **_interval(worst.get(key))}
+        rows.append({**shared, "split": ALL_SPLITS, "metric": key, **together})
+    return rows
+
+
+def _of_split(record: Mapping[str, Any], key: str) -> Row:
+    floor = record["noise_floor"].get(key, {})
+    return {
+        "value": record["metrics"].get(key),
+        **{f"floor_{name}": floor.get(name) for name in ("mean", "q95")},
+        "p_value": floor.get("p_value"),
+        **_interval(record["worst"].get(key)),
+        **record["certificates"].get(key, {}),
+        "n_test": record["n_test"],
+        "zero_likelihood": record["zero_likelihood"] if key == "nll" else None,
+    }
+
+
+def _interval(worst: Mapping[str, Any] | None) -> Row:
+    """The worst interval of one class of utilities; nothing for a metric without one."""
+    if worst is None:
+        return {}
+    sign = worst["sign"] if "sign" in worst else int(np.sign(worst["gap"]))
+    return {
+        "worst_utility": worst["utility"],
+        "worst_low": worst["low"],
+        "worst_high": worst["high"],
+        "worst_sign": int(sign),
+    }
+
+
+def _of_all(splits: Sequence[Scored], own: Sequence[Row], key: str) -> Row:
+    """The means over splits, and the floor and the interval of the mean of `value`."""
+    means = {name: _mean(row.get(name) for row in own) for name in ("value", *CERTIFICATE)}
+    found: Row = {
+        **means,
+        "n_test": own[0]["n_test"],
+        "zero_likelihood": _mean(row["zero_likelihood"] for row in own),
+    }
+    if (redrawn := _mean_draws(splits, f"floor_{key}")) is not None and means["value"] is not None:
+        floor = NoiseFloor.of(redrawn, means["value"])
+        found |= {"floor_mean": floor.mean, "floor_q95": floor.q95, "p_value": floor.p_value}
+    resampled = _mean_draws(splits, f"bootstrap_{key}")
+    if resampled is not None and len(resampled) > 1:
+        found["half_width"] = bootstrap_half_width(resampled)
+    return found
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _mean_draws(splits: Sequence[Scored], name: str) -> Floats | None:
+    """Mean over splits, repetition by repetition, [R]; None where some split has no draws."""
+    draws = [np.asarray(one.arrays.get(name, ()), dtype=np.float64) for one in splits]
+    if not all(len(one) for one in draws) or len({len(one) for one in draws}) > 1:
+        return None
+    return np.asarray(np.mean(draws, axis=0))
+
+
+def bootstrap_half_width(draws: Floats) -> float:
+    """Half of the 95 % interval: 1.96 standard errors of the mean under resampled points, [B]."""
+    return float(special.ndtri((1 + CONFIDENCE) / 2) * draws.std(ddof=1))
+
+
+def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> list[Row]:
+    """The eCDF of each family of sampled users at CURVE_POINTS levels, and its noise floor.
+
+    In each split the M sorted errors are the quantile function of that split's eCDF (section 3).
+    What is kept is the mean over splits of these functions, level by level: the eCDF of a typical
+    split. Pooling all M x splits errors would add the scatter between splits to the width of the
+    curve. The floor's curves may rest on fewer users, so they are read off at the same levels.
+    """
+    rows: list[Row] = []
+    for family in FAMILIES:
+        errors = _mean_sorted(splits, family)
+        if errors is None:
+            continue
+        kept = thin(len(errors), CURVE_POINTS)
+        at = levels(len(errors))[kept]
+        columns = {"level": at, "error": errors[kept]}
+        for name, quantile in (("floor_low", "q05"), ("floor_high", "q95")):
+            floor = _mean_sorted(splits, f"{family}_floor_{quantile}")
+            if floor is not None:
+                columns[name] = np.interp(at, levels(len(floor)), floor)
+        shared = {"calibrator": calibrator, "group": group, "family": family}
+        table = pd.DataFrame(columns).assign(**shared)
+        rows += table.to_dict("records")
+    return rows
+
+
+def _mean_sorted(splits: Sequence[Scored], name: str) -> Floats | None:
+    sizes = {len(one.arrays[name]) if name in one.arrays else 0 for one in splits}
+    if len(sizes) > 1 or not min(sizes):
+        return None
+    return np.asarray(np.mean([np.sort(one.arrays[name]) for one in splits], axis=0))

@@ -1,0 +1,159 @@
+"""Where a calibrator's error is largest, over all splits; unit: benchmark x calibrator.
+
+The evaluation of a unit knows one split. Here the test points of all splits (of the first ones
+where they are too many) stand side by side: per class of utilities the utility with the largest
+mean error, its worst interval and its diagram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metrics.validation import InputError
+from pipeline.harness.units import Settings
+from pipeline.scoring.held_out import HeldOut, options_of
+from pipeline.sources.class_names import class_names
+from pipeline.sources.own_utilities import name_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from metrics.diagram import UtilityDiagram
+    from metrics.forecast import Forecast
+
+REPETITIONS = 100
+"""Redrawn label vectors behind a diagram's noise band."""
+LARGEST = 60_000_000
+"""Probabilities held at a time; of larger benchmarks the first splits only, at least one."""
+DIGITS = 4
+"""Significant digits of a diagram's numbers."""
+
+
+def splits_together(size: int, splits: int) -> int:
+    """Of how many of the `splits` the test points fit; `size`: logits of the benchmark, n x C."""
+    return min(splits, max(1, LARGEST // max(1, size)))
+
+
+def worst_of(
+    settings: Settings, splits: Sequence[HeldOut], names: Sequence[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """Per utility metric the worst utility over `splits`, its interval and its diagram.
+
+    Args:
+        settings: of any of the splits, for the options of their evaluation.
+        names: of the classes, where they are known.
+    """
+    from metrics.forecast import Forecast
+    from metrics.registry import metrics_of
+
+    options = options_of(settings)
+    forecasts = [Forecast(one.probabilities) for one in splits]  # sorted once for all metrics
+    drawn = _redrawn(forecasts, splits)
+    own = settings["evaluation"]["own"]
+    found = {}
+    for metric in metrics_of(options):
+        utilities = metric.utility_class(options)
+        if utilities is not None:
+            record = _worst(utilities, forecasts, splits, drawn)
+            index, entry = record["utility"], own.get(metric.key)
+            name = (
+                utility_name(metric.key, index, names, options.exponents)
+                if entry is None
+                else name_of(entry, index)
+            )
+            found[metric.key] = {"name": name, **record}
+    return found
+
+
+def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[Tensor]:
+    """Labels drawn from the probabilities of each split, int64 [R, points] each.
+
+    One uniform belongs to each point in all splits, so a point has the same luck in all of them.
+    Rows that do not sum to one are no distribution to draw from: R is 0 there.
+    """
+    import torch
+
+    repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
+    random = np.random.default_rng(0)
+    uniforms = [np.empty((repetitions, len(one.points))) for one in splits]
+    for repetition in range(repetitions):
+        of_point = random.random(splits[0].population)
+        for one, own in zip(splits, uniforms, strict=True):
+            own[repetition] = of_point[one.points]
+    return [
+        forecast.redraw(torch.from_numpy(own)).labels
+        for forecast, own in zip(forecasts, uniforms, strict=True)
+    ]
+
+
+def _worst(
+    utilities: Any,
+    forecasts: Sequence[Forecast],
+    splits: Sequence[HeldOut],
+    drawn: Sequence[Tensor],
+) -> dict[str, Any]:
+    from metrics.diagram import Predictions, predictions_of, utility_diagram
+
+    errors = [
+        utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy()
+        for forecast, one in zip(forecasts, splits, strict=True)
+    ]
+    index = int(np.mean(errors, axis=0).argmax())
+    parts = [
+        predictions_of(utilities, forecast, one.labels, index, labels)
+        for forecast, one, labels in zip(forecasts, splits, drawn, strict=True)
+    ]
+    diagram = utility_diagram(Predictions.pooled(parts), points=81)
+    return {
+        "utility": index,
+        "low": diagram.worst.low,
+        "high": diagram.worst.high,
+        "share": diagram.share,
+        "gap": diagram.gap,
+        "diagram": diagram_json(diagram),
+    }
+
+
+def diagram_json(diagram: UtilityDiagram) -> dict[str, Any]:
+    """The curve and the bins as plain rounded numbers; null where there is no noise band."""
+    bins = diagram.bins
+    columns = (bins.predicted, bins.realized, bins.low, bins.high)
+    return {
+        "at": _rounded(diagram.predicted),
+        "curve": _rounded(diagram.difference),
+        "low": _rounded(diagram.low),
+        "high": _rounded(diagram.high),
+        "bins": [_rounded(row) for row in zip(*columns, strict=True)],
+    }
+
+
+def _rounded(values: Any) -> list[float | None]:
+    return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values]
+
+
+def utility_name(metric: str, index: int, class_names: Sequence[str], exponents: Any) -> str:
+    """What a person calls utility `index` of the class behind a metric."""
+    if metric == "u_cwe":
+        known = index < len(class_names)
+        return f"class {class_names[index]}" if known else f"class {index}"
+    if metric == "u_topk":
+        return "most probable class" if index == 0 else f"top {index + 1}"
+    if metric == "u_tce":
+        return "most probable class"
+    if metric == "u_dcg":
+        return f"discount exponent {exponents[index]:g}"
+    return f"user {index + 1}"
+
+
+def class_names_of(settings: Settings, logits: dict[str, Any]) -> Sequence[str]:
+    """Names of the classes, from the logits' sidecar or the data set; none where unknown."""
+    known = logits.get("class_names") or settings["benchmark"]["source"].get("dataset")
+    if not known:
+        return ()
+    try:
+        return class_names(known)
+    except InputError:
+        return ()

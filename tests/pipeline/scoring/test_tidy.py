@@ -1,0 +1,106 @@
+"""Tidy rows and eCDF levels of one calibrator against values by hand."""
+
+import numpy as np
+import pytest
+
+from metrics.ecdf import levels
+from pipeline.scoring.files import rounded
+from pipeline.scoring.tidy import CURVE_POINTS, curves_of, rows_of
+from tests.pipeline.reporting.conftest import scored
+
+
+def all_row(splits, key):
+    (row,) = [
+        row for row in rows_of("m", splits, {}) if (row["split"], row["metric"]) == ("all", key)
+    ]
+    return row
+
+
+def test_the_floor_is_that_of_the_mean_over_splits():
+    """Repetition by repetition: opposite noise in two splits cancels, equal noise does not."""
+    noise = np.linspace(-1, 1, 99)
+    equal, opposite = (
+        [
+            scored(k, {"u_topk": 1.5}, arrays={"floor_u_topk": 2 + sign * noise})
+            for k, sign in enumerate(signs)
+        ]
+        for signs in ((1, 1), (1, -1))
+    )
+    assert all_row(equal, "u_topk")["floor_q95"] == pytest.approx(2.9)
+    assert all_row(opposite, "u_topk")["floor_q95"] == pytest.approx(2)
+    assert all_row(equal, "u_topk")["p_value"] == pytest.approx((1 + 75) / 100, abs=0.011)
+
+
+def test_the_bootstrap_is_of_the_mean_over_splits():
+    moved = np.random.default_rng(0).normal(size=(2, 200))
+    splits = [
+        scored(k, {"nll": 1.0}, arrays={"bootstrap_nll": moved[k]}, zero_likelihood=k)
+        for k in range(2)
+    ]
+    row = all_row(splits, "nll")
+    assert row["half_width"] == pytest.approx(1.96 * moved.mean(axis=0).std(ddof=1), rel=1e-4)
+    assert row["zero_likelihood"] == 0.5
+
+
+def test_rows_of_a_split_say_what_was_measured_there():
+    bounds = dict(zip(("estimate", "lower", "upper", "upper_finite"), (0.1, 0.0, 0.2, 0.9)))
+    splits = [
+        scored(
+            k,
+            {"u_cwe": 0.1 + k, "accuracy": 0.9},
+            noise_floor={"u_cwe": {"mean": 0.01, "q95": 0.02, "p_value": 0.5}},
+            worst={"u_cwe": {"utility": 3, "low": 0.2, "high": 0.4, "sign": -1}},
+            certificates={"u_cwe": bounds, "all": {**bounds, "upper": 0.3 + 0.2 * k}},
+        )
+        for k in range(2)
+    ]
+    pooled = {"u_cwe": {"utility": 5, "low": 0.0, "high": 1.0, "gap": 0.1}}
+    rows = rows_of("m", splits, pooled, "north")
+    assert [(r["split"], r["metric"]) for r in rows] == [
+        (split, metric) for split in (0, 1, "all") for metric in ("u_cwe", "accuracy", "all")
+    ]
+    first, whole = rows[0], rows[6]
+    assert first["group"] == "north" and first["p_value"] == 0.5 and first["upper"] == 0.2
+    assert (first["worst_utility"], first["worst_sign"]) == (3, -1)
+    assert (whole["worst_utility"], whole["worst_sign"]) == (5, 1)
+    assert whole["value"] == pytest.approx(0.6)
+    assert rows[8]["value"] is None and rows[8]["upper"] == pytest.approx(0.4)
+
+
+def test_a_method_without_floor_has_none_in_any_row():
+    rows = rows_of("isotonic_raw", [scored(k, {"u_cwe": 0.1}) for k in range(2)], {})
+    assert all(row.get(key) is None for row in rows for key in ("floor_mean", "p_value", "upper"))
+
+
+def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors():
+    splits = [
+        scored(0, {}, arrays={"linear": np.array([0.3, 0.1, 0.2])}),
+        scored(1, {}, arrays={"linear": np.array([0.1, 0.7, 0.6])}),
+    ]
+    rows = curves_of("m", splits)
+    assert [row["error"] for row in rows] == pytest.approx([0.1, 0.4, 0.5])
+    assert [row["level"] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert all(row["family"] == "linear" and "floor_low" not in row for row in rows)
+
+
+@pytest.mark.parametrize("floor_users", [1500, 500])
+def test_the_floor_may_rest_on_fewer_users_than_the_errors(floor_users):
+    errors = np.sort(np.random.default_rng(0).random(1500))
+    floor = np.random.default_rng(1).random(1500)[:floor_users]
+    arrays = {"rank": errors, "rank_floor_q05": floor, "rank_floor_q95": floor + 1}
+    rows = curves_of("m", [scored(0, {}, arrays=arrays)])
+    assert len(rows) == CURVE_POINTS
+    np.testing.assert_allclose(
+        [row["error"] for row in rows], np.interp([r["level"] for r in rows], levels(1500), errors)
+    )
+    low, high = ([row[f"floor_{end}"] for row in rows] for end in ("low", "high"))
+    np.testing.assert_allclose(np.subtract(high, low), 1)
+    assert low[-1] == floor.max()
+    np.testing.assert_allclose(low, [row["level"] for row in rows], atol=0.06)  # uniform errors
+
+
+def test_seven_digits_hide_the_last_bits():
+    assert rounded({"a": [0.1 + 0.2, float("nan"), 3], "b": np.float64(1 / 3)}) == {
+        "a": [0.3, None, 3],
+        "b": 0.3333333,
+    }
