@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from calibrators.base import Calibrator
 from calibrators.files import atomic_path
 from metrics.validation import InputError
-from pipeline.deployed import read_points
 from pipeline.harness.artifacts import write_npz
 from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
+from pipeline.own.deployed import read_points
 from pipeline.sources.file import check_is_file
 from pipeline.sources.tables import TABLES
 

@@ -8,9 +8,9 @@ per class, named by it. Points must be held out: not used for training.
 
 Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,
 out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,csv},
-out/ecdf.* and out/worst_*.{pdf,svg,png}, and per method and split the fitted parameters under
-out/runs. Run it again to go on after an interruption, or with other options: what they leave alone
-is kept.
+out/ecdf.* and out/worst_*.{pdf,svg,png}, per split all numbers in out/scores/*.csv and the fitted
+parameters under out/data/fits. Run it again to go on after an interruption, or with other options:
+what they leave alone is kept.
 
 Your own utilities (--payoffs, --valuations, --losses, --gain, --utility; their files are described
 in pipeline/sources/own_utilities.py) get a column each, u_payoffs and so on, with noise floor and
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from copy import deepcopy
@@ -38,17 +39,17 @@ if __name__ == "__main__":
 
 from omegaconf import DictConfig
 
-from pipeline.deployed import check_is_loaded, fit_on_all
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
-from pipeline.harness.all_or_nothing import all_or_nothing
-from pipeline.harness.command import CONF, Parser, known_instead, literal, user_errors_in_one_line
+from pipeline.harness.command import CONF, Parser, known_instead, user_errors_in_one_line
 from pipeline.harness.progress import say, say_written
 from pipeline.harness.units import MOST_SPLITS, Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
-from pipeline.own_file import write_results
-from pipeline.own_size import affordable_draws, check_fits
-from pipeline.own_utilities import aim_at, is_patching, own_utilities, remarks
+from pipeline.own.all_or_nothing import all_or_nothing
+from pipeline.own.deployed import check_is_loaded, fit_on_all
+from pipeline.own.results import write_results
+from pipeline.own.size import affordable_draws, check_fits
+from pipeline.own.utilities import aim_at, is_patching, own_utilities, remarks
 from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
 
@@ -238,22 +239,22 @@ def _composed(overrides: tuple[str, ...]) -> DictConfig:
 def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     """Paths and texts, set after composing: they need no quoting for Hydra's grammar then."""
     config.device = options.device
-    config.paths.data = literal(options.output / "data")
-    config.paths.results = literal(options.output)
+    config.paths.data = str(options.output / "data")
+    config.paths.results = str(options.output)
     config.evaluation.own = options.own
     if options.draws is not None:
         config.evaluation.floor_repetitions = options.draws
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
-    benchmark.title = literal(options.title or options.file.stem)
+    benchmark.title = options.title or options.file.stem
     benchmark.precomputed = None
-    benchmark.source.path = literal(options.file)
+    benchmark.source.path = str(options.file)
     benchmark.source["values"] = options.values
-    benchmark.source.groups = None if options.groups is None else literal(options.groups)
+    benchmark.source.groups = options.groups
     if options.similarity is not None:
         benchmark.similarity = {
             "_target_": "pipeline.sources.similarity_file.file_similarity",
-            "path": literal(options.similarity),
+            "path": str(options.similarity),
         }
     return config
 
@@ -289,6 +290,8 @@ def score(options: argparse.Namespace) -> None:
     for line in remarks(options.own):
         say(line)
     units = units_for(options)
+    # Of other options: the numbers of what they leave alone come again from out/data.
+    shutil.rmtree(options.output / "scores", ignore_errors=True)
     run_fit(units)
     run_evaluate(units)
     with all_or_nothing(options.output, last="metrics.json") as fresh:

@@ -11,7 +11,7 @@ import numpy as np
 import metrics
 from calibrators import IsotonicCalibration, TemperatureScaling, from_probabilities
 from calibrators.base import Calibrator
-from pipeline.deployed import read_points
+from pipeline.own.deployed import read_points
 from pipeline.sources.file import file_logits
 from pipeline.sources.similarity_file import file_similarity
 

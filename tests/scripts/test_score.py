@@ -116,8 +116,8 @@ def test_a_file_too_large_for_the_memory_is_refused_before_anything_is_written(
     score, tmp_path, monkeypatch
 ):
     path = write_example(tmp_path / "x.npz")
-    monkeypatch.setattr("pipeline.own_size.SMALL", 0)
-    monkeypatch.setattr("pipeline.own_size.free_memory", lambda: 0)
+    monkeypatch.setattr("pipeline.own.size.SMALL", 0)
+    monkeypatch.setattr("pipeline.own.size.free_memory", lambda: 0)
     with pytest.raises(metrics.InputError, match=r"200 rows of 3 classes take [\d,]+ bytes"):
         run(score, path, tmp_path / "out")
     assert not (tmp_path / "out").exists()

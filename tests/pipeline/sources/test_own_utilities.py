@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from metrics.validation import InputError
-from pipeline.own_utilities import remarks
+from pipeline.own.utilities import remarks
 from pipeline.sources import own_utilities
 from pipeline.sources.result import MissingResource
 

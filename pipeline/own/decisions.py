@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.decisions import acting_threshold, constant_losses, decisions, net_benefit
-from pipeline.evaluate import held_out
-from pipeline.fit import fit_tasks
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Unit
-from pipeline.reporting.decisions import decision_curve_figure, decisions_markdown
+from pipeline.own.decisions_text import decision_curve_figure, decisions_markdown
 from pipeline.reporting.intervals import corrected_half_width
 from pipeline.reporting.style import save_figure
+from pipeline.scoring.held_out import held_out
 from pipeline.sources.own_utilities import actions_of
 
 Record = dict[str, Any]
@@ -51,15 +50,14 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     losses: NDArray[np.float64] = made_of(entry).losses[0].numpy()
     names = actions_of(entry["path"])
     priced: dict[str, list[_Priced]] = {}
-    fits = fit_tasks(units)
-    for fit in fits:
-        test = held_out(fit, "cpu")
+    for unit in units:
+        test = held_out(unit, "cpu")
         given = test.probabilities.numpy(), test.labels.numpy(), test.rows_sum_to_one
-        priced.setdefault(fit.unit.calibrator, []).append(_Priced(losses, *given))
+        priced.setdefault(unit.calibrator, []).append(_Priced(losses, *given))
     first = next(iter(priced.values()))
     constant = np.mean([split.constant for split in first], axis=0)
     best = int(constant.argmin())
-    share = first[0].points / fits[0].logits.n
+    share = first[0].points / test.population
     costs = {method: [split.cost for split in splits] for method, splits in priced.items()}
     references = costs | {f"always {names[best]}": [s.constant[best] for s in first]}
     record: Record = {

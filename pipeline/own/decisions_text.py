@@ -1,4 +1,4 @@
-"""The record of pipeline.decisions as text, and the decision curve as a figure."""
+"""The record of pipeline.own.decisions as text, and the decision curve as a figure."""
 
 from __future__ import annotations
 

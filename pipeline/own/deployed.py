@@ -24,10 +24,10 @@ from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_path
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
-from pipeline.peers import PeerCalibration  # so that `Calibrator.load` knows it
 from pipeline.sources.class_labels import class_of_column
 from pipeline.sources.columns import check_are_numbers
 from pipeline.sources.file import check_is_file, refuse_lookalikes
+from pipeline.sources.peers import PeerCalibration  # so that `Calibrator.load` knows it
 from pipeline.sources.tables import TABLES, read_table
 
 KINDS = ("logits", "probabilities")

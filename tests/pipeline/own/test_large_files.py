@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from metrics import InputError
-from pipeline import own_size
+from pipeline.own import size
 from pipeline.harness.cached_logits import load_logits, rows_of
 from pipeline.harness.units import composed, resolved
-from pipeline.own_size import affordable_draws, check_fits
+from pipeline.own.size import affordable_draws, check_fits
 from tests.pipeline.conftest import write_example
 
 N, CLASSES = 500, 4
@@ -31,13 +31,13 @@ def refused(path, *methods, general=False, overrides=()) -> str:
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     """A file that counts as large."""
-    monkeypatch.setattr(own_size, "SMALL", 0)
-    monkeypatch.setattr(own_size, "BASE", 1000)
+    monkeypatch.setattr(size, "SMALL", 0)
+    monkeypatch.setattr(size, "BASE", 1000)
     return write_example(tmp_path / "x.npz", n=N, classes=CLASSES)
 
 
-def free(monkeypatch, size):
-    monkeypatch.setattr(own_size, "free_memory", lambda: size)
+def free(monkeypatch, free_bytes):
+    monkeypatch.setattr(size, "free_memory", lambda: free_bytes)
 
 
 def bytes_in(line) -> list[int]:
@@ -48,7 +48,7 @@ def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, mo
     # The 150 test points, 400 draws, 1,500 users of two families.
     scaling = 1000 + 11 * 150 * CLASSES + 16 * 400 * 150 + 16 * 2 * 1500 * 150
     free(monkeypatch, scaling)
-    monkeypatch.setattr(own_size, "BYTES_PER_LOGIT", 10_000)
+    monkeypatch.setattr(size, "BYTES_PER_LOGIT", 10_000)
     line = refused(path, "patching", "temperature", "vector", "dirichlet")
     assert line.startswith(f"{path}: 500 rows of 4 classes take ")
     assert "for patching and dirichlet" in line
@@ -72,16 +72,16 @@ def test_processes_and_utilities_by_point_take_more(path, monkeypatch):
 def test_many_points_have_fewer_redrawn_labels_but_a_hundred(path, monkeypatch, tmp_path):
     settings = settings_of("temperature")
     assert affordable_draws(path, settings) == 400
-    monkeypatch.setattr(own_size, "MOST_DRAWN", 150 * 123)
+    monkeypatch.setattr(size, "MOST_DRAWN", 150 * 123)
     assert affordable_draws(path, settings) == 123
-    monkeypatch.setattr(own_size, "MOST_DRAWN", 1)
+    monkeypatch.setattr(size, "MOST_DRAWN", 1)
     assert affordable_draws(path, settings) == 100
     assert affordable_draws(tmp_path / "x.csv", settings) == 400
 
 
 def test_what_cannot_be_mapped_is_counted(path, monkeypatch, tmp_path):
     free(monkeypatch, 0)
-    monkeypatch.setattr(own_size, "READ_WHOLE", 10_000)
+    monkeypatch.setattr(size, "READ_WHOLE", 10_000)
     arrays = dict(np.load(path))
     expected = 1000 + 10_000 * N * CLASSES
     np.savez_compressed(tmp_path / "small.npz", **arrays)
@@ -95,7 +95,7 @@ def test_what_is_small_or_says_nothing_of_its_size_is_left_to_the_reader(tmp_pat
     free(monkeypatch, 0)
     one = {"temperature": settings_of("temperature")}
     check_fits(write_example(tmp_path / "x.npz"), one)
-    monkeypatch.setattr(own_size, "SMALL", 0)
+    monkeypatch.setattr(size, "SMALL", 0)
     check_fits(tmp_path / "x.csv", one)
     np.savez(tmp_path / "y.npz", logits=np.zeros(3), labels=np.zeros(3))
     check_fits(tmp_path / "y.npz", one)

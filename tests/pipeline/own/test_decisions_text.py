@@ -1,6 +1,6 @@
 """What decisions cost, as a person reads it."""
 
-from pipeline.reporting.decisions import decisions_markdown
+from pipeline.own.decisions_text import decisions_markdown
 
 
 def record(half):

@@ -11,7 +11,6 @@ from omegaconf import DictConfig, open_dict
 
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import sidecar_path
-from pipeline.harness.command import literal
 from pipeline.harness.units import Settings
 from pipeline.sources.own_utilities import settings_of, who_values_a_worse_rank_more
 
@@ -25,8 +24,7 @@ def own_utilities(given: Mapping[str, str], settings: Settings) -> dict[str, dic
         sys.path.append(str(Path.cwd()))  # where a person's module lies; processes take it over
     record = read_json(sidecar_path(settings))
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
-    found = {f"u_{kind}": settings_of(kind, value, names) for kind, value in given.items()}
-    return {key: {k: _literal(v) for k, v in entry.items()} for key, entry in found.items()}
+    return {f"u_{kind}": settings_of(kind, value, names) for kind, value in given.items()}
 
 
 def remarks(own: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -64,7 +62,3 @@ def aim_of(settings: Settings) -> list[str]:
     """The keys of `evaluation.own` that the calibrator of `settings` is aimed at."""
     aims = settings["calibrator"].get("utilities") or []
     return [key for key, entry in settings["evaluation"]["own"].items() if entry in aims]
-
-
-def _literal(value: Any) -> Any:
-    return [literal(name) for name in value] if isinstance(value, list) else literal(value)

@@ -1,0 +1,1 @@
+"""A person's own classifier: what scripts/score.py and scripts/apply.py do with its file."""
