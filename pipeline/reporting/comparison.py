@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pipeline.reporting.names import family
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
+NOTES = Path(__file__).with_name("paper_notes.csv")
 TABLE_ONE_SUFFIX = "_table1"
 LIMIT = 3.0
 
@@ -75,6 +76,15 @@ def printed_values(path: Path = PRINTED_VALUES) -> pd.DataFrame:
     cells["printed"] = (cells["printed_mean"] / scale).round(12)
     cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
     return cells.drop(columns="printed_mean")
+
+
+def notes(path: Path = NOTES) -> dict[tuple[str, str, str], str]:
+    """What is known of printed cells that stay apart: tested reasons, conjectures, oddities.
+
+    By table, method and metric; the method `*` stands for a whole column of a table.
+    """
+    rows = pd.read_csv(path)[["table", "method", "metric", "note"]]
+    return {(table, method, metric): note for table, method, metric, note in rows.to_numpy()}
 
 
 def z_scores(

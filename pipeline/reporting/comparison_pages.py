@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,10 @@ import pandas as pd
 
 from metrics.registry import metric
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line
+from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line, notes
 from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import METHODS, method_name
 from pipeline.reporting.page import scrolling
-from pipeline.reporting.paper_notes import note_of
 from pipeline.reporting.table_formats import number
 from pipeline.reporting.tables import decimals
 from pipeline.scoring.files import csv_text
@@ -35,6 +34,8 @@ RULE = (
 )
 LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"
 LEFT_COLUMNS = ("Table", *COLUMNS[:-1], "Reason")
+
+UNEXPLAINED = "unexplained"
 
 Line = Sequence[str]
 
@@ -83,10 +84,12 @@ def summary_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
 def left_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
     """The LEFT_COLUMNS of the cells that preset=paper leaves outside."""
     lines: list[Line] = []
-    for table, rows in _grouped(cells[cells["preset"]], "table"):
+    known = notes()
+    for table, rows in cells[cells["preset"]].groupby("table", sort=False):
         for line, row in zip(cell_lines(rows), rows.to_dict("records"), strict=True):
             if row["outside"]:
-                reason = note_of(row["table"], row["method"], row["metric"])
+                of_column = known.get((row["table"], "*", row["metric"]), UNEXPLAINED)
+                reason = known.get((row["table"], row["method"], row["metric"]), of_column)
                 lines.append((titles.get(table, table), *line[:-1], reason))
     return lines
 
@@ -145,38 +148,27 @@ def signed(value: float, digits: int) -> str:
     return f"{'+' if value > 0 else ''}{number(value, digits)}"
 
 
-def _alternative_lines(counts: pd.DataFrame) -> list[Line]:
-    """One line per benchmark x configuration, then one per variant: counts per printed method."""
-    methods = [m for m in METHODS if m in set(counts["method"])]
-    lines: list[Line] = []
-    for (benchmark, configuration), rows in _grouped(counts, ["benchmark", "configuration"]):
-        plain = rows[rows["variant"] == rows["method"]]
-        label = ", ".join(filter(None, [benchmark, configuration]))
-        lines.append([label, *_row_counts(plain, methods), _total(plain)])
-        varied = rows[rows["variant"] != rows["method"]]
-        for variant, own in _grouped(varied, "variant"):
-            name = f"{label}, {method_name(variant)}"
-            lines.append([name, *_row_counts(own, methods), ""])
-    return lines
+def _alternatives(counts: pd.DataFrame) -> str:
+    """Cells within 3 s.e. per row of the printed table, a line for each choice of ours.
 
-
-def _grouped(rows: pd.DataFrame, by: Any) -> Iterable[tuple[Any, pd.DataFrame]]:
-    return rows.groupby(by, sort=False)
-
-
-def _row_counts(rows: pd.DataFrame, methods: Iterable[str]) -> list[str]:
-    records = rows.to_dict("records")
-    counts = {row["method"]: f"{row['within']}/{row['total']}" for row in records}
-    return [counts.get(method, "") for method in methods]
-
-
-def _total(rows: pd.DataFrame) -> str:
-    return f"{int(rows['within'].sum())}/{int(rows['total'].sum())}"
-
-
-def _alternative_heading(counts: pd.DataFrame) -> Line:
-    methods = [method_name(m) for m in METHODS if m in set(counts["method"])]
-    return ["Our results", *methods, "All"]
+    Its last column adds up the rows of the choice that varies no method.
+    """
+    plain = counts["variant"] == counts["method"]
+    varied = counts["variant"].map(method_name).where(~plain, "")
+    parts = zip(counts["benchmark"], counts["configuration"], varied, strict=True)
+    shown = counts.assign(
+        choice=[", ".join(filter(None, names)) for names in parts],
+        count=counts["within"].astype(str) + "/" + counts["total"].astype(str),
+    )
+    table = shown.pivot(index="choice", columns="method", values="count").fillna("")
+    methods = [method for method in METHODS if method in table]
+    sums = shown[plain].groupby("choice")[["within", "total"]].sum()
+    everything = (sums["within"].astype(str) + "/" + sums["total"].astype(str)).to_dict()
+    lines = [
+        [choice, *table.loc[choice, methods], everything.get(choice, "")]
+        for choice in dict.fromkeys(shown["choice"])
+    ]
+    return markdown_table(["Our results", *map(method_name, methods), "All"], lines)
 
 
 SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper", "Closest choice", "which is")
@@ -189,13 +181,13 @@ def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     left = left_lines(cells, titles)
     if left:
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
-    for table, rows in _grouped(cells, "table"):
+    for table, rows in cells.groupby("table", sort=False):
         default, counts = rows[rows["default"]], agreement(rows)
         parts.append(f"## {titles.get(table, table)}")
         parts.append(f"{count_line(counts[counts['default']])} (our default).")
         parts.append(markdown_table(COLUMNS, cell_lines(default)))
         parts.append("Cells within 3 s.e. per row of the table, for each alternative:")
-        parts.append(markdown_table(_alternative_heading(counts), _alternative_lines(counts)))
+        parts.append(_alternatives(counts))
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from pipeline.groups import find_groups, group_sizes
+from pipeline.sections import groups_of, section_of
 
 from metrics import scorecard
 from pipeline.evaluate import held_out
 from pipeline.fit import fit_tasks
-from pipeline.groups import find_groups, group_sizes
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.reporting.tables import TableSpec
-from pipeline.sections import groups_of, section_of
 from scripts import score as script
 
 N = 420

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from metrics import InputError
-from pipeline.own import size
 from pipeline.harness.cached_logits import load_logits, rows_of
 from pipeline.harness.units import composed, resolved
+from pipeline.own import size
 from pipeline.own.size import affordable_draws, check_fits
 from tests.pipeline.conftest import write_example
 
@@ -89,18 +89,6 @@ def test_what_cannot_be_mapped_is_counted(path, monkeypatch, tmp_path):
     np.savez(tmp_path / "double.npz", **{**arrays, "logits": arrays["logits"].astype(float)})
     assert bytes_in(refused(tmp_path / "double.npz", "vector"))[0] == expected
     assert bytes_in(refused(path, "vector"))[0] < expected
-
-
-def test_what_is_small_or_says_nothing_of_its_size_is_left_to_the_reader(tmp_path, monkeypatch):
-    free(monkeypatch, 0)
-    one = {"temperature": settings_of("temperature")}
-    check_fits(write_example(tmp_path / "x.npz"), one)
-    monkeypatch.setattr(size, "SMALL", 0)
-    check_fits(tmp_path / "x.csv", one)
-    np.savez(tmp_path / "y.npz", logits=np.zeros(3), labels=np.zeros(3))
-    check_fits(tmp_path / "y.npz", one)
-    np.savez(tmp_path / "z.npz", labels=np.zeros(3))
-    check_fits(tmp_path / "z.npz", one)
 
 
 def test_cached_logits_stay_in_their_file(tmp_path):

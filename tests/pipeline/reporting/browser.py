@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -122,11 +121,6 @@ class Browser:
         """Press a key."""
         for kind in ("keyDown", "keyUp"):
             self("Input.dispatchKeyEvent", type=kind, key=key)
-
-    def picture(self, path: Path, whole: bool = False) -> None:
-        """A PNG of the window or of the whole page."""
-        data = self("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(data))
 
     def close(self) -> None:
         """End the browser."""

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.reporting import paper_notes
 from pipeline.reporting.candidates import (
     candidates,
     known_benchmarks,
@@ -23,6 +22,7 @@ from pipeline.reporting.comparison import (
     closest,
     compare,
     count_line,
+    notes,
     printed_values,
     z_scores,
 )
@@ -30,7 +30,6 @@ from pipeline.reporting.comparison_pages import (
     cell_lines,
     comparison_markdown,
     left_lines,
-    mark,
     summary_html,
     summary_lines,
     write_comparison,
@@ -52,16 +51,6 @@ def test_z_by_hand() -> None:
     # se = 0.3 and 0.4, joint 0.5: 1.0 / 0.5 = 2.
     z = z_scores(np.array([1.0]), np.array([0.6]), np.array([0.8]))
     assert z == pytest.approx([2.0])
-
-
-def test_z_without_any_spread() -> None:
-    nothing = np.array([0.0, 0.0, np.nan])
-    z = z_scores(np.array([0.0, -1.0, 2.0]), nothing, nothing)
-    assert z.tolist() == [0.0, -math.inf, math.inf]
-
-
-def test_marks() -> None:
-    assert [mark(z) for z in (3.0, 3.01, -3.01, math.inf)] == ["", "▲", "▼", "▲"]
 
 
 def ours(values: dict[tuple[str, str], float], two_se: float = 0.002) -> pd.DataFrame:
@@ -169,7 +158,7 @@ def test_every_note_is_of_a_printed_cell() -> None:
     cells = printed_values()
     known = set(zip(cells["table"], cells["method"], cells["metric"], strict=True))
     columns = set(zip(cells["table"], cells["metric"], strict=True))
-    for table, method, metric in paper_notes._notes():
+    for table, method, metric in notes():
         assert (table, metric) in columns if method == "*" else (table, method, metric) in known
 
 
@@ -192,10 +181,6 @@ def test_printed_digits_are_kept_where_our_spread_is_wide() -> None:
     assert line[2:4] == ("84.7 ± 4.0", "60.0 ± 10.2")
 
 
-def test_nothing_to_compare_is_an_empty_frame() -> None:
-    assert compare([], printed_values()).empty
-
-
 def test_results_on_disk_and_their_alternatives(write_scores, tmp_path) -> None:
     write_scores("cifar10_resnet", "cifar10_resnet", (*METHODS, "isotonic_raw"), shift=-0.02)
     write_scores("cifar10_resnet", "cifar10_resnet", extra=("evaluation=paper_batches",))
@@ -215,12 +200,6 @@ def test_results_on_disk_and_their_alternatives(write_scores, tmp_path) -> None:
     default = cells[cells["default"] & (cells["table"] == "cifar10_resnet")]
     assert set(default["benchmark"]) == {"cifar10_resnet"}
     assert len(default) == 42
-
-
-def test_titles_of_the_printed_tables() -> None:
-    titles = table_titles(known_benchmarks(CONF))
-    assert len(titles) == 8
-    assert titles["imagenet_vit_table1"] == f"{titles['imagenet_vit']} (Table 1)"
 
 
 def test_table_one_is_compared_with_the_vit(write_scores) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 
 from metrics.ecdf import thin
@@ -19,7 +18,7 @@ from pipeline.reporting.curves import Band, Curves, all_curves
 from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.figures import ecdf_figure
 from pipeline.reporting.names import METHODS, PEERS
-from pipeline.reporting.style import LOOKS, look
+from pipeline.reporting.style import LOOKS
 from pipeline.reporting.worst import Worst
 from pipeline.reporting.worst_figures import WIDEST, _heading
 from pipeline.scoring.files import ScoreFiles
@@ -67,12 +66,6 @@ def test_without_sampled_users_there_is_no_curve(tmp_path) -> None:
     assert all_curves(scores, ["vector"]) == []
 
 
-def test_thinning_keeps_both_ends() -> None:
-    assert thin(1500, 101)[[0, -1]].tolist() == [0, 1499]
-    assert len(thin(1500, 101)) == 101
-    assert thin(3, 101).tolist() == [0, 1, 2]
-
-
 @pytest.fixture
 def panels(write_scores):
     return all_curves(write_scores(), list(METHODS))
@@ -111,21 +104,6 @@ def test_nearly_constant_utilities_do_not_stretch_the_axis() -> None:
     assert ecdf_figure([curves], "T").axes[0].get_xlim()[0] > 0.005
     zero = Curves("linear", {"vector": np.zeros(2)}, None, 1)
     assert ecdf_figure([zero], "T").axes[0].get_xscale() == "linear"
-
-
-def test_methods_are_told_apart_by_colour_and_by_line_style() -> None:
-    assert {*METHODS, *PEERS} == set(LOOKS)
-    assert len({style.color for style in LOOKS.values()}) == len(LOOKS)
-    assert len({style.dash for style in LOOKS.values()}) == len(LOOKS)
-
-
-def test_variants_share_their_methods_line_and_have_a_look_of_their_own() -> None:
-    variants = ["isotonic", "isotonic_raw", "isotonic_global", "isotonic_mine"]
-    looks = [look(variant) for variant in variants]
-    assert len({style.dash for style in looks}) == 1
-    assert len({(style.color, style.marker) for style in looks}) == len(variants)
-    hues = [rgb_to_hsv(to_rgb(style.color))[0] for style in looks]
-    assert hues == pytest.approx([hues[0]] * len(hues), abs=0.02)
 
 
 MANY = [

@@ -254,13 +254,6 @@ def test_the_switch_changes_what_stands_beside_the_means(browser, file):
     assert browser.value(shown % "interval") != "none"
 
 
-def test_cells_beyond_their_floor_have_a_mark_and_not_only_a_colour(browser, file):
-    browser.open(file)
-    marks = browser.value(f"[...{TABLE}.querySelectorAll('td.beyond')].map(c => c.innerText)")
-    assert marks
-    assert all("†" in text for text in marks)
-
-
 def test_diagrams_follow_the_choice_of_the_class(browser, file):
     browser.open(file)
     panels = "document.querySelectorAll('[data-section=b1] [data-chart=worst] .panel').length"
@@ -320,47 +313,6 @@ def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
     assert all(0 < width <= 400 for width in widths)
 
 
-def test_on_paper_tables_are_small_and_nothing_asks_to_scroll_or_click(browser, file):
-    browser.open(file, width=400, height=800)
-    browser("Emulation.setEmulatedMedia", media="print")
-    style = "getComputedStyle(document.querySelector('section {}'), '{}').{}"
-    assert browser.value(style.format(".wide + .hint", "", "display")) == "none"
-    assert browser.value(style.format("th button", "::after", "display")) == "none"
-    sizes = {browser.value(style.format(part, "", "fontSize")) for part in ("td", "th small")}
-    assert sizes == {"10px"}
-    browser("Emulation.setEmulatedMedia", media="")
-
-
-def test_charts_come_back_after_a_moment_without_width(browser, file):
-    browser.open(file)
-    browser.wait(f"{CHART} !== null")
-    browser.value(  # as while a window is made, or a picture of the page
-        "[true, false].forEach((hidden) => { document.querySelector('main').hidden = hidden;"
-        " window.dispatchEvent(new Event('resize')); })"
-    )
-    assert browser.value(f"{CHART}.clientWidth") > 400
-    assert browser.value(f"{CHART}.viewBox.baseVal.width === {CHART}.clientWidth")
-
-
-def test_names_of_benchmarks_are_not_broken_within_a_word_on_a_phone(browser, file):
-    browser.open(file, width=400, height=800)
-    lines = browser.value(
-        "[...document.querySelector('.ranks').tHead.querySelectorAll('button')].map(b => {"
-        " b.textContent = 'Featherstonehaugh'; return b; }).map(b => {"
-        " const text = document.createRange(); text.selectNodeContents(b);"
-        " return text.getClientRects().length; })"
-    )
-    assert lines == [1] * 4
-
-
 def test_black_lines_are_white_by_night():
     assert [by_night(color) for color in ("#000000", "#7a7a7a")] == ["#ffffff", "#858585"]
     assert by_night("#d55e00") == "#d55e00"
-
-
-def test_wider_windows_draw_wider_charts(browser, file):
-    browser.open(file, width=400, height=800)
-    browser.wait(f"{CHART} !== null")
-    narrow = browser.value(f"{CHART}.clientWidth")
-    browser.resize(1200, 900)
-    browser.wait(f"{CHART}.clientWidth > {narrow}")

@@ -1,6 +1,5 @@
 """The sentences follow the tests and not the smallest number."""
 
-import json
 import math
 
 import pytest
@@ -74,12 +73,6 @@ def test_of_several_for_all_uses_the_one_with_the_best_brier_score():
     )
 
 
-def test_without_brier_scores_nothing_is_said_of_them():
-    table = {key: {m: cell(0.01, True) for m in ("isotonic", "vector")} for key in ("u_cwe",)}
-    table["u_topk"] = {"isotonic": cell(0.01, True), "vector": cell(0.02, True)}
-    assert "Brier" not in " ".join(verdict_of(table, 3000, 10).sentences)
-
-
 def test_what_a_small_sample_cannot_show_is_said():
     table = {"u_cwe": {"temperature": cell(0.1, True, floor=0.3)}}
     assert verdict_of(table, 12, 10).sentences[-1] == (
@@ -140,15 +133,6 @@ def test_an_own_utility_has_a_bound_of_its_own_and_standard_ones_share_theirs():
 def test_a_bound_is_rounded_up(value, digits, expected):
     assert rounded_up(value, digits) == expected
     assert math.isnan(rounded_up(math.nan))
-
-
-def test_the_json_says_the_same():
-    table = {"u_cwe": {"temperature": cell(0.1, True), "vector": cell(0.2, **BEYOND)}}
-    verdict = verdict_of(table, 50, 10)
-    content = json.loads(json.dumps(verdict.as_json(), allow_nan=False))
-    assert content["verdict"] == list(verdict.sentences)
-    assert content["uses"][0]["beyond_noise"] == ["vector"]
-    assert content["uses"][0]["take"] == "temperature"
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ import torch
 from calibrators.base import Calibrator
 from metrics.archive import read_arrays
 from metrics.validation import InputError
-from pipeline import peers
+from pipeline.sources import peers
 from pipeline.sources.peers import PEERS, PeerCalibration
-from pipeline.reporting import names
 from pipeline.sources.result import MissingResource
 
 SMALL = {"n_bins": 3}
@@ -93,13 +92,6 @@ def test_the_file_holds_points_and_versions_and_no_pickle(package, points, tmp_p
     assert isinstance(Calibrator.load(path), PeerCalibration)
 
 
-def test_what_is_kept_does_not_follow_later_changes_of_the_points(package, points) -> None:
-    logits = points[0].copy()
-    fitted = PeerCalibration("histogram").fit(logits, points[1])
-    logits[:] = 0
-    np.testing.assert_array_equal(fitted.logits_, points[0])
-
-
 def test_other_versions_than_the_fits_are_refused(package, points, tmp_path, monkeypatch) -> None:
     path = PeerCalibration("beta").fit(*points).save(tmp_path / "one.npz")
     monkeypatch.setattr(peers, "version", lambda name: "2.0")
@@ -134,13 +126,6 @@ def test_classes_without_samples_are_named_where_a_method_needs_them(package, po
     assert p.shape == logits.shape
 
 
-def test_unknown_methods_and_options_are_told_in_one_line(package, points) -> None:
-    with pytest.raises(InputError, match="method: 'platt' is none of structured_matrix, "):
-        PeerCalibration("platt").fit(*points)
-    with pytest.raises(InputError, match="options: BinaryHistogramBinningCalibrator does not take"):
-        PeerCalibration("histogram", {"bins": 3}).fit(*points)
-
-
 def test_an_absent_package_is_named_with_the_command_that_installs_it(points, monkeypatch) -> None:
     def absent(name: str) -> Any:
         raise MissingResource(f"the package {name} is not installed")
@@ -158,8 +143,3 @@ def test_export_weights_and_other_columns_are_refused(package, points) -> None:
         fitted.fit(*points, np.ones(60))
     with pytest.raises(InputError, match="logits: 3 columns, but the PeerCalibration was fitted"):
         fitted.predict_proba(points[0][:, :3])
-
-
-def test_every_peer_has_a_name_for_readers() -> None:
-    assert list(names.PEERS) == list(PEERS)
-    assert not set(names.PEERS) & set(names.METHODS)
