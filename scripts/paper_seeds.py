@@ -33,8 +33,8 @@ from pipeline.harness.progress import say
 from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, composed, resolved
-from pipeline.reporting.collect import UnitResult, summarise
 from pipeline.reporting.comparison import LIMIT, Candidate, compare, printed_values
+from pipeline.reporting.intervals import two_standard_errors
 from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import family, method_name
 
@@ -54,8 +54,8 @@ def settings_of(benchmark: str, method: str, seed: int, precomputed: str) -> Set
     return resolved(composed(["preset=paper", *asked, *folder]))
 
 
-def scores(settings: Settings, method: str) -> list[UnitResult]:
-    """The metrics of one method on all splits of one benchmark, without floors and curves."""
+def summary_of(settings: Settings, method: str) -> pd.DataFrame:
+    """Mean and spread of one method's metrics over all splits, without floors and curves."""
     cached = logits_of(settings)
     logits, labels = load_logits(cached.path, cached.sha256)
     options = {key: value for key, value in settings["evaluation"].items() if key != "name"}
@@ -68,15 +68,24 @@ def scores(settings: Settings, method: str) -> list[UnitResult]:
         calibrator.fit(logits[calibration], labels[calibration])
         p = calibrator.predict_proba(logits[test])
         card = scorecard(p, labels[test], rows_sum_to_one=rows_sum_to_one, **options)
-        found.append(UnitResult(settings["benchmark"]["name"], method, k, card.metrics))
-    return found
+        found.append(card.metrics)
+    values = pd.DataFrame(found)
+    return pd.DataFrame(
+        {
+            "benchmark": settings["benchmark"]["name"],
+            "method": method,
+            "metric": values.columns,
+            "mean": values.mean().to_numpy(),
+            "two_se": [two_standard_errors(values[key]) for key in values],
+        }
+    )
 
 
 def cells_of(settings: Settings, method: str) -> pd.DataFrame:
     """COLUMNS of one method on one benchmark."""
     torch.set_num_threads(1)  # processes, not threads, share the cores
     benchmark = settings["benchmark"]
-    summary = summarise(scores(settings, method))
+    summary = summary_of(settings, method)
     candidate = Candidate(benchmark["paper_key"], benchmark["name"], summary)
     cells = compare([candidate], printed_values())
     return cells.assign(seed=settings["splits"]["seed"])[list(COLUMNS)]

@@ -62,7 +62,7 @@ def summary_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
         same = bool(best["default"].all())
         lines.append(
             (
-                titles.get(table, table),
+                titles.get(str(table), str(table)),
                 count_line(default),
                 count_line(preset) if len(preset) else "",
                 "the default" if same else count_line(best),
@@ -90,7 +90,7 @@ def left_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
             if row["outside"]:
                 of_column = known.get((row["table"], "*", row["metric"]), UNEXPLAINED)
                 reason = known.get((row["table"], row["method"], row["metric"]), of_column)
-                lines.append((titles.get(table, table), *line[:-1], reason))
+                lines.append((titles.get(str(table), str(table)), *line[:-1], reason))
     return lines
 
 
@@ -183,7 +183,7 @@ def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
     for table, rows in cells.groupby("table", sort=False):
         default, counts = rows[rows["default"]], agreement(rows)
-        parts.append(f"## {titles.get(table, table)}")
+        parts.append(f"## {titles.get(str(table), str(table))}")
         parts.append(f"{count_line(counts[counts['default']])} (our default).")
         parts.append(markdown_table(COLUMNS, cell_lines(default)))
         parts.append("Cells within 3 s.e. per row of the table, for each alternative:")

@@ -32,7 +32,7 @@ CONFIDENCE = 0.95
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     """One panel per utility family, one curve per method, the noise floor as a grey band.
 
-    Curves are those of curves.pooled_curves; the faint band around each is the
+    Curves are those of curves.all_curves; the faint band around each is the
     Dvoretzky-Kiefer-Wolfowitz band of M sampled utilities at 95 % confidence.
     """
     with house_style():

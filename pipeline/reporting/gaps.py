@@ -18,9 +18,10 @@ from scipy import special
 
 from metrics.registry import metric
 from pipeline.reporting.evidence import Statistics, number_of
-from pipeline.reporting.intervals import CONFIDENCE, SIZE
+from pipeline.reporting.intervals import SIZE
 from pipeline.reporting.names import method_name
 from pipeline.reporting.verdict import short
+from pipeline.scoring.tidy import CONFIDENCE
 
 
 @dataclass(frozen=True)

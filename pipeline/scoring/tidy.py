@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
@@ -148,8 +147,10 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> lis
             if floor is not None:
                 columns[name] = np.interp(at, levels(len(floor)), floor)
         shared = {"calibrator": calibrator, "group": group, "family": family}
-        table = pd.DataFrame(columns).assign(**shared)
-        rows += table.to_dict("records")
+        rows += [
+            {**shared, **{name: float(values[place]) for name, values in columns.items()}}
+            for place in range(len(kept))
+        ]
     return rows
 
 

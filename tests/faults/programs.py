@@ -27,7 +27,7 @@ from pipeline.harness.command import CONF
 
 LOADED_ONCE = (
     "scripts.score",
-    "pipeline.reporting.failure_figures",
+    "pipeline.reporting.worst_figures",
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
 )
