@@ -23,7 +23,7 @@ from pipeline.harness.units import Request, SelectionError, Settings
 from pipeline.reporting.candidates import candidates, known_benchmarks, paper_rule, table_titles
 from pipeline.reporting.collect import Scores
 from pipeline.reporting.comparison import compare, printed_values
-from pipeline.reporting.comparison_pages import summary_html, summary_lines, write_comparison
+from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.evidence import overview_of
 from pipeline.reporting.names import ordered
@@ -74,13 +74,13 @@ def run_report(request: Request) -> None:
     written = [path for report in reports for path in report.files]
     drawings = [drawing for report in reports for drawing in report.drawings]
     written += draw_all(drawings, settings[0]["jobs"])
-    comparison = write_paper_comparison(settings, results)
-    written += comparison.files
+    files, comparison = write_paper_comparison(settings, results)
+    written += files
     stem = page_stem(settings[0], request)
-    written += write_pages(reports, comparison.html, list(scores.values()), request, results / stem)
+    written += write_pages(reports, comparison, list(scores.values()), request, results / stem)
     if stem == "report":
         written.append(write_metrics(reports, results / "metrics.json"))
-    print_report(reports, comparison.lines, written)
+    print_report(reports, comparison[1:], written)
 
 
 def page_stem(settings: Settings, request: Request) -> str:
@@ -95,7 +95,7 @@ def page_stem(settings: Settings, request: Request) -> str:
 
 def write_pages(
     reports: Sequence[BenchmarkReport],
-    comparison: str,
+    comparison: Sequence[Sequence[str]],
     scores: Sequence[Scores],
     request: Request,
     stem: Path,
@@ -184,28 +184,24 @@ def write_metrics(reports: Iterable[BenchmarkReport], path: Path) -> Path:
     return write_json(path, content)
 
 
-@dataclass(frozen=True)
-class ComparisonReport:
-    """Files and summary of the comparison; all empty where the suite has no printed table."""
-
-    files: Sequence[Path] = ()
-    lines: Sequence[Sequence[str]] = ()
-    html: str = ""
-
-
-def write_paper_comparison(settings: Sequence[Settings], results: Path) -> ComparisonReport:
+def write_paper_comparison(
+    settings: Sequence[Settings], results: Path
+) -> tuple[list[Path], list[Sequence[str]]]:
     """Compare all scores of the folder with the paper, if the suite has a benchmark of the paper.
 
     Not only the suite's own benchmarks: a report of one suite takes no other off the comparison.
+
+    Returns:
+        The files, and the lines of the summary; both empty where the paper prints nothing.
     """
     if not any(one["benchmark"]["paper_key"] for one in settings):
-        return ComparisonReport()
+        return [], []
     known = known_benchmarks(CONF)
     found = candidates(results, known, settings[0]["splits"]["count"])
     cells = compare(found, printed_values(), paper_rule())
     titles = table_titles(known)
     files = write_comparison(cells, titles, results / "tables")
-    return ComparisonReport(files, summary_lines(cells, titles), summary_html(cells, titles))
+    return files, [SUMMARY_HEADING, *summary_lines(cells, titles)]
 
 
 def print_report(

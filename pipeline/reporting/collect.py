@@ -17,32 +17,6 @@ from pipeline.scoring.files import ALL_SPLITS, CURVE_COLUMNS, ROW_COLUMNS, Score
 
 CERTIFICATE_COLUMNS = ("estimate", "lower", "upper", "upper_finite")
 """Means over splits of bounds on the true UC, each of 95 % confidence."""
-SUMMARY_COLUMNS = (
-    "benchmark",
-    "method",
-    "metric",
-    "mean",
-    "two_se",
-    "half_width",
-    "interval",
-    "half_width_corrected",
-    "half_width_bootstrap",
-    "splits",
-    "floor_mean",
-    "floor_q95",
-    "p_value",
-    "beyond_floor",
-    "zero_likelihood",
-    "test_points",
-    "test_share",
-    "values",
-    *CERTIFICATE_COLUMNS,
-)
-"""Of `summarise`. two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where
-the points were resampled, else "corrected" (pipeline.reporting.intervals). floor_*, p_value: of the
-mean over splits, from the method's own probabilities; beyond_floor: p_value <= 0.05, None where the
-method has no floor for the metric. zero_likelihood: points per split whose label had probability 0
-(of the NLL). values: one per split."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +97,14 @@ class Scores:
 
 
 def summarise(scores: Scores, methods: Collection[str] | None = None) -> pd.DataFrame:
-    """Tidy summary over splits: one row per method and metric (SUMMARY_COLUMNS).
+    """Tidy summary over splits: one row per `method` and `metric`.
+
+    `mean`, `two_se`: the paper's spread; `half_width`: of the 95 % `interval`, "bootstrap" where
+    the points were resampled, else "corrected" (pipeline.reporting.intervals), and both of them;
+    `floor_mean`, `floor_q95`, `p_value`: of the mean over splits, from the method's own
+    probabilities; `beyond_floor`: p_value <= 0.05, None where the method has no floor for the
+    metric; `zero_likelihood`: points per split whose label had probability 0 (of the NLL);
+    `values`: one per split; CERTIFICATE_COLUMNS; `splits`, `test_points`, `test_share`.
 
     Args:
         methods: those to keep; all if not given.
@@ -137,7 +118,7 @@ def summarise(scores: Scores, methods: Collection[str] | None = None) -> pd.Data
     table = rows[is_mean].join(values, on=["method", "metric"])
     share, known = scores.test_share, table["p_value"].notna()
     corrected = [corrected_half_width(one, share) for one in table["values"]]
-    table = table.assign(
+    summary = table.assign(
         benchmark=scores.benchmark,
         mean=table["value"],
         two_se=table["values"].map(two_standard_errors).astype(np.float64),
@@ -150,7 +131,7 @@ def summarise(scores: Scores, methods: Collection[str] | None = None) -> pd.Data
         test_points=table["n_test"].astype(int),
         test_share=share,
     )
-    return table[list(SUMMARY_COLUMNS)].reset_index(drop=True)
+    return summary.reset_index(drop=True)
 
 
 def upper_bounds(scores: Scores) -> dict[str, float]:

@@ -1,9 +1,8 @@
-"""The comparison with the paper as Markdown and CSV, and its summary for the report page."""
+"""The comparison with the paper as Markdown and CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from pipeline.harness.artifacts import write_text
 from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line, notes
 from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import METHODS, method_name
-from pipeline.reporting.page import scrolling
 from pipeline.reporting.table_formats import number
 from pipeline.reporting.tables import decimals
 from pipeline.scoring.files import csv_text
@@ -189,18 +187,3 @@ def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
         parts.append("Cells within 3 s.e. per row of the table, for each alternative:")
         parts.append(_alternatives(counts))
     return "\n\n".join(parts) + "\n"
-
-
-def summary_html(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
-    """The counts per printed table as an HTML table."""
-    head, *body = (
-        "".join(f'<{tag} class="text">{escape(cell)}</{tag}>' for cell in line)
-        for tag, line in [
-            ("th", SUMMARY_HEADING),
-            *(("td", line) for line in summary_lines(cells, titles)),
-        ]
-    )
-    rows = "\n".join(f"<tr>{line}</tr>" for line in body)
-    return scrolling(
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-    )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from joblib import Parallel, delayed
 
@@ -19,26 +18,21 @@ WORTH_A_PROCESS = 4
 """Figures that take as long as another process takes to start."""
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """One figure: `make`, picklable, is called in the process that saves it."""
 
     make: Callable[[], Figure]
     folder: Path
     stem: str
 
-    def save(self) -> list[Path]:
-        """Draw it and write all formats; returns their paths."""
-        return save_figure(self.make(), self.folder, self.stem)
-
 
 def draw_all(drawings: Sequence[Drawing], jobs: int | str) -> list[Path]:
-    """Save all of them; return the paths of the files.
-
-    Args:
-        jobs: at most so many processes, `auto` one per core.
-    """
+    """Save all of them, in at most `jobs` processes (`auto`: one per core); return the paths."""
     most = core_count() if jobs == "auto" else int(jobs)
     processes = max(1, min(most, len(drawings) // WORTH_A_PROCESS))
-    written = Parallel(n_jobs=processes)(delayed(Drawing.save)(one) for one in drawings)
+    written = Parallel(n_jobs=processes)(delayed(_draw)(one) for one in drawings)
     return [path for paths in written for path in paths]
+
+
+def _draw(drawing: Drawing) -> list[Path]:
+    return save_figure(drawing.make(), drawing.folder, drawing.stem)

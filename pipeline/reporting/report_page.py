@@ -10,11 +10,12 @@ import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from omegaconf import OmegaConf
 
 from metrics.ecdf import levels, thin
@@ -22,7 +23,6 @@ from metrics.registry import Metric, metric
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
 from pipeline.reporting.names import method_name
-from pipeline.reporting.page import render
 from pipeline.reporting.style import look, mixed, rgb
 from pipeline.reporting.table_formats import number, plain_floor_cell
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
@@ -85,26 +85,45 @@ class Provenance:
     configuration: Mapping[str, Any]
 
 
+@cache
+def templates() -> Environment:
+    """The templates of the page, in the folder beside this file."""
+    return Environment(
+        loader=PackageLoader("pipeline.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def report_html(
     title: str,
     introduction: str,
     sections: Sequence[Section],
     provenance: Provenance,
-    comparison: str = "",
+    comparison: Sequence[Sequence[str]] = (),
     overview: Sequence[Ranks] = (),
 ) -> str:
-    """The whole page. `comparison` is its summary as HTML, or empty where nothing is printed."""
+    """The whole page, self-contained: a reader fetches nothing.
+
+    `comparison`: the lines of its summary, the heading first; empty where nothing is printed.
+    Whatever stands in a title, a file name or a class name is escaped by the templates.
+    """
     configuration = OmegaConf.to_yaml(OmegaConf.create(dict(provenance.configuration)))
-    return render(
-        "report.html",
-        **SHOWN_BY,
-        title=title,
-        introduction=introduction,
-        sections=sections,
-        overview=overview,
-        comparison=Markup(comparison),
-        made={"what": provenance.what, "configuration": configuration},
-        data={section.key: _data(section) for section in sections},
+    return (
+        templates()
+        .get_template("report.html")
+        .render(
+            **SHOWN_BY,
+            title=title,
+            introduction=introduction,
+            sections=sections,
+            overview=overview,
+            comparison=comparison,
+            made={"what": provenance.what, "configuration": configuration},
+            data={section.key: _data(section) for section in sections},
+        )
     )
 
 

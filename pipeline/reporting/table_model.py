@@ -24,7 +24,7 @@ class Cell:
 
     best: not significantly worse than the best of its column (in the paper's look: the best mean).
     beyond: beyond the method's own noise floor; None where there is none. note: what a reader must
-    know of this cell. row: the unrounded numbers, columns of `collect.SUMMARY_COLUMNS`. In the
+    know of this cell. row: the unrounded numbers, those of `collect.summarise`. In the
     noise-floor row `spread` holds the 95 % quantile instead.
     """
 

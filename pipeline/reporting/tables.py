@@ -208,7 +208,7 @@ CSV_COLUMNS = (
     "zero_likelihood",
     *CERTIFICATE_COLUMNS,
 )
-"""Those of collect.SUMMARY_COLUMNS; floor_*: the method's own; not_worse: of the methods that may
+"""Those of collect.summarise; floor_*: the method's own; not_worse: of the methods that may
 be the best; the last ones are bounds on the true UC."""
 
 

@@ -75,7 +75,7 @@ def sections(tmp_path_factory):
 def html(sections):
     statistics = {one.title: one.statistics for one in sections}
     overview = [ranks_of(key, statistics, list(LEVELS)) for key in ("u_cwe", "brier")]
-    return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, "", overview)
+    return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, (), overview)
 
 
 def test_titles_are_text_everywhere(html, sections):

@@ -17,10 +17,9 @@ from rich.console import Console
 
 from metrics.registry import metric
 from pipeline.reporting import table_formats
-from pipeline.reporting.collect import SUMMARY_COLUMNS, summarise
+from pipeline.reporting.collect import summarise
 from pipeline.reporting.names import METHODS, method_name, ordered
-from pipeline.reporting.page import _templates
-from pipeline.reporting.report_page import SHOWN_BY
+from pipeline.reporting.report_page import SHOWN_BY, templates
 from pipeline.reporting.table_model import ResultTable
 from pipeline.reporting.tables import (
     CSV_COLUMNS,
@@ -38,7 +37,7 @@ PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "
 
 def page_table(table: ResultTable) -> str:
     """The table as the page has it, a line per row."""
-    parts: Any = _templates().get_template("parts.html").make_module(SHOWN_BY)
+    parts: Any = templates().get_template("parts.html").make_module(SHOWN_BY)
     return re.sub(r"\n(?!<tr)", " ", str(parts.results_table(table, drawn=set())))
 
 
@@ -50,7 +49,7 @@ def summary_of(
     for place, ((method, key), (mean, two_se)) in enumerate(values.items()):
         noise = np.random.default_rng(place).normal(size=10)
         noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(10) / 2
-        row = dict.fromkeys(SUMMARY_COLUMNS, math.nan) | {
+        row = dict.fromkeys(CSV_COLUMNS, math.nan) | {
             "benchmark": "b",
             "method": method,
             "metric": key,
@@ -68,7 +67,7 @@ def summary_of(
             "values": tuple(mean + np.nan_to_num(two_se) * noise),
         }
         rows.append(row)
-    return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+    return pd.DataFrame(rows)
 
 
 @pytest.fixture
