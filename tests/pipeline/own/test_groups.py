@@ -1,18 +1,14 @@
 """Groups of points, from the file's `groups` to tables, worst intervals and gaps of their own."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
-from pipeline.groups import find_groups, group_sizes
-from pipeline.sections import groups_of, section_of
 
 from metrics import scorecard
-from pipeline.evaluate import held_out
-from pipeline.fit import fit_tasks
-from pipeline.harness.artifacts import read_json, read_npz
-from pipeline.reporting.tables import TableSpec
+from pipeline.harness.artifacts import read_json
+from pipeline.reporting.collect import Scores
+from pipeline.scoring.files import score_files
+from pipeline.scoring.held_out import held_out
 from scripts import score as script
 
 N = 420
@@ -37,31 +33,29 @@ def scored(tmp_path_factory):
 
 def test_a_group_has_the_numbers_of_its_own_points(scored):
     _, options, groups = scored
-    units = script.units_for(options)
-    found = {group.name: group for group in find_groups(units)["in"]}
-    assert list(found) == ["north", "south", "tiny"]
-    fit = fit_tasks(units)[-1]  # temperature, the last split
-    test = held_out(fit, "cpu")
+    unit = script.units_for(options)[-1]  # temperature, the last split
+    scores = Scores.read(score_files(unit.settings))
+    assert scores.groups == {name: int((groups == name).sum()) for name in np.unique(groups)}
+    test = held_out(unit, "cpu")
     own = test.where(groups[test.points] == "south")
     plain = scorecard(
         own.probabilities, own.labels, utilities=200, floor_repetitions=100, points=own.points
     )
-    (result,) = [
-        unit
-        for unit in found["south"].units
-        if (unit.method, unit.split) == (fit.unit.calibrator, fit.unit.split)
-    ]
-    assert dict(result.metrics) == plain.metrics
-    assert result.noise_floor == plain.noise_floor
-    assert result.test_points == len(own.labels)
+    rows = scores.of_group("south").own_rows()
+    rows = rows[(rows["calibrator"] == unit.calibrator) & (rows["split"] == str(unit.split))]
+    rows = rows.set_index("metric")
+    assert rows["value"].dropna().to_dict() == pytest.approx(plain.metrics, rel=1e-6)
+    assert rows.loc["u_cwe", "floor_q95"] == pytest.approx(
+        plain.noise_floor["u_cwe"]["q95"], rel=1e-6
+    )
+    assert set(rows["n_test"]) == {len(own.labels)}
+    assert set(scores.of_group("south").worst("temperature")) >= {"u_cwe", "u_topk"}
 
 
 def test_small_groups_are_told_and_not_scored(scored):
     out, options, _ = scored
-    units = script.units_for(options)
-    assert group_sizes(units[0].settings)["tiny"] == 9
-    (tiny,) = [group for group in find_groups(units)["in"] if group.name == "tiny"]
-    assert not tiny.units
+    scores = Scores.read(score_files(script.units_for(options)[0].settings))
+    assert scores.of_group("tiny").own_rows().empty
     assert "Group tiny (9 points) is too small" in (out / "report.md").read_text()
 
 
@@ -78,36 +72,13 @@ def test_the_group_that_is_treated_differently_is_named(scored):
 
 
 def test_each_group_has_a_table_and_worst_intervals_on_the_page(scored):
-    out, _, _ = scored
+    out, _, groups = scored
     table = pd.read_csv(out / "groups.csv")
     assert table.groupby("group")["metric"].nunique().nunique() == 1
     assert dict(table.groupby("group")["points"].first()) == {
-        name: size
-        for name, size in read_json(out / "data" / "logits" / "in.json")["groups"].items()
-        if name != "tiny"
+        name: int((groups == name).sum()) for name in ("north", "south")
     }
     page = (out / "report.html").read_text()
     for name in ("north", "south"):
         assert f"group {name} (" in page
     assert page.count("Where it fails") == 3
-
-
-def test_a_method_that_was_not_scored_by_group_is_left_out(scored):
-    _, options, _ = scored
-    settings = script.settings_of(options)
-    (south,) = [g for g in find_groups(script.units_for(options))["in"] if g.name == "south"]
-    alone = replace(south, units=[unit for unit in south.units if unit.method == "temperature"])
-    spec = TableSpec("in", "in", ["accuracy", "u_cwe"], ["uncalibrated", "temperature"])
-    main = section_of(settings, south.units, [spec], [], {})
-    section = groups_of(settings, main, [alone]).sections["south"]
-    assert [row.key for row in section.tables[0].rows] == ["temperature"]
-
-
-def test_scoring_again_computes_no_group_again(scored):
-    out, options, _ = scored
-    files = sorted((out / "runs").rglob("groups.npz"))
-    assert len(files) == 2
-    before = [path.stat().st_mtime_ns for path in files]
-    find_groups(script.units_for(options))
-    assert [path.stat().st_mtime_ns for path in files] == before
-    assert all(read_npz(path) for path in files)

@@ -1,0 +1,125 @@
+"""The text files of a benchmark: what stays in them, what leaves, what is refused."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pipeline.harness.cache import publish
+
+from pipeline.reporting.collect import Scores
+from pipeline.scoring import scores as module
+from pipeline.scoring.files import score_files
+from pipeline.scoring.scores import OtherSettings, write_scores
+from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, scored
+
+WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "gap": -0.1,
+                   "share": 0.5, "diagram": {"at": [0.0, 1.0]}}}  # fmt: skip
+
+
+@pytest.fixture
+def evaluated(tmp_path, monkeypatch):
+    """`evaluated(*calibrators, extra=…)`: units of two splits whose npz are there."""
+    monkeypatch.setattr(
+        module,
+        "kept_across_splits",
+        lambda calibrators: {
+            own[0].calibrator: {"worst": WORST, "groups": {}} for own in calibrators
+        },
+    )
+    sidecar = {"n": 100, "classes": 10, "sha256": "ab", "versions": {"numpy": "2"}, "file": "/a/b"}
+    monkeypatch.setattr(module, "read_sidecar", lambda settings: sidecar)
+
+    def made(*calibrators, extra=(), scale=1.0):
+        request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra)
+        units = replace(request, calibrators=calibrators).units()
+        for unit in units:
+            random = np.random.default_rng(unit.split)
+            arrays = arrays_of(0.01, random, ["accuracy", "u_cwe"])
+            values = {"accuracy": 0.9, "u_cwe": scale * (0.1 + random.random())}
+            record = dict(scored(unit.split, values).record)
+            record |= {
+                "key": "1",
+                "evaluation": unit.settings["evaluation"],
+                "splits": unit.settings["splits"],
+                "logits_sha256": "ab",
+            }
+            publish(unit.scores_path, lambda path, arrays=arrays: save(path, arrays), record)
+        return units
+
+    return made
+
+
+def save(path, arrays):
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def texts(units):
+    files = score_files(units[0].settings)
+    return {path.name: path.read_text() for path in (files.rows, files.curves, files.facts)}
+
+
+def test_the_files_say_what_was_measured_and_are_the_same_bytes_again(evaluated):
+    units = evaluated("vector", "temperature")
+    paths = write_scores(units)
+    assert [path.name for path in paths] == ["digits.csv", "digits.ecdf.csv", "digits.json"]
+    first = texts(units)
+    write_scores(units[::-1])
+    assert texts(units) == first
+    read = Scores.read(score_files(units[0].settings))
+    assert read.methods == ["temperature", "vector"]
+    assert len(read.own_curves()) == 2 * 2 * min(121, UTILITIES)
+    assert read.worst("vector")["u_cwe"]["high"] == 0.3333333
+    assert "/a/b" not in first["digits.json"] and "versions" not in first["digits.json"]
+    assert read.facts["calibrators"]["vector"]["config"] == units[0].settings["calibrator"]
+    cells = [cell for line in first["digits.csv"].splitlines()[1:] for cell in line.split(",")[4:]]
+    assert all(cell == f"{float(cell):.7g}" for cell in cells if cell)
+
+
+def test_rows_of_others_stay_unless_their_configuration_is_gone(evaluated):
+    units = evaluated("vector", "temperature")
+    write_scores(units)
+    before = texts(units)["digits.csv"].splitlines()
+    files = score_files(units[0].settings)
+    facts = json.loads(files.facts.read_text())
+    facts["calibrators"]["no_such_calibrator"] = facts["calibrators"]["vector"]
+    files.facts.write_text(json.dumps(facts))
+    extra = [line.replace("vector", "no_such_calibrator") for line in before if "vector" in line]
+    files.rows.write_text("\n".join([*before, *extra]) + "\n")
+    write_scores(evaluated("vector", scale=2.0))
+    after = texts(units)["digits.csv"].splitlines()
+    assert [line for line in after if "temperature" in line] == [
+        line for line in before if "temperature" in line
+    ]
+    assert [line for line in after if "vector" in line] != [
+        line for line in before if "vector" in line
+    ]
+    assert "no_such_calibrator" not in "".join(texts(units).values())
+
+
+def test_other_settings_are_not_mixed(evaluated, capsys):
+    write_scores(evaluated("vector", "temperature"))
+    other = evaluated("vector", extra=("splits.seed=1",))
+    said = r"digits\.csv: its rows of temperature were made with splits\.seed=0, not 1; give"
+    with pytest.raises(OtherSettings, match=said):
+        write_scores(other)
+    write_scores(evaluated("vector", "temperature", extra=("splits.seed=1",)))
+    assert "replaces results made with splits.seed=0, not 1" in capsys.readouterr().out
+
+
+def test_units_that_another_run_replaced_are_refused(evaluated):
+    units = evaluated("vector")
+    evaluated("vector", extra=("evaluation.bins=9",))
+    with pytest.raises(
+        OtherSettings, match=r"made with evaluation\.bins=9, not 15, by another run"
+    ):
+        write_scores(units)
+
+
+def test_a_calibrator_gets_rows_once_all_splits_are_there(evaluated, capsys):
+    units = evaluated("vector", "temperature")
+    write_scores(units[:3])
+    assert "fewer than 2 splits, so not yet in results: temperature (1)" in capsys.readouterr().out
+    assert Scores.read(score_files(units[0].settings)).methods == ["vector"]
+    assert write_scores(units[3:]) == []
