@@ -1,216 +1,196 @@
 """Compare our speed with the plain definitions and with other packages, answers checked.
 
-python scripts/compare_speed.py                     everything, up to an hour on two cores
-python scripts/compare_speed.py --peers             also probmetrics, torchmetrics and netcal
-python scripts/compare_speed.py --device cuda       also ours on the GPU
-python scripts/compare_speed.py --cases ecdf growth some of it; --quick: small sizes, a minute
+python scripts/compare_speed.py                   everything, up to an hour on two cores
+python scripts/compare_speed.py --peers           also probmetrics, torchmetrics and netcal
+python scripts/compare_speed.py --device cuda     also ours on the GPU
+python scripts/compare_speed.py --cases ecdf u_cwe    some of it; --quick: small sizes, a minute
 
-Written after every measurement, so it may be interrupted: <output>/speed_<device>.{csv,md}, and
-<output>/growth_<device>.{csv,pdf,svg,png}. Cases that are not measured again stay in the table if
-they were measured on the same machine with the same versions. Exit code 1: an answer disagrees, or
-ours was not checked because it or the reference failed.
+Writes <output>/speed_<device>.{csv,md} when all is measured. Exit code 1: an answer disagrees, or a
+contender failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import platform
+import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 
+import pandas as pd
+import torch
+from torch.utils.benchmark import Timer
+
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.command import Parser
-from pipeline.harness.progress import console, say
-from scripts.speed import growth, machine, report
-from scripts.speed.calibrator_cases import calibrator_cases
-from scripts.speed.case import OURS, Answer, Case, Contender, agreement
-from scripts.speed.inputs import arrays
-from scripts.speed.measure import RUNS, Failed, is_installed, measure
-from scripts.speed.metric_cases import metric_cases
+from pipeline.harness.machine import core_count
+from pipeline.harness.progress import say
+from pipeline.reporting.markdown import markdown_table
+from scripts.speed.calibrator_cases import CALIBRATOR_CASES
+from scripts.speed.case import OURS, Answer, Case, Data, Size, data
+from scripts.speed.metric_cases import METRIC_CASES
 
-GROWTH = "growth"
+CASES = (*METRIC_CASES, *CALIBRATOR_CASES)
+QUICK = Size(1500, 20, utilities=50)
 
-
-@dataclass(frozen=True)
-class Run:
-    """What this call measures, and where it writes."""
-
-    peers: bool
-    gpu: bool
-    runs: int
-    folder: Path
-    stem: str
-    machine: str
-
-    def contenders(self, case: Case) -> list[Contender]:
-        """Those that can run here and were asked for; whom a target names before ours."""
-        against = case.target.against if case.target else None
-        first = case.contenders[0].name
-        return [
-            contender
-            for contender in sorted(
-                case.contenders, key=lambda one: (one.name != first, one.name != against)
-            )
-            if (self.gpu or contender.device == "cpu")
-            and (self.peers or contender.name not in machine.PEERS)
-            and is_installed(contender)
-        ]
+MIN_SECONDS = 0.5
+"""A contender is run again until its runs together take so long, at least once after a warm-up."""
+PACKAGES = ("numpy", "scipy", "torch", "numba", "scikit-learn")
+PEERS = ("probmetrics", "torchmetrics", "netcal")
+LEGEND = """\
+Median of the wall-clock times of runs that together take at least half a second, after one run that
+does not count. Speed-up: time of the first contender of the block divided by this one's.
+Difference: largest absolute difference of any number of the answer from the first contender's, or
+by how much the likelihood is worse. "plain" is the definition in NumPy and SciPy."""
+HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Difference")
 
 
-def parse(arguments: Sequence[str] | None, keys: Sequence[str]) -> argparse.Namespace:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, write, print; return the exit code."""
+    options = parse(arguments)
+    if options.device == "cuda" and not torch.cuda.is_available():
+        say("--device cuda: no CUDA device (or a torch without CUDA); measuring the CPU only")
+        options.device = "cpu"
+    if absent := [name for name in PEERS if options.peers and find_spec(name) is None]:
+        names = ", ".join(absent)
+        say(f"--peers: not installed, left out: {names} (pip install -r requirements-peers.txt)")
+    cases = [case for case in CASES if case.key in (options.cases or [case.key])]
+    warnings.simplefilter("ignore")  # other packages' remarks on their own code
+    rows: list[dict[str, Any]] = []
+    work = [(case, size) for case in cases for size in ([QUICK] if options.quick else case.sizes)]
+    for number, (case, size) in enumerate(work, 1):
+        say(f"[{number}/{len(work)}] {case.title}, {size}")
+        for row in measured(case, size, options.device, options.peers):
+            rows.append(row)
+            say("    " + "  ".join(cells(row)[2:]))
+    table = pd.DataFrame(rows)
+    path = options.output / f"speed_{options.device}.csv"
+    write_text(path, table.assign(machine=machine()).to_csv(index=False, float_format="%.4g"))
+    write_text(path.with_suffix(".md"), markdown(rows, cases))
+    say(f"Written to {options.output}")
+    return int(not table["agrees"].all())
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
+    keys = [case.key for case in CASES]
     parser = Parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     parser.add_argument("--peers", action="store_true", help="measure requirements-peers.txt too")
-    parser.add_argument("--quick", action="store_true", help="small sizes, no targets")
+    parser.add_argument("--quick", action="store_true", help="small sizes, a minute")
     parser.add_argument(
         "--cases", nargs="+", choices=keys, metavar="CASE", help=f"some of: {' '.join(keys)}"
     )
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"runs per median (default {RUNS})")
     parser.add_argument(
         "--output",
         type=Path,
         help="folder (default: results/speed; with --quick out/speed, which git ignores)",
     )
     options = parser.parse_args(arguments)
-    if options.runs < 1:
-        parser.error("--runs: at least 1")
+    options.output = options.output or Path("out/speed" if options.quick else "results/speed")
     return options
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, write, print; return the exit code."""
-    keys = [*dict.fromkeys(case.key for case in all_cases(quick=False)), GROWTH]
-    options = parse(arguments, keys)
-    gpu_name = machine.gpu() if options.device == "cuda" else None
-    if options.device == "cuda" and gpu_name is None:
-        say("--device cuda: no CUDA device (or a torch without CUDA); measuring the CPU only")
-    if options.peers and machine.missing_peers():
-        absent = ", ".join(machine.missing_peers())
-        say(f"--peers: not installed, left out: {absent} (pip install -r requirements-peers.txt)")
-    run = Run(
-        peers=options.peers,
-        gpu=gpu_name is not None,
-        runs=options.runs,
-        folder=options.output or Path("out/speed" if options.quick else "results/speed"),
-        stem="cuda" if gpu_name else "cpu",
-        machine="; ".join(filter(None, (machine.processor(), gpu_name, machine.versions()))),
-    )
-    say(run.machine)
-    chosen = options.cases or keys
-    cases = [case for case in all_cases(options.quick) if case.key in chosen]
-    try:
-        rows = compare(cases, run)
-        growth_rows = compare_growth(run, options.quick) if GROWTH in chosen else []
-    except KeyboardInterrupt:
-        say(f"\nStopped; what was measured until now is in {run.folder}")
-        return 130
-    return closing(rows, growth_rows, run)
-
-
-def all_cases(quick: bool) -> list[Case]:
-    """Every case, those of the same shape one after the other where it spares drawing inputs."""
-    return [*metric_cases(quick), *calibrator_cases(quick)]
-
-
-def compare(cases: Sequence[Case], run: Run) -> list[report.Row]:
-    """Measure the cases; return the rows of this run."""
-    path = run.folder / f"speed_{run.stem}.csv"
-    again = {(case.key, str(case.size)) for case in cases}
-    kept = [
-        row
-        for row in report.read_csv(path)
-        if row.machine == run.machine and (row.case, row.size) not in again
-    ]
-    rows: list[report.Row] = []
-    for number, case in enumerate(cases, 1):
-        say(f"[{number}/{len(cases)}] {case.title}, {case.size}")
-        for row in measured_rows(case, run):
-            rows.append(row)
-            say("    " + "  ".join(filter(None, report.cells(row)[2:])))
-            table = in_order([*kept, *rows])
-            report.write_csv(table, path)
-            write_text(path.with_suffix(".md"), report.markdown(table))
-    return rows
-
-
-def measured_rows(case: Case, run: Run) -> Iterator[report.Row]:
-    """Measure every contender of a case and compare its answer with the reference's.
-
-    Without the reference's answer nothing is compared: `agrees` is None then.
-    """
-    medians: dict[str, float] = {}
-    answers: dict[str, Answer] = {}
-    inputs, warm_up = arrays(case.size), arrays(case.warm_up)
-    for contender in run.contenders(case):
-        outcome: report.Outcome
+def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[dict[str, Any]]:
+    """Time every contender that can run here, and compare its answer with the first one's."""
+    reference: Answer = {}
+    first = float("nan")
+    names = [(name, "cpu") for name in case.contenders if with_peers or name not in PEERS]
+    if device == "cuda":
+        names.append((OURS, "cuda"))
+    for name, where in names:
+        shown = f"{name} (GPU)" if where == "cuda" else name
+        row = {"case": case.key, "title": case.title, "size": str(size), "contender": shown}
+        if name in PEERS and find_spec(name) is None:
+            continue
         try:
-            measurement, answer = measure(contender, inputs, warm_up, run.runs)
-        except Failed as error:
-            outcome = f"failed: {error}"
-        else:
-            medians[contender.name], answers[contender.name] = measurement.median, answer
-            reference = answers.get(case.reference)
-            if reference is None or contender.name == case.reference:
-                outcome = measurement, None
-            else:
-                outcome = measurement, agreement(case, contender, reference, answer)
-        yield report.row(case, contender.name, outcome, medians, run.machine)
+            seconds, answer = timed(case, name, data(size, where))
+        except Exception as error:  # of any kind, another package's
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            yield {**row, "failure": reason, "agrees": False}
+            continue
+        if not reference:
+            reference, first = answer, seconds
+        difference = case.difference(reference, answer)
+        tolerance = case.peer_tolerance if name in PEERS else case.tolerance
+        yield {
+            **row,
+            "seconds": seconds,
+            "speedup": first / seconds,
+            "difference": difference,
+            "agrees": difference <= tolerance,
+        }
 
 
-def in_order(rows: Sequence[report.Row]) -> list[report.Row]:
-    """Rows of several runs in the order of the cases."""
-    known = [(case.key, str(case.size)) for quick in (False, True) for case in all_cases(quick)]
-    place = {key: number for number, key in enumerate(known)}
-    return sorted(rows, key=lambda row: place.get((row.case, row.size), len(place)))
+def timed(case: Case, name: str, inputs: Data) -> tuple[float, Answer]:
+    """The median of the contender's seconds, per step, and its answer."""
+    run = case.contenders[name]
+    prepared = case.prepare(inputs)
+    answer = case.answer(prepared, run(prepared))  # imports and compiles, too
+    timer = Timer(
+        "run(prepared)",
+        globals={"run": run, "prepared": prepared},
+        num_threads=torch.get_num_threads(),
+    )
+    seconds = timer.blocked_autorange(min_run_time=MIN_SECONDS).median
+    return seconds / (case.steps if name == OURS else 1), answer
 
 
-def compare_growth(run: Run, quick: bool) -> list[report.Row]:
-    """Measure growth in n, C and M; write the points as they come, then the figure."""
-    points: list[growth.Point] = []
-    all_rows: list[report.Row] = []
-    say(f"{growth.TITLE}: growth")
-    for axis, value, case in growth.cases(quick):
-        rows = list(measured_rows(case, run))
-        all_rows += rows
-        for row in rows:
-            if row.median is not None:
-                point = growth.Point(axis.symbol, value, case.size, row.contender, row.median)
-                points.append(point)
-        times = ", ".join(f"{row.contender} {report.seconds(row.median)}" for row in rows)
-        say(f"    {case.size}: {times}")
-        growth.write_csv(points, run.machine, run.folder / f"growth_{run.stem}.csv")
-    growth.draw(points, run.machine, quick, run.folder, f"growth_{run.stem}")
-    return all_rows
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row as the text of its cells, in the order of HEADINGS."""
+    names = [row["title"], row["size"], row["contender"]]
+    if "failure" in row:
+        return [*names, f"failed: {row['failure']}", "", ""]
+    agreement = "" if row["agrees"] else " DISAGREES"
+    numbers = f"{row['speedup']:.3g}×", f"{row['difference']:.1e}{agreement}"
+    return [*names, in_words(row["seconds"]), *numbers]
 
 
-def closing(rows: Sequence[report.Row], growth_rows: Sequence[report.Row], run: Run) -> int:
-    """Print the table and what is wrong in it or in the growth; return the exit code."""
-    if rows:
-        report.print_table(rows, console)
-    both = [*rows, *growth_rows]
-    for row in both:
-        work = f"{row.title}, {row.size}, {row.contender}"
-        if row.failure:
-            say(f"{work}: {row.failure}")
-        elif row.agrees is False:
-            say(f"{work}: the answer DISAGREES")
-        elif row.agrees is None and not row.is_reference:
-            say(f"{work}: the answer was not checked, {row.reference} gave none")
-        if row.met is False:
-            say(f"{work}: target missed ({row.target})")
-    say(f"Written to {run.folder}")
-    return int(any(is_wrong(row) for row in both))
+def in_words(seconds: float) -> str:
+    """A time in a unit that leaves three digits."""
+    factor, unit = next(
+        ((f, unit) for f, unit in ((1, "s"), (1e-3, "ms")) if seconds >= f), (1e-6, "µs")
+    )
+    return f"{seconds / factor:.3g} {unit}"
 
 
-def is_wrong(row: report.Row) -> bool:
-    """Whether an answer disagrees, or the reference failed, or ours has not been checked."""
-    if row.is_reference:
-        return bool(row.failure)
-    return row.agrees is False or (row.agrees is None and row.contender.startswith(OURS))
+def markdown(rows: Sequence[dict[str, Any]], cases: Sequence[Case]) -> str:
+    """The table and its notes; title and size are named at the start of a block alone."""
+    lines: list[list[str]] = []
+    last: list[str] = []
+    for row in rows:
+        line = cells(row)
+        lines.append(["", "", *line[2:]] if line[:2] == last else line)
+        last = line[:2]
+    notes = sorted({f"- {case.title}: {case.note}." for case in cases if case.note})
+    parts = ["# Speed", LEGEND, machine(), markdown_table(HEADINGS, lines, text=3)]
+    return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
+
+
+def machine() -> str:
+    """Processor, cores, GPU and versions, in one line."""
+    information = Path("/proc/cpuinfo")
+    text = information.read_text() if information.exists() else ""
+    # Cloud machines hide the model's name; family and model number still tell it apart.
+    keys = ("model name", "cpu family", "model")
+    found = [re.search(rf"^{key}\s*:\s*(.+)$", text, re.M) for key in keys]
+    name, family, model = (each[1].strip() if each else "" for each in found)
+    processor = f"{name or platform.machine()} (family {family}, model {model})"
+    gpu = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
+    packages = [*PACKAGES, *(peer for peer in PEERS if find_spec(peer))]
+    told = os.environ.get("OPENBLAS_CORETYPE")
+    kernels = [f"OPENBLAS_CORETYPE={told}"] if told else []
+    versions = [f"{package} {version(package)}" for package in packages]
+    python = f"Python {platform.python_version()}"
+    return ", ".join([processor, f"{core_count()} cores", *gpu, python, *versions, *kernels])
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ SYNSETS = 1000
 IMAGE_SUFFIXES = (".jpeg", ".jpg", ".png")
 PREPARE = (
     "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
-    "ILSVRC2012_devkit_t12.tar.gz, and run 'python scripts/prepare_imagenet.py "
-    "--images <tar> --devkit <tar.gz> --output <folder>'"
+    "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python scripts/prepare_imagenet.py "
+    "<folder>'"
 )
 
 

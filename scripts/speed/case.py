@@ -1,100 +1,133 @@
-"""What is compared: the contenders of a case get the same arrays and must give the same answer."""
+"""A case of the speed table: contenders get the same arrays and must give the same answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from scripts.speed.inputs import Arrays, Size
+from metrics import Linear, Rank
+from pipeline.sources.synthetic import SyntheticClassifier
 
-Answer = Mapping[str, NDArray[np.float64]]
-PLAIN, OURS, OURS_GPU = "plain", "ours", "ours (GPU)"
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One way to compute the answer.
-
-    prepare: arrays and device -> what `run` takes; outside the clock (copies to the GPU, objects).
-    run: the work that is timed.
-    answer: prepared data and result -> named arrays to compare; outside the clock.
-    package: module that must be installed; None for ours and for plain NumPy and SciPy.
-    steps: the time is divided by this number (patching: per step).
-    tolerance: for its answer; None: the case's.
-    """
-
-    name: str
-    prepare: Callable[[Arrays, str], Any]
-    run: Callable[[Any], Any]
-    answer: Callable[[Any, Any], Answer]
-    package: str | None = None
-    device: Literal["cpu", "cuda"] = "cpu"
-    steps: int = 1
-    tolerance: float | None = None
+SEED = 0
+DRAWS = 20
+"""Draws of the labels for noise floors."""
+PLAIN, OURS = "plain", "ours"
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How far an answer is from the reference's, in the unit of the answer."""
+class Size:
+    """Points n, classes C and sampled utilities M (0: none)."""
 
-    distance: float
-    tolerance: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether the answers agree; NaN does not."""
-        return self.distance <= self.tolerance
-
-
-@dataclass(frozen=True)
-class Target:
-    """A demand on ours: at most `factor` times the seconds of `against`; None: absolute seconds."""
-
-    factor: float
-    against: str | None
+    n: int
+    classes: int
+    utilities: int = 0
 
     def __str__(self) -> str:
-        if self.against is None:
-            return f"under {self.factor:g} s"
-        if self.factor < 1 and abs(1 / self.factor - round(1 / self.factor)) < 1e-9:
-            return f"{round(1 / self.factor)}× faster than {self.against}"
-        return f"at most {self.factor:g}× {self.against}'s time"
+        sampled = f", M={self.utilities:,}" if self.utilities else ""
+        return f"n={self.n:,}, C={self.classes:,}{sampled}"
+
+
+@dataclass(frozen=True)
+class Data:
+    """The inputs of one size on one device, and what is drawn for them."""
+
+    size: Size
+    logits: Tensor  # float32 [n, C]
+    labels: Tensor  # int64 [n]
+    p: Tensor  # float64 [n, C], softmax of the logits
+    uniforms: Tensor  # float64 [DRAWS, n]
+    linear: Linear | None
+    rank: Rank | None
+
+    @property
+    def plain(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Probabilities and labels as NumPy arrays."""
+        return self.p.cpu().numpy(), self.labels.cpu().numpy()
+
+    @property
+    def plain_logits(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Logits and labels as NumPy arrays."""
+        return self.logits.cpu().numpy(), self.labels.cpu().numpy()
+
+
+@lru_cache(maxsize=2)
+def data(size: Size, device: str) -> Data:
+    """Draw a classifier that is as accurate and as overconfident as `synthetic_imagenet`'s."""
+    classifier = SyntheticClassifier(
+        classes=size.classes,
+        margin_mean=7.5,
+        margin_std=4.0,
+        background_std=1.5,
+        group_size=5,
+        rival_gap=14.0,
+        temperature=0.75,
+        class_bias=0.3,
+        noise=0.3,
+    )
+    sample = classifier.sample(size.n, SEED)
+    logits = torch.from_numpy(sample.logits).to(device)
+    generator = torch.Generator().manual_seed(SEED)
+    count, classes = size.utilities, size.classes
+    return Data(
+        size,
+        logits,
+        torch.from_numpy(sample.labels).to(device),
+        logits.double().softmax(dim=1),
+        torch.rand((DRAWS, size.n), generator=generator, dtype=torch.float64).to(device),
+        Linear.sample(count, classes, SEED) if count else None,
+        Rank.sample(count, classes, SEED + 1) if count else None,
+    )
+
+
+Answer = Mapping[str, NDArray[Any]]
+
+
+def as_array(inputs: Any, result: Any) -> Answer:
+    """The answer of what returns an array or a tensor."""
+    return {"": np.asarray(result.cpu() if isinstance(result, Tensor) else result, float)}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A piece of work at one size.
+    """A piece of work. The first contender is the reference; "ours" runs on the GPU, too.
 
-    key: what `--cases` selects, equal for all sizes of a kind of work.
-    compare: "same": the largest absolute difference of any number from the reference's is at most
-        `tolerance`; "no_worse": every number exceeds the reference's by at most it (a likelihood).
-    reference: the contender whose answer counts, measured before those that it is compared with.
-    target, gpu_target: demands on ours and on ours on the GPU (an H200), the latter in seconds.
+    key: what `--cases` selects.
+    contenders: name -> the work that is timed; another package's has the package's name.
+    answer: inputs and result -> named arrays to compare; outside the clock.
+    prepare: data -> inputs of the contenders; outside the clock.
+    sizes: of the whole table.
+    no_worse: an answer may be smaller than the reference's (a loss).
+    steps: of "ours"; its time is divided by this number.
     note: what the clock covers on each side, where that is not plain.
     """
 
     key: str
     title: str
-    size: Size
-    contenders: tuple[Contender, ...]
-    tolerance: float
-    compare: Literal["same", "no_worse"] = "same"
-    reference: str = PLAIN
-    target: Target | None = None
-    gpu_target: float | None = None
+    contenders: Mapping[str, Callable[[Any], Any]]
+    sizes: Sequence[Size]
+    tolerance: float = 1e-9
+    peer_tolerance: float = 1e-4
+    answer: Callable[[Any, Any], Answer] = as_array
+    prepare: Callable[[Data], Any] = lambda inputs: inputs
+    no_worse: bool = False
+    steps: int = 1
     note: str = ""
-    warm_up: Size = field(default=Size(64, 5, 7, 2))
 
+    def difference(self, reference: Answer, answer: Answer) -> float:
+        """The largest difference of numbers that both have; NaN, which is never allowed, if none.
 
-def agreement(case: Case, contender: Contender, reference: Answer, answer: Answer) -> Agreement:
-    """Compare an answer with the reference's; names that only one of them has do not count."""
-    gaps = []
-    for name in sorted(reference.keys() & answer.keys()):
-        gap = np.asarray(answer[name], float) - np.asarray(reference[name], float)
-        gaps.append(np.max(np.abs(gap) if case.compare == "same" else gap))
-    tolerance = case.tolerance if contender.tolerance is None else contender.tolerance
-    return Agreement(float(np.max(gaps)) if gaps else float("nan"), tolerance)
+        With `no_worse`, by how much a number exceeds the reference's.
+        """
+        shared = sorted(reference.keys() & answer.keys())
+        gaps = [np.max(self._gap(answer[k] - reference[k])) for k in shared]
+        return float(np.max(gaps)) if gaps else float("nan")
+
+    def _gap(self, gap: NDArray[Any]) -> NDArray[Any]:
+        return gap if self.no_worse else np.abs(gap)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 COUNTED = """
 import sys
@@ -11,7 +13,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from scripts.compile_kernels import fit_others_and_score, fit_patchings
+from scripts.compile_kernels import main
 from calibrators import (DirichletCalibration, IsotonicCalibration, LogitShiftPatching,
     TemperatureScaling, UtilityPatching, VectorScaling)
 from metrics import scorecard
@@ -21,8 +23,7 @@ def compiled():
     kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
     return {(k.py_func.__qualname__, str(s)) for k in kernels for s in k.signatures}
 
-fit_patchings()
-fit_others_and_score()
+main()
 before = compiled()
 x, y = load_digits(return_X_y=True)
 logits = LogisticRegression(max_iter=20).fit(x, y).decision_function(x).astype(np.float32)
@@ -35,6 +36,7 @@ print(sorted(compiled() - before))
 """
 
 
+@pytest.mark.slow
 def test_fits_and_scores_compile_nothing_that_set_up_did_not():
     command = [sys.executable, "-W", "ignore", "-c", COUNTED]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
