@@ -5,8 +5,9 @@ import pytest
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import read_json
-from pipeline.harness.receipts import two_standard_errors
 from pipeline.logits import run_logits
+from pipeline.reporting.collect import Scores, summarise
+from pipeline.scoring.files import score_files
 from tests.known_levels import KNOWN, SCALES
 from tests.pipeline.conftest import request_of
 
@@ -16,8 +17,8 @@ BENCHMARKS = (*EXACT, "cifar10_repvgg", "cifar100_repvgg")
 
 
 @pytest.fixture(scope="module")
-def receipts(shared_dir, tmp_path_factory):
-    """Sidecars and metrics, one value per split, of the uncalibrated classifiers over 4 splits."""
+def measured(shared_dir, tmp_path_factory):
+    """Sidecars, and the summaries of the uncalibrated classifiers over 4 splits."""
     folder = tmp_path_factory.mktemp("cifar")
     request = request_of(
         "suite=cifar", "calibrator=uncalibrated", f"paths.precomputed={shared_dir / 'logits'}",
@@ -29,15 +30,14 @@ def receipts(shared_dir, tmp_path_factory):
     run_fit(request.units())
     run_evaluate(request.units())
     sidecars = {name: read_json(folder / f"data/logits/{name}.json") for name in BENCHMARKS}
-    metrics = {name: [] for name in BENCHMARKS}
-    for unit in request.units():
-        metrics[unit.benchmark].append(read_json(unit.files.scores.json)["metrics"])
-    return sidecars, metrics
+    units = {unit.benchmark: unit for unit in request.units()}
+    scores = {name: Scores.read(score_files(unit.settings)) for name, unit in units.items()}
+    return sidecars, {name: summarise(one).set_index("metric") for name, one in scores.items()}
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_accuracy_is_the_published_one(receipts, benchmark):
-    sidecar = receipts[0][benchmark]
+def test_accuracy_is_the_published_one(measured, benchmark):
+    sidecar = measured[0][benchmark]
     assert sidecar["n"] == 10_000
     away = 0.005 if benchmark in EXACT else 0.35
     assert sidecar["accuracy"] == pytest.approx(sidecar["published_accuracy"], abs=away)
@@ -45,12 +45,12 @@ def test_accuracy_is_the_published_one(receipts, benchmark):
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_uncalibrated_rows_agree_with_the_reference(receipts, benchmark):
-    measured = receipts[1][benchmark]
+def test_uncalibrated_rows_agree_with_the_reference(measured, benchmark):
+    summary = measured[1][benchmark]
     (settings,) = request_of(f"benchmark={benchmark}").benchmark_settings()
     known = KNOWN[settings["benchmark"]["precomputed"]]
     for (metric, scale), expected in zip(SCALES.items(), known, strict=True):
-        values = [split[metric] for split in measured]
+        mean, two_se = summary.loc[metric, ["mean", "two_se"]]
         # Other seeds and fewer splits, and references rounded to one digit.
-        tolerance = 2.5 * two_standard_errors(values) * scale + 0.06
-        assert sum(values) / len(values) * scale == pytest.approx(expected, abs=tolerance), metric
+        tolerance = 2.5 * two_se * scale + 0.06
+        assert mean * scale == pytest.approx(expected, abs=tolerance), metric

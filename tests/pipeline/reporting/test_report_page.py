@@ -9,9 +9,8 @@ import pytest
 from pipeline.reporting.evidence import ranks_of
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
-from pipeline.reporting.report_page import NIGHT, PAPER, Provenance, by_night, readable, report_html
+from pipeline.reporting.report_page import Provenance, report_html
 from pipeline.reporting.sections import section_of
-from pipeline.reporting.style import LOOKS
 from pipeline.reporting.tables import TableSpec
 from pipeline.reporting.worst import pooled_note
 from pipeline.scoring.files import ScoreFiles
@@ -146,16 +145,6 @@ def test_a_likelihood_that_is_finite_by_its_floor_alone_says_so_in_its_cell(tmp_
     assert ["(∞, 3)" in cell for cell in cells] == [True, False]
 
 
-@pytest.mark.parametrize("background", [PAPER, NIGHT])
-def test_lines_are_told_from_the_page_by_day_and_by_night(background):
-    from pipeline.reporting.report_page import _luminance
-
-    for style in LOOKS.values():
-        ink = _luminance(readable(style.color, background))
-        bright, dim = sorted((ink, _luminance(background)), reverse=True)
-        assert (bright + 0.05) / (dim + 0.05) >= 3
-
-
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     if chromium() is None:
@@ -254,17 +243,6 @@ def test_the_switch_changes_what_stands_beside_the_means(browser, file):
     assert browser.value(shown % "interval") != "none"
 
 
-def test_diagrams_follow_the_choice_of_the_class(browser, file):
-    browser.open(file)
-    panels = "document.querySelectorAll('[data-section=b1] [data-chart=worst] .panel').length"
-    browser.wait(f"{panels} === {len(LEVELS)}")
-    browser.value(
-        "(() => { const s = document.querySelector('[data-worst]'); s.value = 'u_topk';"
-        " s.dispatchEvent(new Event('change')); })()"
-    )
-    assert browser.value(panels) == len(LEVELS)
-
-
 def test_the_overview_ranks_by_the_metric_chosen(browser, file):
     browser.open(file)
     assert browser.value("document.querySelector('[data-overview-of=brier]').hidden")
@@ -274,27 +252,6 @@ def test_the_overview_ranks_by_the_metric_chosen(browser, file):
     )
     assert not browser.value("document.querySelector('[data-overview-of=brier]').hidden")
     assert browser.value("document.querySelector('[data-overview-of=u_cwe]').hidden")
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_text_is_told_from_the_page_by_day_and_by_night(browser, file, dark):
-    browser.open(file, dark=dark)
-    colors = browser.value(
-        "['body', '.note', 'a', 'td .spread', 'caption'].map(s => getComputedStyle("
-        "document.querySelector(s)).color).concat(getComputedStyle(document.body).backgroundColor)"
-    )
-    *texts, page = [_luminance_of(color) for color in colors]
-    assert (page < 0.1) is dark
-    for text in texts:
-        bright, dim = sorted((text, page), reverse=True)
-        assert (bright + 0.05) / (dim + 0.05) >= 4.5
-
-
-def _luminance_of(color):
-    from pipeline.reporting.report_page import _luminance
-
-    parts = [int(part) for part in re.findall(r"\d+", color)[:3]]
-    return _luminance("#" + "".join(f"{part:02x}" for part in parts))
 
 
 def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
@@ -311,8 +268,3 @@ def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):
     assert browser.value(left) == browser.value(f"{scroll}.getBoundingClientRect().left")
     widths = browser.value("[...document.querySelectorAll('svg.chart')].map(s => s.clientWidth)")
     assert all(0 < width <= 400 for width in widths)
-
-
-def test_black_lines_are_white_by_night():
-    assert [by_night(color) for color in ("#000000", "#7a7a7a")] == ["#ffffff", "#858585"]
-    assert by_night("#d55e00") == "#d55e00"

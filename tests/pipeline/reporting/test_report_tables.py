@@ -4,8 +4,6 @@ import csv
 import io
 import math
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -161,15 +159,6 @@ def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
     assert any("without this it is infinite" in note for note in table.notes)
 
 
-def test_small_samples_are_told_what_they_could_not_show(small) -> None:
-    small["test_points"] = 360
-    (note,) = [n for n in build_table(small, SMALL).notes if n.startswith("Small sample")]
-    assert "on 360 test points" in note
-    assert "TCE_bin 21.3" in note
-    small["test_points"] = 3000
-    assert not any("Small sample" in n for n in build_table(small, SMALL).notes)
-
-
 def test_certificates_stand_in_the_notes_rounded_up_and_in_the_csv(small) -> None:
     small.loc[small["method"] == "vector", "upper"] = 0.0321
     table = build_table(small, SMALL, {"uncalibrated": 0.0601, "vector": 0.0321})
@@ -276,20 +265,6 @@ def test_latex_is_laid_out_as_in_the_paper(written) -> None:
     assert len(re.sub(r"@\{[^@]*?\}+", "", columns[1])) == len(PAPER_METRICS) + 1
     assert text.index(r"Patching &") < text.rindex(r"\midrule") < text.index("Noise floor &")
     assert text.count(r"\bm{") >= len(PAPER_METRICS)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
-@pytest.mark.parametrize("packages", ["booktabs", "booktabs,amsmath,bm,graphicx"])
-def test_latex_compiles(written, tmp_path: Path, packages: str) -> None:
-    inputs = "\n".join(rf"\input{{{p}}}" for name, p in written.items() if name.endswith(".tex"))
-    document = tmp_path / "document.tex"
-    document.write_text(
-        rf"\documentclass{{article}}\usepackage{{{packages}}}"
-        rf"\begin{{document}}{inputs}\end{{document}}"
-    )
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_special_characters_are_escaped(small) -> None:
