@@ -1,6 +1,6 @@
 """Other packages' word for our numbers (`make test-peers`), on synthetic and on real logits.
 
-The calls themselves are those of `scripts/speed/peers.py`. A test is skipped where its package is
+The calls themselves are those of `tests/peers/packages.py`. A test is skipped where its package is
 absent, and on real logits where there are none.
 """
 
@@ -14,9 +14,8 @@ from scipy.special import softmax
 
 from metrics.archive import read_arrays
 from pipeline.sources.heavy_imports import require
-from scripts.speed.case import Answer, Contender
-from scripts.speed.inputs import Arrays, Size, arrays
-from scripts.speed.measure import is_installed
+from tests.peers.inputs import Arrays, Size, arrays
+from tests.peers.packages import Answer, Contender
 
 POINTS = 3000
 FILES = ("cifar10_resnet56", "cifar100_resnet56")
@@ -36,7 +35,7 @@ def inputs(request: pytest.FixtureRequest) -> Arrays:
 
 def answer_of(contender: Contender, inputs: Arrays) -> Answer:
     """What another package answers; the test is skipped without it."""
-    if not is_installed(contender):
+    if not contender.is_installed:
         pytest.skip(f"{contender.package} is not installed (requirements-peers.txt)")
     prepared = contender.prepare(inputs, "cpu")
     return contender.answer(prepared, contender.run(prepared))

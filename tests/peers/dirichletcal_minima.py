@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from calibrators.reference import centred, penalised_loss
 from metrics.archive import read_arrays
-from scripts.speed.inputs import Size, arrays
+from tests.peers.inputs import Size, arrays
 
 PENALTIES = ((0.1, 0.1), (10.0, 1.0), (0.01, 100.0))
 """λ (off-diagonals) and μ (intercepts)."""

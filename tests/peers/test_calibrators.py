@@ -12,9 +12,9 @@ from calibrators import (
     VectorScaling,
 )
 from metrics import negative_log_likelihood
-from scripts.speed import peers
-from scripts.speed.inputs import Arrays, Size, arrays
+from tests.peers import packages as peers
 from tests.peers.conftest import answer_of
+from tests.peers.inputs import Arrays, Size, arrays
 
 OPTIMAL = 1e-8
 """How far above another solver's likelihood ours may end, in nats: float32 logits round."""

@@ -15,9 +15,9 @@ from metrics import (
     utility_calibration,
 )
 from metrics.reference import binned_error
-from scripts.speed import peers
-from scripts.speed.inputs import Arrays
+from tests.peers import packages as peers
 from tests.peers.conftest import answer_of, package
+from tests.peers.inputs import Arrays
 
 SINGLE = 2e-5
 """probmetrics adds up n float32 numbers."""

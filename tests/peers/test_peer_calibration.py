@@ -1,4 +1,4 @@
-"""`pipeline.sources.peers` hands to the packages what they ask for: the adapter against direct calls."""
+"""`pipeline.sources.peers` hands to the packages what they ask for, checked by direct calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from pipeline.sources.peers import PEERS, PeerCalibration
-from scripts.speed.inputs import Arrays, Size, arrays
 from tests.peers.conftest import package
+from tests.peers.inputs import Arrays, Size, arrays
 
 POINTS, NEW = 800, 200
 
