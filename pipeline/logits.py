@@ -24,7 +24,6 @@ from pipeline.harness.artifacts import (
 from pipeline.harness.cached_logits import (
     failed_path,
     logits_path,
-    logits_record,
     read_sidecar,
     running_path,
     sidecar_path,
@@ -39,7 +38,6 @@ from pipeline.harness.runner import one_by_one, run_stage
 from pipeline.harness.shared import adopt, share
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings
-from pipeline.sources.commits import as_recorded, commits_of, remarks_on_commits
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
@@ -184,12 +182,8 @@ def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceR
     work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
     if ready is None:
         options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
-        source, before = benchmark["source"], logits_record(settings)
-        result = made_of(as_recorded(source, before), **options)
+        result = made_of(benchmark["source"], **options)
         assert isinstance(result, SourceResult)
-        now = commits_of(result.details)
-        for line in remarks_on_commits(source, commits_of(before), now):
-            say(f"{benchmark['name']}: {line}")
         return result
     from pipeline.sources.file import file_logits
 

@@ -82,20 +82,18 @@ def load_network(
 
 
 def _hub_file(url: str) -> Path:
-    """The checkpoint in torch.hub's folder, downloaded (hash checked) if it is not there yet."""
-    folder = Path(torch.hub.get_dir()) / "checkpoints"
-    path = folder / url.rpartition("/")[2]
-    if path.is_file():
-        return path
-    try:
-        torch.hub.load_state_dict_from_url(
-            url, str(folder), map_location="cpu", progress=False, check_hash=True, weights_only=True
-        )
-    except (OSError, RuntimeError) as error:
-        raise MissingResource(
-            f"checkpoint {path.name} is not in {folder} and its download failed "
-            f"({reason_of(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
-        ) from error
+    """The checkpoint in torch.hub's folder, downloaded with its hash checked if it is not there."""
+    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
+    if not path.is_file():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            digest = HASH_IN_NAME.search(path.name)
+            torch.hub.download_url_to_file(url, str(path), digest and digest[1], progress=False)
+        except (OSError, RuntimeError) as error:
+            raise MissingResource(
+                f"checkpoint {path.name} is not in {path.parent} and its download failed "
+                f"({reason_of(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
+            ) from error
     return path
 
 

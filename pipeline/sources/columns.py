@@ -6,22 +6,15 @@ change every number without a word.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from metrics.validation import (
-    COARSE_ROUNDING,
-    ROW_SUM_TOLERANCE,
-    InputError,
-    look_like_probabilities,
-)
-from pipeline.sources.class_labels import is_plain, listed, short, short_names
+from metrics.validation import InputError
+from pipeline.sources.class_labels import is_plain, listed, short
 from pipeline.sources.given import Given
 from pipeline.sources.tables import read_table
 
@@ -45,13 +38,12 @@ WHAT_A_TABLE_HOLDS = (
 )
 
 
-def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
+def read_columns(path: Path, groups: str | None = None) -> Given:
     """What the CSV or parquet file `path` gives.
 
     Args:
         path: the file; its column `label` (or `labels`) holds the classes of the points, all others
             one class each, in any order where their names are those of the labels.
-        values: auto, logits or probabilities.
         groups: the column that names each point's group.
 
     Raises:
@@ -70,10 +62,6 @@ def read_columns(path: Path, values: str, groups: str | None = None) -> Given:
     _check_are_classes(path, classes, table[label])
     matrix = table[classes].to_numpy(np.float64, copy=True, na_value=np.nan)
     _check_none_is_missing(path, classes, matrix)
-    if values != "logits":
-        _check_all_are_probabilities(path, classes, matrix)
-    if values == "auto":
-        _check_all_are_numbered(path, classes, matrix, table[label])
     return Given(
         kind=None,
         matrix=matrix,
@@ -194,57 +182,4 @@ def _check_none_is_missing(path: Path, classes: Sequence[str], matrix: NDArray[n
         raise InputError(
             f"{path}: column `{short(classes[column])}` holds nothing or NaN in row {row}; "
             "recompute or remove such rows"
-        )
-
-
-def _check_all_are_numbered(
-    path: Path, classes: Sequence[str], matrix: NDArray[np.float64], labels: pd.Series[Any]
-) -> None:
-    """`InputError` for a column beside c0, c1, … that is neither numbered like them nor a label.
-
-    Where all columns together are probabilities, each is a class.
-    """
-    starts = Counter(name.rstrip("0123456789") for name in classes if name[-1:].isdecimal())
-    start, count = max(starts.items(), key=lambda item: item[1], default=("", 0))
-    numbered = {f"{start}{first + k}" for first in (0, 1) for k in range(count)}
-    like = [name for name in classes if name in numbered]
-    if count < 2 or len(like) < count:
-        return  # names with a number in them, like models of a series
-    known = {str(value).strip() for value in labels.unique()}
-    shorts = short_names(classes) or classes
-    odd = [
-        name
-        for name, short in zip(classes, shorts, strict=True)
-        if name not in numbered and not known & {name, short}
-    ]
-    if odd and not look_like_probabilities(torch.tensor(matrix)):
-        raise InputError(
-            f"{path}: column `{short(odd[0])}` would be taken for a class, but is not numbered "
-            f"like {listed(like)}; remove it, or say that all columns are logits: "
-            "--values logits (benchmark.source.values=logits)"
-        )
-
-
-def _check_all_are_probabilities(
-    path: Path, classes: Sequence[str], matrix: NDArray[np.float64]
-) -> None:
-    """`InputError` where some columns are probabilities and others keep the rows from being so."""
-    if len(classes) < 3 or not np.isfinite(matrix).all():
-        return
-    rows = torch.from_numpy(matrix)
-    if look_like_probabilities(rows):
-        return
-    others: NDArray[np.bool_] = np.any(
-        (matrix < -COARSE_ROUNDING) | (matrix > 1 + COARSE_ROUNDING), axis=0
-    )
-    if not others.any():  # then one that the rows are too large by
-        excess = matrix.sum(axis=1) - 1
-        fits = (np.abs(excess[:, None] - matrix) <= ROW_SUM_TOLERANCE).all(axis=0)
-        others[:] = fits & (np.cumsum(fits) == 1)
-    kept = torch.from_numpy(~others)
-    if others.any() and kept.sum() >= 2 and look_like_probabilities(rows[:, kept]):
-        names = listed([name for name, other in zip(classes, others) if other])
-        raise InputError(
-            f"{path}: without column {names} the rows are probabilities; remove what is no class, "
-            "or say that all columns are logits: --values logits (benchmark.source.values=logits)"
         )

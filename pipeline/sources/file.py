@@ -86,7 +86,7 @@ def file_logits(
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
     check_is_file(path, "an npz, CSV or parquet file")
     if path.suffix.lower() in TABLES:
-        given = read_columns(path, values, groups)
+        given = read_columns(path, groups)
     else:
         given = read_npz_arrays(path, values, groups)
     kind = given.kind or values

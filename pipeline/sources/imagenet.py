@@ -99,7 +99,7 @@ def imagenet_logits(
         data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
         work_dir: where a killed run finds its shards again.
         checkpoint: safetensors to load instead of the hub's.
-        revision: commit of the model's repository on the hub; None or "newest" takes the newest.
+        revision: commit of the model's repository on the hub; None takes the newest.
         pretrained: False gives random weights, to measure speed or to test.
         expected_images, expected_synsets: what data_dir must hold; null accepts any part of it.
         device, batch_size, precision, workers, progress: see `inference.Run`.

@@ -13,8 +13,6 @@ earlier results stale.
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -33,8 +31,9 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.fingerprint import UnknownTarget, source_fingerprint
 from pipeline.sources.class_labels import is_plain
+from pipeline.sources.columns import check_are_numbers
 from pipeline.sources.file import check_is_file
-from pipeline.sources.tables import check_is_text, csv_lines
+from pipeline.sources.tables import read_table
 
 Names = Sequence[str]
 USER = "user"
@@ -151,16 +150,12 @@ def _code_of(function: str) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV of numbers: columns by the first line; each further line has a name.
-
-    at: the line of the file in which each line of numbers ends. first: columns before the numbers.
-    """
+    """A CSV of numbers: columns by the first line; each further line has a name."""
 
     path: Path
     columns: tuple[str, ...]
     names: tuple[str, ...]
     values: NDArray[np.float64]
-    at: tuple[int, ...]
 
     @classmethod
     def read(cls, path: str | Path, sha256: str | None = None, named: bool = False) -> Table:
@@ -176,21 +171,24 @@ class Table:
             raise InputError(f"{path}: more than {LARGEST_FILE:,} bytes; give fewer lines")
         if sha256 is not None and sha256_of(path) != sha256:
             raise InputError(f"{path}: changed since this run began; run it again")
-        header = check_is_text(path)
+        table = read_table(path)
+        header = [str(name) for name in table.columns]
         first = 1 if named or header[0].lower() in (USER, "") else 0
         columns = tuple(header[first:])
         _check_columns(path, columns, first)
-        names: list[str] = []
-        rows: list[list[float]] = []
-        at: list[int] = []
-        for line, cells in _lines(path):
-            given = cells[0] if first else ""
-            names.append(given if named else _user(given or str(len(names) + 1)))
-            rows.append([_number(path, line, *pair) for pair in zip(columns, cells[first:])])
-            at.append(line)
-        if not rows:
-            raise InputError(f"{path}: no line of numbers below the names; add one")
-        return cls(path, columns, tuple(names), np.array(rows, dtype=np.float64), tuple(at))
+        given = table.iloc[:, 0].astype(object).where(table.iloc[:, 0].notna(), "")
+        names = [str(name).strip() for name in given] if first else [""] * len(table)
+        if not named:
+            names = [_user(name or str(k)) for k, name in enumerate(names, 1)]
+        check_are_numbers(path, table.iloc[:, first:], columns, "write numbers such as 0.5")
+        values = table.iloc[:, first:].to_numpy(np.float64)
+        if not np.isfinite(values).all():
+            row, column = np.argwhere(~np.isfinite(values))[0]
+            raise InputError(
+                f"{path}: column `{columns[column]}` holds nothing or no finite number in row "
+                f"{row}; write one such as 0.5"
+            )
+        return cls(path, columns, tuple(names), values)
 
     def places(self, wanted: Names, what: str) -> list[int]:
         """The places of the columns `wanted`, each of which must be there, and no other."""
@@ -208,9 +206,9 @@ class Table:
         """The columns in this order: [lines, columns]."""
         return self.values[:, list(order)]
 
-    def cell(self, line: int, column: int) -> str:
-        """Where a number stands in the file."""
-        return f"{self.path}: line {self.at[line]}, column `{self.columns[column]}`"
+    def cell(self, row: int, column: int) -> str:
+        """Where a number is in the file; rows count from 0."""
+        return f"{self.path}: column `{self.columns[column]}`, row {row}"
 
 
 def _matched(found: Names, wanted: Names, field: str, expected: str) -> list[int]:
@@ -235,29 +233,6 @@ def _check_columns(path: Path, columns: Names, first: int) -> None:
             raise InputError(f"{path}: two columns are called `{name}`; rename or remove one")
 
 
-def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """The lines below the first with their numbers in the file, empty ones left out."""
-    try:
-        _, *lines = csv_lines(path)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as CSV ({error}); export it again") from error
-    return [(line, [cell.strip() for cell in cells]) for line, cells in lines]
-
-
 def _user(name: str) -> str:
     """What a user is called: a number, as of pandas' rows, would be taken for one of the report."""
     return f"{USER} {name}" if name.isdecimal() else name
-
-
-def _number(path: Path, line: int, column: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        shown = text if len(text) <= 20 else f"{text[:20]}…"
-        raise InputError(
-            f"{path}: line {line}, column `{column}`: {shown!r} is no finite number; write one "
-            "such as 0.5"
-        )
-    return number

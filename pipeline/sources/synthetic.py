@@ -10,7 +10,7 @@ point, and the classes of its group are rivals that come close to it, as breeds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from metrics import utility_calibration
 from metrics.validation import InputError
 from pipeline.sources.result import Progress, SourceResult
 
@@ -118,31 +117,6 @@ class SyntheticClassifier:
             latent[rows, rival] = np.maximum(latent[rows, rival], top - gap)
         latent[rows, leader] = top
         return latent
-
-
-def true_utility_calibration(
-    classifier: SyntheticClassifier,
-    payoffs: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    count: int = 200_000,
-    seed: int = 1,
-) -> float:
-    """The population value of UC (eq. 3.2) of one utility, by a large sample without label noise.
-
-    The realized utility of a point is replaced by its expectation under the true distribution, so
-    that only the spread of points is left to sample: the error falls like 1/√count.
-
-    Args:
-        payoffs: reported probabilities [b, C] → u(p, e_j) [b, C], the utility if class j is true.
-        count: points to draw; BLOCK × C numbers are in memory at a time.
-        seed: of the sample; choose another than that of the data under test.
-    """
-    predicted, expected = [], []
-    for block in classifier.blocks(count, seed):
-        probabilities = softmax(block.logits.astype(np.float64), axis=1)
-        utility = payoffs(probabilities)
-        predicted.append((probabilities * utility).sum(axis=1))
-        expected.append((block.true_probabilities * utility).sum(axis=1))
-    return float(utility_calibration(np.concatenate(predicted), np.concatenate(expected)))
 
 
 def synthetic_logits(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,30 +126,19 @@ def check_is_text(path: Path) -> list[str]:
 def _check_row_lengths(path: Path) -> None:
     """`InputError` naming the first line that has not as many values as the first line has names.
 
-    Reads the file once more: only for a file that is known to be faulty.
-    """
-    with suppress(csv.Error, UnicodeDecodeError):  # the caller tells what pandas found
-        for _ in csv_lines(path):
-            pass
-
-
-def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a CSV that are not empty, with their numbers in the file.
-
-    Raises:
-        InputError: a line has not as many values as the first one.
-        csv.Error, UnicodeDecodeError: it is no CSV in UTF-8.
+    Reads the file once more: only for a file that is known to be faulty. Where it is no CSV at all,
+    the caller tells what pandas found.
     """
     names = 0
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with (
+        suppress(csv.Error, UnicodeDecodeError),
+        path.open(encoding="utf-8-sig", newline="") as file,
+    ):
         lines = csv.reader(file)
         for values in lines:
             names = names or len(values)
-            if not "".join(values).strip():
-                continue
-            if len(values) != names:
+            if "".join(values).strip() and len(values) != names:
                 raise InputError(
                     f"{path}: line {lines.line_num} has {len(values)} values for the {names} "
                     "columns that the first line names; complete or remove it"
                 )
-            yield lines.line_num, values

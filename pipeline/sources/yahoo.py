@@ -72,8 +72,8 @@ def yahoo_logits(
     Args:
         model: a hub name, or a folder with the model and its tokenizer.
         data: a hub name, a parquet file, or a folder of test parquet files.
-        model_revision, data_revision: commits of the repositories on the hub; None or "newest"
-            takes the newest. The ones that were used are recorded as `commits` of the `origin`.
+        model_revision, data_revision: commits of the repositories on the hub; None takes the
+            newest. The ones that were used are recorded as `commits` of the `origin`.
         work_dir: where a killed run finds its shards again.
         fields: columns whose texts are joined; which ones the paper used is not documented.
         separator: put between the fields; empty fields are left out.

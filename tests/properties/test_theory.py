@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from metrics import dkw_band, ecdf, reference, utility_calibration
-from pipeline.sources.synthetic import SyntheticClassifier, true_utility_calibration
+from pipeline.sources.synthetic import SyntheticClassifier
 from tests.properties.examples import PROPERTY, seeds
+from tests.true_calibration import true_utility_calibration
 
 CLASSIFIER = SyntheticClassifier(classes=5, temperature=0.7)
 SIZES = (250, 1000, 4000, 16_000)

@@ -50,6 +50,7 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 
     root = tmp_path / "hub"
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(root))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # else it asks for long
 
     def store(kind: str, repository: str, files: dict[str, bytes]) -> Path:
         folder = root / f"{kind}s--{repository.replace('/', '--')}"

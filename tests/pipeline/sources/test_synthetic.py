@@ -16,8 +16,8 @@ from metrics.validation import InputError
 from pipeline.sources.synthetic import (
     SyntheticClassifier,
     synthetic_logits,
-    true_utility_calibration,
 )
+from tests.true_calibration import true_utility_calibration
 
 HONEST = SyntheticClassifier(classes=6, margin_mean=2.0, margin_std=1.5)
 OVERCONFIDENT = SyntheticClassifier(
