@@ -12,7 +12,6 @@ import logging
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +22,6 @@ from metrics.validation import InputError
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, SimilarityResult, reason_of
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """What the word vectors cover of the class names."""
-
-    vectors: str
-    dimensions: int
-    classes: int
-    out_of_vocabulary: list[str]
-    """Classes without any vector."""
-    partly_covered: dict[str, list[str]]
-    """Tokens without a vector, by class that has others."""
-
-    def line(self) -> str:
-        """One line for the person: what is missing."""
-        missing = ", ".join(self.out_of_vocabulary) or "none"
-        return (
-            f"word vectors {self.vectors}: {len(self.out_of_vocabulary)} of {self.classes} classes "
-            f"have no vector ({missing}), {len(self.partly_covered)} are covered in part"
-        )
 
 
 def class_similarity(
@@ -70,7 +48,12 @@ def class_similarity(
     names = resolve_names(class_names)
     path = _existing(Path(vectors_path)) if vectors_path is not None else _downloaded(str(download))
     matrix, report = similarity_matrix(names, path, whole_names=whole_names)
-    return SimilarityResult(matrix, {**report, "line": Vocabulary(**report).line()})
+    missing = report["out_of_vocabulary"]
+    line = (
+        f"word vectors {path.name}: {len(missing)} of {len(names)} classes have no vector "
+        f"({', '.join(missing) or 'none'}), {len(report['partly_covered'])} are covered in part"
+    )
+    return SimilarityResult(matrix, {**report, "line": line})
 
 
 def similarity_matrix(
@@ -85,7 +68,9 @@ def similarity_matrix(
             hold one vector per class name, such as `aquarium_fish`). Not the paper's rule.
 
     Returns:
-        S float64 [C, C], symmetric, in [-1, 1], unit diagonal; and the fields of `Vocabulary`.
+        S float64 [C, C], symmetric, in [-1, 1], unit diagonal; and what the vectors cover:
+        `out_of_vocabulary`, the classes without any vector, and `partly_covered`, by class the
+        tokens without one.
 
     Raises:
         MissingResource: no such file.
@@ -107,8 +92,13 @@ def similarity_matrix(
         if len(known) < len(tokens):
             partly[name] = [token for token in tokens if token not in vectors]
         classes[row] = np.mean([vectors[token] for token in known], axis=0, dtype=np.float64)
-    report = Vocabulary(path.name, vectors.vector_size, len(class_names), unknown, partly)
-    return _cosine(classes), asdict(report)
+    return _cosine(classes), {
+        "vectors": path.name,
+        "dimensions": vectors.vector_size,
+        "classes": len(class_names),
+        "out_of_vocabulary": unknown,
+        "partly_covered": partly,
+    }
 
 
 def tokenize(name: str) -> list[str]:

@@ -72,7 +72,7 @@ class SyntheticClassifier:
             raise InputError(f"temperature={self.temperature}: must be positive")
 
     def sample(self, count: int, seed: int = 0) -> Sample:
-        """Draw `count` points; equal seeds give equal points."""
+        """Draw `count` points; equal seeds give equal points, a smaller count the first of them."""
         blocks = list(self.blocks(count, seed))
         return Sample(
             np.concatenate([block.logits for block in blocks]),
@@ -88,7 +88,7 @@ class SyntheticClassifier:
         for number, start in enumerate(range(0, count, BLOCK)):
             # Whole blocks are drawn, so a smaller sample is the beginning of a larger one.
             block = self._block(np.random.default_rng([seed, number]), self.class_bias * offsets)
-            rows = min(BLOCK, count - start)
+            rows = count - start
             yield Sample(block.logits[:rows], block.labels[:rows], block.true_probabilities[:rows])
 
     def _block(self, random: np.random.Generator, offsets: NDArray[np.float64]) -> Sample:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,11 +21,19 @@ from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
 from pipeline.sources.shards import weights_digest
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
 """No pickled weights: loading such runs what is in them."""
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
+DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
 LABEL_FIELD = "topic"
+WANTED = {
+    "data": "the test parquet file",
+    "model": "a folder with config.json, model.safetensors and the tokenizer",
+}
 
 
 class _Logits(torch.nn.Module):
@@ -86,10 +94,10 @@ def yahoo_logits(
         InputError: a field is missing, or the model's labels are not the data set's.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    place = _data_place(data, data_revision)
-    files = _parquet_files(place)
-    rows, names = _test_rows(files, fields, expected_rows, Path(work_dir) / "texts")
-    folder = _model_folder(model, model_revision)
+    place = _place("data", data, "dataset", DATA_FILES, data_revision)
+    files, names = _parquet_files(place), list(YAHOO)
+    rows = _test_rows(files, fields, expected_rows)
+    folder = _place("model", model, "model", MODEL_FILES, model_revision)
     classifier, tokenizer = _classifier(folder)
     order, warnings = _columns_by_name(classifier.config.id2label, names)
     texts = _joined(rows, fields, separator)
@@ -129,21 +137,18 @@ def yahoo_logits(
     return SourceResult(np.ascontiguousarray(logits[:, order]), kept, details)
 
 
-def _test_rows(
-    files: Sequence[Path], fields: Sequence[str], expected: int | None, cache: Path
-) -> tuple[Any, list[str]]:
-    """The test split as a datasets.Dataset (kept in `cache`), and the label names in order."""
-    datasets = require("datasets")
-    datasets.disable_progress_bars()  # the forward pass shows its own
+def _test_rows(files: Sequence[Path], fields: Sequence[str], expected: int | None) -> pd.DataFrame:
+    """The fields and the label of the test split."""
+    import pandas as pd
+
     try:
-        rows = datasets.Dataset.from_parquet([str(file) for file in files], cache_dir=str(cache))
-    except Exception as error:  # datasets wraps pyarrow's errors in its own, without a common base
-        reason = reason_of(error.__cause__ or error)
-        raise InputError(f"{files[0]}: not a readable parquet file ({reason})") from error
-    absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
+        rows = pd.concat([pd.read_parquet(file) for file in files])
+    except Exception as error:  # Arrow's own hierarchy, and what damaged sizes lead to
+        raise InputError(f"{files[0]}: not a readable parquet file ({reason_of(error)})") from error
+    absent = [name for name in (*fields, LABEL_FIELD) if name not in rows]
     if absent:
         raise InputError(
-            f"{files[0]}: no field {absent[0]}; it has {', '.join(rows.column_names)}; "
+            f"{files[0]}: no field {absent[0]}; it has {', '.join(rows.columns)}; "
             "set benchmark.source.fields"
         )
     if expected is not None and len(rows) != expected:
@@ -151,21 +156,22 @@ def _test_rows(
             f"{files[0]}: {len(rows)} rows, expected {expected}; "
             "give the test split, or set benchmark.source.expected_rows=null"
         )
-    return rows, list(getattr(rows.features[LABEL_FIELD], "names", YAHOO))
+    return rows
 
 
-def _data_place(data: str, revision: str | None) -> Path:
-    """The file or folder with the test split: a person's own, or the hub's."""
-    path = Path(data)
+def _place(
+    setting: str, name: str, kind: str, patterns: Sequence[str], revision: str | None
+) -> Path:
+    """Where a model or the data are: a file or folder of the person's own, or the hub's folder."""
+    path = Path(name)
     if path.exists():
         return path
-    if path.is_absolute() or path.suffix or data.count("/") != 1:
+    if path.is_absolute() or path.suffix or name.count("/") != 1:
         raise MissingResource(
-            f"Yahoo Answers: {data} does not exist: set benchmark.source.data to the test "
-            "parquet file, or to community-datasets/yahoo_answers_topics for the hub"
+            f"Yahoo Answers: {name} does not exist: set benchmark.source.{setting} to "
+            f"{WANTED[setting]}, or to a name on the Hugging Face hub"
         )
-    patterns = ["test-*.parquet", "*/test-*.parquet"]
-    return hub_files(data, "dataset", patterns, "data=<file>", revision)
+    return hub_files(name, kind, patterns, f"{setting}=<path>", revision)
 
 
 def _parquet_files(path: Path) -> list[Path]:
@@ -179,19 +185,6 @@ def _parquet_files(path: Path) -> list[Path]:
             "community-datasets/yahoo_answers_topics there"
         )
     return files
-
-
-def _model_folder(model: str, revision: str | None) -> Path:
-    """The folder with the model and its tokenizer: a person's own, or the hub's."""
-    folder = Path(model)
-    if folder.is_dir():
-        return folder
-    if folder.is_absolute() or model.count("/") != 1:
-        raise MissingResource(
-            f"model folder {model} does not exist: set benchmark.source.model to a folder "
-            "with config.json, model.safetensors and the tokenizer, or to a hub name"
-        )
-    return hub_files(model, "model", MODEL_FILES, "model=<folder>", revision)
 
 
 def _classifier(folder: Path) -> tuple[Any, Any]:
@@ -238,8 +231,8 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
 
 
-def _joined(rows: Any, fields: Sequence[str], separator: str) -> list[str]:
-    columns = [rows[field] for field in fields]
+def _joined(rows: pd.DataFrame, fields: Sequence[str], separator: str) -> list[str]:
+    columns = [rows[field].fillna("").tolist() for field in fields]
     return [separator.join(part for part in parts if part) for parts in zip(*columns)]
 
 
