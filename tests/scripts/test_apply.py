@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -66,25 +65,6 @@ def test_a_csv_gives_a_table_with_all_digits(saved, tmp_path):
     pd.testing.assert_frame_equal(found, pd.read_parquet(tmp_path / "calibrated.parquet"))
     assert found.columns.tolist() == ["c0", "c1", "c2"]
     np.testing.assert_array_equal(found, Calibrator.load(saved).predict_proba(logits.astype(float)))
-
-
-def test_without_class_names_columns_count_by_place_even_of_one_name(saved, tmp_path):
-    (tmp_path / "new.csv").write_text("a,a,c\n1,2,3\n0,1,0.5\n")
-    run(saved, tmp_path / "new.csv", tmp_path / "calibrated.npz")
-    with np.load(tmp_path / "calibrated.npz", allow_pickle=False) as found:
-        expected = Calibrator.load(saved).predict_proba(np.array([[1, 2, 3], [0, 1, 0.5]]))
-        np.testing.assert_array_equal(found["probabilities"], expected)
-    (tmp_path / "new.csv").write_text("a,a,c\n1,2,3\n0,x,0.5\n")
-    with pytest.raises(InputError, match="column `a` holds `x` in row 1, which is no number"):
-        run(saved, tmp_path / "new.csv", tmp_path / "x.npz")
-
-
-def test_decimals_and_numbers_as_text_are_told_for_what_they_are(saved, tmp_path):
-    for kind in (str, Decimal):
-        rows = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "c"]).map(kind)
-        rows.to_parquet(tmp_path / "new.parquet")
-        with pytest.raises(InputError, match="column `a` holds numbers as text or decimals; save"):
-            run(saved, tmp_path / "new.parquet", tmp_path / "x.npz")
 
 
 def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path):

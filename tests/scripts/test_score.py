@@ -1,8 +1,5 @@
 """scripts/score.py on files of a person's own."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +10,7 @@ import metrics
 from calibrators.temperature import TemperatureScaling
 from metrics import InputError, registry
 from pipeline.harness.artifacts import read_json, read_npz
-from pipeline.harness.command import CONF, UnitsFailed
-from pipeline.harness.units import composed as compose
+from pipeline.harness.command import UnitsFailed
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick, run
 
@@ -45,17 +41,6 @@ def test_all_methods_on_two_hundred_points_of_two_classes(score, tmp_path, capsy
 
 
 FAST = ("--methods", "uncalibrated", "temperature", "isotonic", "vector", "--splits", "2")
-
-
-def test_exact_zeros_ones_and_a_class_that_never_occurs(score, tmp_path):
-    random = np.random.default_rng(0)
-    labels = random.integers(0, 3, 300)  # of four classes
-    guess = np.where(random.random(300) < 0.9, labels, random.integers(0, 4, 300))
-    probabilities = np.eye(4)[guess]
-    probabilities[:150] = 0.9 * probabilities[:150] + 0.025
-    np.savez(tmp_path / "p.npz", probabilities=probabilities, labels=labels)
-    result = quick(score, tmp_path / "p.npz", tmp_path / "out", *FAST)
-    assert all(np.isfinite(v["mean"]) for scores in result.values() for v in scores.values())
 
 
 def test_a_registered_utility_has_a_column_everywhere(score, tmp_path, monkeypatch):
@@ -101,15 +86,6 @@ def test_names_and_groups_reach_the_cached_logits(score, tmp_path):
     assert sidecar["class_names"] == ["emu", "cat", "dog"]
     cached = read_npz(tmp_path / "out/data/logits/named.npz")
     np.testing.assert_array_equal(cached["groups"], table["site"])
-
-
-def test_a_file_that_can_be_mapped_gives_the_results_of_one_that_cannot(score, tmp_path):
-    arrays = dict(np.load(write_example(tmp_path / "x.npz")))
-    plain = quick(score, tmp_path / "x.npz", tmp_path / "mapped", *FAST)
-    np.savez_compressed(tmp_path / "x.npz", **arrays)
-    assert plain == quick(score, tmp_path / "x.npz", tmp_path / "read", *FAST)
-    texts = [(tmp_path / out / "metrics.json").read_bytes() for out in ("mapped", "read")]
-    assert texts[0] == texts[1]
 
 
 def test_a_file_too_large_for_the_memory_is_refused_before_anything_is_written(
@@ -217,38 +193,6 @@ def test_quick_writes_the_page_and_no_images(score, tmp_path):
     }  # fmt: skip
 
 
-NO_IMAGES = """
-import sys
-sys.path.insert(0, "scripts")
-import score
-score.score(score.parse(sys.argv[1:]))
-print("matplotlib" in sys.modules)
-"""
-
-
-def test_a_quick_answer_imports_nothing_that_draws(tmp_path):
-    path = write_example(tmp_path / "x.npz", n=200, classes=2)
-    options = ["--quick", "--splits", "1", "--methods", "temp", "--output", str(tmp_path / "out")]
-    command = [sys.executable, "-c", NO_IMAGES, str(path), *options]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CONF.parent)
-    assert told.stdout.splitlines()[-1] == "False"
-
-
-def test_settings_are_composed_once_however_often_they_are_asked_for(score, monkeypatch):
-    composed = []
-    monkeypatch.setattr(score, "composed", lambda asked: composed.append(asked) or compose(asked))
-    options = score.parse(["x.npz", "--seed", "17", "--splits", "2"])
-    first, other = (score.settings_of(options, "vector") for _ in range(2))
-    assert len(composed) == 1
-    assert first == other
-    assert score.settings_of(options, "isotonic")["calibrator"] != first["calibrator"]
-
-
-def test_a_method_named_twice_counts_once(score):
-    options = score.parse(["x.npz", "--methods", "vector", "isotonic", "vector"])
-    assert options.methods == ["vector", "isotonic"]
-
-
 def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatch):
     out, path = tmp_path / "out", write_example(tmp_path / "x.npz")
     arguments = ("--methods", "uncalibrated", "--splits", "2")
@@ -263,11 +207,3 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
         run(score, path, out, *arguments, "--seed", "1")
     assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
     assert not list(out.glob(".*"))
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--splits", "0"], ["--jobs", "many"], ["--jobs", "²"], ["--tuning", "x"]]
-)
-def test_arguments_out_of_range(score, arguments):
-    with pytest.raises(SystemExit):
-        score.parse(["x.npz", *arguments])

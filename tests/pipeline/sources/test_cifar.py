@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
-import shutil
 import tarfile
 from collections.abc import Callable
 from email.message import Message
@@ -164,21 +163,6 @@ def test_networks_have_the_published_number_of_parameters(
     assert count / 1e6 == pytest.approx(millions, abs=0.006)
 
 
-def test_repvgg_has_the_zoos_parameter_names_and_runs() -> None:
-    network = NETWORKS["repvgg_a0"](10).eval()
-    shapes = {name: tuple(value.shape) for name, value in network.state_dict().items()}
-    assert shapes["stage0.rbr_dense.conv.weight"] == (48, 3, 3, 3)
-    assert shapes["stage0.rbr_1x1.bn.running_var"] == (48,)
-    assert shapes["stage1.0.rbr_identity.weight"] == (48,)  # same channels, stride 1
-    assert shapes["stage3.13.rbr_identity.running_mean"] == (192,)
-    assert shapes["stage4.0.rbr_1x1.conv.weight"] == (1280, 192, 1, 1)
-    assert shapes["linear.weight"] == (10, 1280)
-    assert "stage0.rbr_identity.weight" not in shapes
-    assert "stage2.0.rbr_identity.weight" not in shapes  # stride 2
-    with torch.inference_mode():
-        assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
-
-
 def test_both_normalizations_of_cifar10(archives: Path, tmp_path: Path) -> None:
     path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
     options = {"dataset": "cifar10", "model": "resnet20", "data_dir": archives, "device": "cpu"}
@@ -198,14 +182,6 @@ def test_both_normalizations_of_cifar10(archives: Path, tmp_path: Path) -> None:
             work_dir=tmp_path,
             normalization="pixel_std",
         )
-
-
-def test_a_checkpoint_in_torch_hubs_folder_needs_no_network(
-    hub_folder: Path, checkpoint: Path
-) -> None:
-    shutil.copy(checkpoint, hub_folder)
-    _, origin = load_network("cifar100", "resnet56")
-    assert origin["checkpoint"] == RESNET56 and origin["warnings"] == []
 
 
 def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path, tmp_path: Path) -> None:
@@ -283,19 +259,3 @@ def test_a_missing_data_set_is_one_line(tmp_path: Path, download: bool) -> None:
     assert "\n" not in message
     assert "cifar-10-python.tar.gz" in message and "benchmark.source.data_dir=<folder>" in message
     assert ("download=false" in message) is not download
-
-
-def test_a_damaged_data_set_is_not_used(archives: Path, tmp_path: Path) -> None:
-    path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
-    options = {"dataset": "cifar10", "model": "resnet20", "checkpoint": path, "device": "cpu"}
-    cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w")
-    batch = archives / "cifar-10-batches-py" / "test_batch"
-    batch.write_bytes(batch.read_bytes()[:-1])
-    with pytest.raises(MissingResource, match="missing or damaged"):
-        cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w", download=False)
-    # With the archive at hand it is unpacked again.
-    cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w")
-    (archives / "cifar-10-python.tar.gz").write_bytes(b"cut off")
-    batch.unlink()
-    with pytest.raises(MissingResource, match="missing or damaged"):
-        cifar_logits(**options, data_dir=archives, work_dir=tmp_path / "w")

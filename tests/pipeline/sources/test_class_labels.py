@@ -9,9 +9,7 @@ import pytest
 from metrics import InputError
 from pipeline.sources.class_labels import (
     class_labels,
-    column_numbers,
     notes_on_rare_classes,
-    short_names,
 )
 
 
@@ -96,19 +94,6 @@ def test_missing_entries_of_pandas():
         numbered(pd.Series(["a", None], dtype="string"))
 
 
-def test_numbers_in_names():
-    assert column_numbers(["c2", "c0", "c10"]).tolist() == [2, 0, 10]
-    assert column_numbers(["-1", "1"]).tolist() == [-1, 1]
-    for names in (["c1", "d2"], ["c1", "c01"], ["cat", "dog"], ["a1b", "a2b"]):
-        assert column_numbers(names) is None
-
-
-def test_names_without_a_common_start():
-    assert short_names(["prob_cat", "prob_car"]) == ["cat", "car"]
-    assert short_names(["cat", "car"]) is None
-    assert short_names(["p_", "p_x"]) is None
-
-
 def test_classes_of_few_points_or_none_are_noted():
     assert notes_on_rare_classes(numbered([0, 1, 2] * 5), 3) == []
     assert notes_on_rare_classes(numbered([0] * 16 + [2] * 4, 4), 4) == [
@@ -128,11 +113,6 @@ def test_points_of_one_class_are_refused():
 def test_names_with_control_characters_are_refused(odd):
     with pytest.raises(InputError, match=r"labels: a\?b in row 1 holds control characters"):
         numbered(["x", odd, "y"])
-
-
-def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(InputError, match="labels: bytes that are not UTF-8"):
-        numbered(np.array([b"a\xff", b"a\xfe", b"b"]))  # replaced, the first two would be one
 
 
 @pytest.mark.parametrize("name", ["Golden\u00a0Retriever", "گل\u200cها", "👩\u200d🔬"])

@@ -51,12 +51,6 @@ def test_columns_of_other_things_than_classes(tmp_path, name, values):
     assert f"column `{name}` would be taken for a class; remove it" in line
 
 
-def test_a_class_that_no_point_bears_is_told(tmp_path):
-    names = ("cat", "dog", "age")
-    result = read(tmp_path, table_of(names, labels=["cat", "dog", "dog", "cat"]))
-    assert [line for line in result.details["warnings"] if "no point's label is age" in line]
-
-
 def test_a_cell_that_is_no_number_is_named(tmp_path):
     for cell in ("nan", "NA", "n/a", "1,5"):
         line = refused(tmp_path, table_of().assign(c1=[0.1, 0.2, cell, 0.3]))
@@ -107,13 +101,6 @@ def test_the_header_names_the_classes(tmp_path):
     assert "labels: emu in row 0 is no column's name" in line
 
 
-def test_names_that_pandas_would_take_for_missing(tmp_path):
-    labels = ["NA", "None", "nan", "NA"]
-    result = read(tmp_path, table_of(("NA", "None", "nan"), labels=labels))
-    assert accuracy(result) == 1.0
-    assert "column `c1` holds text" in refused(tmp_path, table_of().assign(c1=list("abcd")))
-
-
 def test_percentages_are_not_taken_for_logits(tmp_path):
     line = refused(tmp_path, table_of(values=100 * PROBABILITIES))
     assert "look like percentages" in line and "divide each row by its sum" in line
@@ -157,10 +144,6 @@ def test_logits_of_a_network_made_positive_are_read(tmp_path, classes, made):
     np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
 
 
-def test_booleans_are_no_numbers(tmp_path):
-    assert "holds True and False" in refused(tmp_path, table_of().assign(c1=[True, False] * 2))
-
-
 def test_labels_that_are_booleans(tmp_path):
     two = table_of("ab", PROBABILITIES[:, :2] / PROBABILITIES[:, :2].sum(axis=1, keepdims=True))
     result = read(tmp_path, two.assign(label=[False, True, True, False]))
@@ -174,15 +157,6 @@ def test_one_column_is_the_probability_of_the_second_class(tmp_path, name):
     expected = [[0.9, 0.1], [0.25, 0.75], [0.0, 1.0]]
     np.testing.assert_allclose(np.exp(result.logits), expected, atol=1e-7)
     np.testing.assert_array_equal(result.labels, [0, 1, 1])
-
-
-def test_one_column_is_the_probability_of_the_class_whose_name_it_bears(tmp_path):
-    table = pd.DataFrame({"label": ["dog", "cat", "cat"], "cat": [0.1, 0.75, 1.0]})
-    result = read(tmp_path, table)
-    assert result.details["class_names"] == ["dog", "cat"]
-    assert accuracy(result) == 1.0
-    first = read(tmp_path, pd.DataFrame({"label": [0, 1, 1], "0": [0.9, 0.2, 0.1]}))
-    assert accuracy(first) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -214,13 +188,6 @@ def test_one_column_may_bear_its_class_after_a_prefix(classes, column, tmp_path)
     assert (told in result.details["warnings"]) == (column != str(meant))
 
 
-def test_one_column_of_another_name_is_said_to_be_the_second_class_s(tmp_path):
-    table = pd.DataFrame({"label": ["no", "yes", "yes"], "score": [0.1, 0.7, 0.9]})
-    result = read(tmp_path, table)
-    assert accuracy(result) == 1.0
-    assert "column `score` is taken for the probability of yes" in result.details["warnings"]
-
-
 def test_one_column_of_logits_is_refused(tmp_path):
     table = pd.DataFrame({"label": [0, 1, 1], "z": [-1.0, 2.0, 3.0]})
     assert "one column per class" in refused(tmp_path, table)
@@ -250,10 +217,6 @@ def test_other_names(tmp_path, names, words):
     table = table_of()
     table.columns = pd.Index(names)
     assert words in refused(tmp_path, table)
-
-
-def test_labels_alone(tmp_path):
-    assert "no column beside the labels" in refused(tmp_path, table_of()[["label"]])
 
 
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])

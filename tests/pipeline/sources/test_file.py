@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from metrics import InputError
@@ -64,16 +63,6 @@ def test_csv_of_logits(tmp_path, label):
     assert result.details["origin"]["values"] == "logits"
 
 
-def test_row_numbers_written_by_pandas_are_no_class(tmp_path):
-    """They would be the first class, without a name."""
-    table = pd.DataFrame({"a": [0.5, 1.0], "b": [0.0, 2.0], "label": [0, 1]})
-    table.to_csv(tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"a\.csv: column 1 has no name.*index=False"):
-        file_logits(path=tmp_path / "a.csv")
-    table.to_csv(tmp_path / "a.csv", index=False)
-    assert file_logits(path=tmp_path / "a.csv").logits.shape == (2, 2)
-
-
 def test_csv_of_probabilities_is_recognised_and_can_be_overruled(tmp_path):
     (tmp_path / "a.csv").write_text("label,p0,p1\n1,0.25,0.75\n0,1,0\n")
     result = file_logits(path=tmp_path / "a.csv")
@@ -101,29 +90,6 @@ def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
             file_logits(path=path)
         assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
         assert file_logits(path=path, values="logits").labels.shape == (2,)
-
-
-@pytest.mark.parametrize("scale", [1, 100])
-def test_the_fix_that_is_named_for_rounded_probabilities_works(tmp_path, scale):
-    weights = np.random.default_rng(0).gamma(0.3, size=(300, 10))
-    rounded = np.round(scale * weights / weights.sum(axis=1, keepdims=True), 2 if scale == 1 else 0)
-    path = tmp_path / "rounded.csv"
-    columns = [f"c{k}" for k in range(10)]
-
-    def write(rows):
-        table = pd.DataFrame(rows, columns=columns)
-        table.assign(label=np.arange(300) % 10).to_csv(path, index=False)
-
-    write(rounded)
-    with pytest.raises(
-        InputError, match=r"divide each row by its sum .* save them as probabilities"
-    ):
-        file_logits(path=path)
-    shares = rounded / rounded.sum(axis=1, keepdims=True)
-    write(shares)
-    result = file_logits(path=path)
-    assert result.details["origin"]["values"] == "probabilities"
-    np.testing.assert_allclose(softmax(result.logits), shares, atol=1e-6)
 
 
 NAN = LOGITS.copy()
@@ -205,16 +171,3 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "x.npz")
     with pytest.raises(InputError, match=r"x\.npz: a device or a pipe; save it as a file"):
         file_logits(path=tmp_path / "x.npz")
-
-
-def test_types_that_torch_lacks_are_told_in_one_line(tmp_path):
-    path = save(tmp_path / "x.npz", logits=LOGITS.astype(np.longdouble), labels=LABELS)
-    with pytest.raises(InputError, match=r"x\.npz: logits: not an array of numbers"):
-        file_logits(path=path)
-
-
-def test_groups_with_control_characters_are_refused(tmp_path):
-    groups = np.array(["a\nb", "c"])
-    path = save(tmp_path / "x.npz", logits=LOGITS, labels=LABELS, groups=groups)
-    with pytest.raises(InputError, match=r"x\.npz: groups: a name holds control characters"):
-        file_logits(path=path)

@@ -74,12 +74,3 @@ def test_the_real_libraries_import_and_work() -> None:
 def test_an_absent_package_is_one_line_with_the_command() -> None:
     with pytest.raises(MissingResource, match=r"^the package not_there is not installed: pip ins"):
         require("not_there.inside")
-
-
-def test_a_broken_package_is_not_called_absent(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "needs_another.py").write_text("import some_other_package_that_is_absent\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ModuleNotFoundError, match="some_other_package"):
-        require("needs_another")

@@ -18,7 +18,6 @@ from torch import Tensor
 from metrics.validation import InputError
 from pipeline.sources.inference import Run, forward_logits, full_float32, resolve_device
 from pipeline.sources.result import MissingResource
-from pipeline.sources.shards import weights_digest
 
 ROWS, CLASSES = 23, 4
 KEY = {"data": "points"}
@@ -76,22 +75,6 @@ def test_batches_shards_and_workers_do_not_change_the_logits(
     logits, labels = logits_of(tmp_path / "b", **options)
     np.testing.assert_allclose(logits, reference, atol=1e-6)
     np.testing.assert_array_equal(labels, Points().labels.numpy())
-
-
-def test_an_interrupted_run_continues_with_what_is_missing(tmp_path: Path) -> None:
-    def stop(done: int, total: int, what: str = "") -> None:
-        if done > 14:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        logits_of(tmp_path, progress=stop)
-    data, first = Points(), []
-    logits, _ = logits_of(
-        tmp_path, data, batch_size=2, progress=lambda done, total, what="": first.append(done)
-    )
-    assert first[0] == 10, "the finished shard counts from the start"
-    assert data.read == list(range(10, ROWS)), "finished rows are not read again"
-    np.testing.assert_allclose(logits, logits_of(tmp_path / "whole")[0], atol=1e-6)
 
 
 def test_a_killed_process_leaves_whole_shards_only(tmp_path: Path) -> None:
@@ -165,15 +148,6 @@ def test_mixed_precision_is_an_option_and_comes_back_as_float32(tmp_path: Path) 
     assert 1e-5 < difference < 0.05
 
 
-def test_an_overflow_in_half_precision_is_an_error(tmp_path: Path) -> None:
-    class Large(torch.nn.Module):
-        def forward(self, inputs: Tensor) -> Tensor:
-            return inputs.to(torch.float16) * 1e5
-
-    with pytest.raises(InputError, match="NaN or infinite; use precision=float32"):
-        forward_logits(Large(), Points(), KEY, Run(tmp_path, "cpu", precision="fp16"))
-
-
 def test_tf32_is_off_inside_and_restored_after() -> None:
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
     before = matmul.allow_tf32, cudnn.allow_tf32
@@ -230,12 +204,3 @@ def test_a_gpu_that_is_not_there_is_named() -> None:
 def test_gpu_and_cpu_agree(tmp_path: Path) -> None:
     on_gpu, _ = logits_of(tmp_path / "gpu", device="cuda")
     np.testing.assert_allclose(on_gpu, logits_of(tmp_path / "cpu")[0], atol=1e-5)
-
-
-def test_the_digest_of_weights_sees_buffers_and_half_precision() -> None:
-    model = network()
-    before = weights_digest(model)
-    assert before == weights_digest(network())
-    model[2].running_mean[0] = 1.0
-    assert weights_digest(model) != before
-    assert weights_digest(network().bfloat16()) != before

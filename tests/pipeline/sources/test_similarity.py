@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydra.utils import instantiate
 
 from metrics.validation import InputError
 from pipeline.sources.class_names import CIFAR100, class_names
@@ -96,18 +95,6 @@ def test_glove_for_cifar100_gives_a_sensible_symmetric_matrix(shared_dir: Path) 
     assert likeness("maple_tree", "oak_tree") > likeness("maple_tree", "telephone")
 
 
-def test_the_benchmarks_section_gives_the_matrix(
-    shared_dir: Path, benchmark_config: Callable[..., Any]
-) -> None:
-    config = benchmark_config("cifar100_resnet")
-    assert instantiate(config.similarity) is None, "without vectors U_w2v is left out"
-    path = shared_dir / "embeddings" / "cifar100_classes_glove100.txt"
-    config = benchmark_config("cifar100_resnet", f"benchmark.similarity.vectors_path={path}")
-    similarity = instantiate(config.similarity)
-    assert similarity.matrix.shape == (100, 100)
-    assert "0 of 100 classes have no vector" in similarity.details["line"]
-
-
 def test_missing_classes_are_reported(vectors: Path) -> None:
     found = class_similarity(["cat", "kangaroo", "great ape"], vectors / "small.bin")
     assert found is not None and found.details["out_of_vocabulary"] == ["kangaroo"]
@@ -160,21 +147,6 @@ def test_files_that_are_not_vectors(vectors: Path) -> None:
         with pytest.raises(InputError, match=path.name) as caught:
             class_similarity("cifar10", path)
         assert "\n" not in str(caught.value)
-
-
-def test_class_names_are_known_without_data() -> None:
-    assert class_names("cifar10")[3] == "cat" and len(class_names("cifar10")) == 10
-    assert len(set(class_names("cifar100"))) == 100
-    assert class_names("cifar100") == sorted(class_names("cifar100"))
-    assert class_names("yahoo")[5] == "Sports"
-    assert class_names("imagenet")[0] == "tench, Tinca tinca"
-    assert class_names("imagenet_first")[0] == "tench"
-    assert class_names("imagenet_torchvision")[281] == "tabby"
-    for names in ("imagenet", "imagenet_first", "imagenet_torchvision"):
-        assert len(class_names(names)) == 1000
-    assert class_names(["a", "b"]) == ["a", "b"]
-    with pytest.raises(InputError, match="class_names=mnist: choose cifar10"):
-        class_names("mnist")
 
 
 def test_cifar100_names_are_those_of_the_real_data_set(shared_dir: Path) -> None:

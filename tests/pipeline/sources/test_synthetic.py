@@ -101,44 +101,6 @@ def test_the_estimator_finds_the_true_error(payoffs: Any) -> None:
     assert np.abs(np.array(found) - truth).max() < 2 / np.sqrt(count)
 
 
-def test_temperature_below_one_is_overconfident_and_above_underconfident() -> None:
-    def surplus(temperature: float) -> float:
-        sample = SyntheticClassifier(temperature=temperature).sample(20_000)
-        probabilities = softmax(sample.logits.astype(np.float64), axis=1)
-        hits = probabilities.argmax(axis=1) == sample.labels
-        return float(probabilities.max(axis=1).mean() - hits.mean())
-
-    assert surplus(0.5) > 0.03 and surplus(2.0) < -0.03 and abs(surplus(1.0)) < 0.015
-
-
-@pytest.mark.parametrize("classes", [2, 7, 300])
-def test_any_number_of_classes_and_points(classes: int) -> None:
-    sample = SyntheticClassifier(classes=classes, group_size=5).sample(33)
-    assert sample.logits.shape == sample.true_probabilities.shape == (33, classes)
-    assert sample.labels.min() >= 0 and sample.labels.max() < classes
-    assert np.isfinite(sample.logits).all()
-
-
-def test_the_small_preset_through_the_configuration(
-    benchmark_config: Callable[..., Any],
-) -> None:
-    config = benchmark_config("synthetic", "benchmark.source.classes=12")
-    seen: list[int] = []
-    result = instantiate(
-        config.source,
-        device="cpu",
-        work_dir=None,
-        progress=lambda done, total, what="": seen.append(done),
-    )
-    assert config.title == "Synthetic (12 classes)"
-    assert result.logits.shape == (4000, 12) and seen[-1] == 4000
-    assert result.details["origin"]["temperature"] == 0.7
-    options = {k: v for k, v in config.source.items() if k not in ("_target_", "samples", "seed")}
-    sample = SyntheticClassifier(**options).sample(4000, 0)
-    np.testing.assert_array_equal(sample.logits, result.logits)
-    np.testing.assert_array_equal(sample.labels, result.labels)
-
-
 def test_the_imagenet_preset_has_imagenets_shape_and_difficulty(
     benchmark_config: Callable[..., Any],
 ) -> None:
