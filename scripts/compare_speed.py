@@ -60,8 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("--device cuda: no CUDA device (or a torch without CUDA); measuring the CPU only")
         options.device = "cpu"
     if absent := [name for name in PEERS if options.peers and find_spec(name) is None]:
-        names = ", ".join(absent)
-        say(f"--peers: not installed, left out: {names} (pip install -r requirements-peers.txt)")
+        say(f"--peers: not installed: {', '.join(absent)} (pip install -r requirements-peers.txt)")
     cases = [case for case in CASES if case.key in (options.cases or [case.key])]
     warnings.simplefilter("ignore")  # other packages' remarks on their own code
     rows: list[dict[str, Any]] = []
@@ -87,7 +86,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--peers", action="store_true", help="measure requirements-peers.txt too")
     parser.add_argument("--quick", action="store_true", help="small sizes, a minute")
     parser.add_argument(
-        "--cases", nargs="+", choices=keys, metavar="CASE", help=f"some of: {' '.join(keys)}"
+        "--cases", nargs="+", choices=keys, metavar="CASE", help=f"only these: {' '.join(keys)}"
     )
     parser.add_argument(
         "--output",

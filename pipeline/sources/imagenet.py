@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,6 @@ def imagenet_logits(
     revision: str | None = None,
     pretrained: bool = True,
     expected_images: int | None = VALIDATION_IMAGES,
-    expected_synsets: int | None = SYNSETS,
     device: str = "auto",
     batch_size: int = 256,
     precision: str = "float32",
@@ -101,7 +99,7 @@ def imagenet_logits(
         checkpoint: safetensors to load instead of the hub's.
         revision: commit of the model's repository on the hub; None takes the newest.
         pretrained: False gives random weights, to measure speed or to test.
-        expected_images, expected_synsets: what data_dir must hold; null accepts any part of it.
+        expected_images: what data_dir must hold; null accepts any part of it.
         device, batch_size, precision, workers, progress: see `inference.Run`.
 
     Raises:
@@ -119,7 +117,12 @@ def imagenet_logits(
     synsets = timm_data.ImageNetInfo().label_names()
     transform = timm_data.create_transform(**settings, is_training=False)
     images = SynsetImages(folder, synsets, transform)
-    _check_complete(folder, images, expected_images, expected_synsets)
+    if expected_images is not None and len(images) != expected_images:
+        raise InputError(
+            f"{folder}: {len(images)} images, expected {expected_images}; run "
+            "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
+            "accept a part"
+        )
     key = {"data": images.digest(), "preprocessing": repr(transform)}
     logits, labels = forward_logits(network, images, key, run)
     details = {
@@ -191,18 +194,3 @@ def _validation_folder(data_dir: Path) -> Path:
         f"ImageNet validation set: {data_dir} {state}: {PREPARE}, "
         "or set benchmark.source.data_dir=<folder>"
     )
-
-
-def _check_complete(
-    folder: Path, images: SynsetImages, expected_images: int | None, expected_synsets: int | None
-) -> None:
-    found = Counter(label for _, label in images.items)
-    for what, number, expected in (
-        ("images", len(images), expected_images),
-        ("synsets", len(found), expected_synsets),
-    ):
-        if expected is not None and number != expected:
-            raise InputError(
-                f"{folder}: {number} {what}, expected {expected}; run scripts/prepare_imagenet.py "
-                f"again, or set benchmark.source.expected_{what}=null to accept a part"
-            )

@@ -72,16 +72,11 @@ def _penalised(data: Data, result: Any) -> Answer:
     return {"objective": np.array(loss)}
 
 
-def _probmetrics(name: str) -> Callable[[Data], NDArray[Any]]:
-    """A calibrator of probmetrics; returns the calibrated log probabilities."""
-
-    def run(data: Data) -> NDArray[Any]:
-        calibrator = getattr(require("probmetrics.calibrators"), name)()
-        logits = require("probmetrics.distributions").CategoricalLogits(data.logits)
-        fitted = calibrator.fit_torch(logits, data.labels)
-        return np.asarray(fitted.predict_proba_torch(logits).get_logits())
-
-    return run
+def _probmetrics_temperature(data: Data) -> NDArray[Any]:
+    """Its bisection, the default; returns the calibrated logits."""
+    calibrator = require("probmetrics.calibrators").TemperatureScalingCalibrator()
+    logits = require("probmetrics.distributions").CategoricalLogits(data.logits)
+    return np.asarray(data.plain_logits[0] * calibrator.fit_torch(logits, data.labels).invtemp_)
 
 
 class Patching:
@@ -118,7 +113,7 @@ CALIBRATOR_CASES = (
         {
             PLAIN: lambda data: data.plain_logits[0] * reference.temperature(*data.plain_logits),
             OURS: _fitted(calibrators.TemperatureScaling),
-            "probmetrics": _probmetrics("TemperatureScalingCalibrator"),
+            "probmetrics": _probmetrics_temperature,
         },
         [SMALL, LARGE],
         LIKELIHOOD,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,13 @@ def test_every_contender_gives_the_reference_s_answer(case: Case) -> None:
     inputs, answers = data(TINY, "cpu"), {}
     assert OURS in case.contenders
     for name, run in case.contenders.items():
-        if name not in compare_speed.PEERS:
-            prepared = case.prepare(inputs)
-            answers[name] = case.answer(prepared, run(prepared))
-    reference = next(iter(answers.values()))
-    differences = {name: case.difference(reference, answer) for name, answer in answers.items()}
-    assert all(difference <= case.tolerance for difference in differences.values()), differences
+        is_peer = name in compare_speed.PEERS
+        if is_peer and find_spec(name) is None:
+            continue
+        prepared = case.prepare(inputs)
+        answers[name] = case.answer(prepared, run(prepared))
+        difference = case.difference(next(iter(answers.values())), answers[name])
+        assert difference <= (case.peer_tolerance if is_peer else case.tolerance), name
 
 
 def test_nan_and_an_answer_of_other_names_disagree() -> None:
