@@ -1,61 +1,50 @@
-"""The appendix study, unit: benchmark x family. How patching proceeds against sampled users.
+"""Stage 4, unit: benchmark x family. How patching proceeds against sampled users (appendix).
 
 python -m pipeline.dynamics benchmark=cifar100_resnet
 python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
+
+A study is a unit like a fit, data/dynamics/<benchmark>/<family>.npz. For people and git it is text:
+results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.fit import SPLIT_INDICES, logits_of
-from pipeline.harness.artifacts import (
-    read_record,
-    sha256_of,
-    sha256_of_json,
-    sha256_of_text,
-    write_json,
-    write_record,
-    write_text,
-)
-from pipeline.harness.cached_logits import CachedLogits, load_logits, read_sidecar
+from pipeline.fit import require_logits
+from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json, write_json, write_text
+from pipeline.harness.cache import Save, record_of
+from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
+from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
-from pipeline.harness.fingerprint import source_fingerprint
-from pipeline.harness.locks import claimed
-from pipeline.harness.machine import device_name, now, run_notes
+from pipeline.harness.parallel import run_tasks
 from pipeline.harness.progress import say, say_files
-from pipeline.harness.receipts import write_receipt
-from pipeline.harness.runner import one_by_one, run_stage, side_by_side
 from pipeline.harness.splits import indices_of
-from pipeline.harness.units import Request, Settings, composed, resolved
-from pipeline.reporting.drawings import draw_all
-from pipeline.sources.result import Progress
+from pipeline.harness.units import Request, Settings
+from pipeline.scoring.files import rounded
 
-if TYPE_CHECKING:  # torch and matplotlib take seconds, which a run with nothing to do shall not
-    from pipeline.dynamics_study import Study
+if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do does not need
+    import pandas as pd
 
-FILES = ("history.csv", "snapshots.csv")
-QUICK = 50_000
-"""Logits of a study of seconds, which needs no bar of its own."""
-LESS_THAN_THE_SUITE = ("dynamics.families=", "suite.dynamics=")
-"""Overrides after which the receipt would not speak for the whole suite."""
+DIGITS = "%.7g"
+"""The last bits differ from processor to processor."""
 
 
 @dataclass(frozen=True)
 class DynamicsTask:
-    """One family of users on one benchmark, and the hash that its result will carry."""
+    """One family of users on one benchmark, on the calibration points of one split."""
 
     family: str
     split: int
     settings: Settings
     logits: CachedLogits
-    hash: str
 
     @property
     def benchmark(self) -> str:
@@ -63,89 +52,132 @@ class DynamicsTask:
         return str(self.settings["benchmark"]["name"])
 
     @property
+    def path(self) -> Path:
+        """Where the unit lies."""
+        folder = Path(self.settings["paths"]["data"]) / "dynamics" / self.benchmark
+        return folder / f"{self.family}.npz"
+
+    @property
+    def folder(self) -> Path:
+        """Where its text lies."""
+        results = Path(self.settings["paths"]["results"])
+        return results / "dynamics" / self.benchmark / self.family
+
+    @property
     def size(self) -> int:
         """Logits of the benchmark, n x C."""
         return self.logits.n * self.logits.classes
 
     @property
-    def folder(self) -> Path:
-        """Where the results lie."""
-        results = Path(self.settings["paths"]["results"])
-        return results / "dynamics" / f"{self.benchmark}-{self.family}"
+    def row(self) -> str:
+        """The benchmark's name."""
+        return self.benchmark
+
+    @cached_property
+    def key(self) -> str:
+        """Identifies a study: its options, its points and the code; not the device."""
+        options = {
+            key: value
+            for key, value in self.settings["dynamics"].items()
+            if key not in ("name", "families")
+            and (key == self.family or not isinstance(value, Mapping))
+        }  # those of other families have no effect
+        splits = self.settings["splits"]
+        return sha256_of_json(
+            {
+                "family": self.family,
+                "options": options,
+                "split": self.split,
+                "seed": splits["seed"],
+                "calibration_fraction": splits["calibration_fraction"],
+                "logits": self.logits.sha256,
+                "code": code_digest("pipeline.dynamics_study", "pipeline.harness.splits"),
+            }
+        )
 
     def __str__(self) -> str:
         return f"{self.benchmark} {self.family}"
+
+    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
+        """Run the study."""
+        import torch
+
+        from pipeline.dynamics_study import run_study
+
+        logits, labels = load_logits(self.logits.path, self.logits.sha256)
+        points, _ = indices_of(self.settings, len(labels), self.split)
+        probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
+        truth = torch.from_numpy(labels[points]).to(device)
+        options = self.settings["dynamics"]
+        study = run_study(probabilities, truth, self.family, options, progress)
+        tables = {"history": study.history_table(), "snapshots": study.snapshot_table()}
+        arrays = {
+            f"{name}.{column}": table[column].to_numpy()
+            for name, table in tables.items()
+            for column in table
+            if column != "seconds"
+        }
+        return partial(save_npz, arrays=arrays), {
+            "benchmark": self.benchmark,
+            "family": self.family,
+            "split": self.split,
+            "n": len(points),
+            "classes": self.logits.classes,
+            "config": options,
+            "logits_sha256": self.logits.sha256,
+            "worst_noise_floor": study.worst_floor(),
+        }
+
+    def write(self) -> list[Path]:
+        """Write the text of the unit."""
+        import pandas as pd
+
+        record, arrays = record_of(self.path) or {}, read_npz(self.path)
+        content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
+        written = []
+        for name in ("history", "snapshots"):
+            table = pd.DataFrame(
+                {
+                    key.partition(".")[2]: values
+                    for key, values in arrays.items()
+                    if key.startswith(f"{name}.")
+                }
+            )
+            written.append(_write_csv(table, self.folder / f"{name}.csv"))
+        return [*written, write_json(self.folder / "dynamics.json", rounded(content))]
 
 
 @command
 def main(config: DictConfig) -> None:
     """Run the study on the benchmark asked for, or on those that the suite names for it."""
     request = Request.from_hydra(config)
-    chosen = HydraConfig.get().runtime.choices.get("benchmark")
-    run_dynamics(request if chosen else of_suite(request, config))
-
-
-def of_suite(request: Request, config: DictConfig) -> Request:
-    """`request` for the benchmarks that the suite names for the study."""
-    return replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))
+    if not HydraConfig.get().runtime.choices.get("benchmark"):
+        request = replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))
+    run_dynamics(request)
 
 
 def run_dynamics(request: Request) -> None:
-    """Study every benchmark and family that is not up to date; draw the figures.
-
-    Raises:
-        UnitsFailed: studies that failed, after all others are done.
-    """
-    settings = request.benchmark_settings()
-    tasks = run_studies(request, settings)
-    if not tasks:
-        say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
-        write_receipt(request, resolved(composed(request.overrides)), "dynamics", {})
-        return
-    from pipeline.reporting.dynamics_figures import dynamics_drawings
-
-    drawings = []
-    for one in settings:
-        own = [task for task in tasks if task.benchmark == one["benchmark"]["name"]]
-        drawings += dynamics_drawings(
-            {task.family: task.folder for task in own},
-            one["benchmark"]["title"],
-            Path(one["paths"]["results"]) / "figures",
-            own[0].benchmark,
-        )
-    say_files(draw_all(drawings, settings[0]["jobs"]))
-    if not any(text.startswith(LESS_THAN_THE_SUITE) for text in request.overrides):
-        content = {str(task): {"hash": task.hash, **_checksums(task)} for task in tasks}
-        write_receipt(request, settings[0], "dynamics", content)
-
-
-def run_studies(request: Request, settings: Sequence[Settings]) -> list[DynamicsTask]:
-    """Run those of all benchmarks and families that are not up to date; return all of them."""
-    tasks = [task for one in settings for task in dynamics_tasks(one, request.splits[0])]
-    if tasks:
-        quick = max(task.size for task in tasks) < QUICK
-        run = side_by_side if quick else one_by_one
-        run_stage("dynamics", tasks, is_done, run_task, run, lambda task: task.benchmark)
-    return tasks
-
-
-def dynamics_tasks(settings: Settings, split: int) -> list[DynamicsTask]:
-    """The families of one benchmark, on the calibration points of one split.
+    """Study every benchmark and family that is not up to date, and write their text.
 
     Raises:
         InputError: the options make no study.
+        UnitsFailed: studies that failed, after all others are done.
     """
-    options = settings["dynamics"]
-    if read_sidecar(settings) is None:  # before logits are made
-        _check(options)
-    logits = logits_of(settings)
-    tasks = [
-        DynamicsTask(family, split, settings, logits, _hash(settings, family, split, logits))
-        for family in options["families"]
-    ]
-    if not tasks or not all(is_done(task) for task in tasks):
-        _check(options)
-    return tasks
+    if not request.benchmarks:
+        say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
+        return
+    tasks = []
+    for settings in request.benchmark_settings():
+        _check(settings["dynamics"])
+        require_logits(settings)
+        logits = find_logits(settings)
+        tasks += [
+            DynamicsTask(family, request.splits[0], settings, logits)
+            for family in settings["dynamics"]["families"]
+        ]
+    run_tasks("dynamics", tasks, one_by_one=True)
+    for task in tasks:
+        say_files(task.write())
 
 
 def _check(options: Settings) -> None:
@@ -154,99 +186,9 @@ def _check(options: Settings) -> None:
     check_options(options)
 
 
-def _hash(settings: Settings, family: str, split: int, logits: CachedLogits) -> str:
-    """Identifies a study: its options, its points and the code; not the device."""
-    options = {
-        key: value
-        for key, value in settings["dynamics"].items()
-        if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
-    }  # those of other families have no effect
-    splits = settings["splits"]
-    return sha256_of_json(
-        {
-            "family": family,
-            "options": options,
-            "split": split,
-            "seed": splits["seed"],
-            "calibration_fraction": splits["calibration_fraction"],
-            "logits": logits.sha256,
-            "code": source_fingerprint("pipeline.dynamics_study.run_study", SPLIT_INDICES),
-        }
-    )
-
-
-def is_done(task: DynamicsTask) -> bool:
-    """Whether the folder holds whole results of this very study."""
-    record = read_record(task.folder / "dynamics.json")
-    return (
-        record is not None
-        and record.get("hash") == task.hash
-        and all((task.folder / name).is_file() for name in FILES)
-        and record.get("files") == _checksums(task)
-    )
-
-
-def _checksums(task: DynamicsTask) -> dict[str, str]:
-    return {name: sha256_of(task.folder / name) for name in FILES}
-
-
-def run_task(task: DynamicsTask, progress: Progress | None = None) -> bool:
-    """Run one study and write history.csv, snapshots.csv, then dynamics.json.
-
-    False where another process just did. Raises Busy and OtherSettings while one does.
-    """
-    with claimed(task.folder / "running.json", str(task), task.hash):
-        if not task.settings["force"] and is_done(task):
-            return False
-        began = now()
-        device = device_name(task.settings["device"])
-        study, points = _study(task, device, progress)
-        tables = dict(zip(FILES, (study.history_table(), study.snapshot_table()), strict=True))
-        seconds = {"iteration_seconds": list(tables["history.csv"].pop("seconds"))}
-        texts = {
-            name: table.to_csv(index=False, float_format="%.9g", lineterminator="\n")
-            for name, table in tables.items()
-        }
-        for name, text in texts.items():
-            write_text(task.folder / name, text)
-        record = {
-            "hash": task.hash,
-            "benchmark": task.benchmark,
-            "family": task.family,
-            "split": task.split,
-            "n": points,
-            "classes": task.logits.classes,
-            "config": task.settings["dynamics"],
-            "logits_sha256": task.logits.sha256,
-            "worst_noise_floor": study.worst_floor(),
-            "files": {name: sha256_of_text(text) for name, text in texts.items()},
-        }
-        write_record(task.folder / "dynamics.json", record)
-        notes = {"hash": task.hash, **run_notes(began, device), **seconds}
-        write_json(task.folder / "run.json", notes)
-        (task.folder / "state.npz").unlink(missing_ok=True)
-    return True
-
-
-def _study(task: DynamicsTask, device: str, progress: Progress | None) -> tuple[Study, int]:
-    """The study on the calibration points of the split, and how many those are."""
-    import torch
-
-    from pipeline.dynamics_study import run_study
-
-    logits, labels = load_logits(task.logits.path, task.logits.sha256)
-    points, _ = indices_of(task.settings, len(labels), task.split)
-    probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
-    study = run_study(
-        probabilities,
-        torch.from_numpy(labels[points]).to(device),
-        task.family,
-        task.settings["dynamics"],
-        task.folder / "state.npz",
-        task.hash,
-        progress,
-    )
-    return study, len(points)
+def _write_csv(table: pd.DataFrame, path: Path) -> Path:
+    text = table.to_csv(index=False, float_format=DIGITS, lineterminator="\n")
+    return write_text(path, text)
 
 
 if __name__ == "__main__":

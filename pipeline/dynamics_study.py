@@ -1,7 +1,6 @@
 """The appendix study of one family: audit sampled users, patch the worst, again and again.
 
-Every iteration draws fresh users from its own seed. What has been done is saved now and then, so a
-killed run goes on where it stood; the saved forecast is exact, so both end alike.
+Every iteration draws fresh users from its own seed.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +23,9 @@ from calibrators.patching.update import ProjectedDescent
 from metrics import GainMatrix
 from metrics.forecast import Forecast, Outcomes
 from metrics.validation import InputError
-from pipeline.harness.artifacts import CorruptFile, read_npz, write_npz
 from pipeline.sources.result import Progress
 
 FAMILIES = ("aligned", "misaligned")
-SECONDS_BETWEEN_SAVES = 60.0
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 COLUMNS = (
     "iteration", "worst", "mean", *QUANTILES, "brier",
@@ -101,26 +97,21 @@ def run_study(
     labels: Tensor,
     family: str,
     options: Options,
-    saved: Path,
-    key: str,
     progress: Progress | None = None,
 ) -> Study:
     """Patch `probabilities` [n, C] as the options say.
-
-    Args:
-        saved: file for the state in between; removed by the caller when its results are written.
-        key: identifies the study; a saved state with another key is not continued.
 
     Raises:
         InputError: the options, or their fit to the number of classes, are wrong.
     """
     check_options(options)
     update = ProjectedDescent(options["step_size"], options["armijo"])
-    study, state = _started(probabilities, labels, saved, key, update)
+    state = PatchedForecast(probabilities, labels)
+    study = Study(update.loss(state))
     auditor = UserAuditor(family, options)
-    last, last_save = options["iterations"], time.monotonic()
+    last = options["iterations"]
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
-    for iteration in range(len(study.history), last + 1):
+    for iteration in range(last + 1):
         began = time.perf_counter()
         algorithm.number = iteration  # also where a round found no step: the next has other users
         if iteration < last:
@@ -136,9 +127,6 @@ def run_study(
         study.brier += patch.loss_change if patch else 0.0
         if progress:
             progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
-        if time.monotonic() - last_save > SECONDS_BETWEEN_SAVES:
-            _save(study, state, saved, key)
-            last_save = time.monotonic()
     if options["floor_draws"]:
         users = sample_users(family, state.probabilities.shape[1], last, options)
         noise = noise_errors(state, users, options["floor_draws"], options["seed"])
@@ -188,32 +176,3 @@ def _row(
         return [iteration, *scores, int(errors.argmax()), np.nan, np.nan, 0.0, 0, seconds]
     moved = [patch.utility.index, patch.low, patch.high, patch.step, patch.points]
     return [iteration, *scores, *moved, seconds]
-
-
-def _started(
-    probabilities: Tensor, labels: Tensor, saved: Path, key: str, update: ProjectedDescent
-) -> tuple[Study, PatchedForecast]:
-    """The study as it was saved under this key, or from the beginning."""
-    try:
-        kept = read_npz(saved)
-    except (FileNotFoundError, CorruptFile):
-        kept = {}
-    if not kept or str(kept["key"]) != key:
-        state = PatchedForecast(probabilities, labels)
-        return Study(update.loss(state)), state
-    moved = torch.from_numpy(kept["probabilities"]).to(probabilities.device)
-    snapshots = dict(zip(kept["snapshot_at"].tolist(), kept["snapshots"], strict=True))
-    study = Study(float(kept["brier"]), kept["history"].tolist(), snapshots)
-    return study, PatchedForecast(moved, labels)
-
-
-def _save(study: Study, state: PatchedForecast, path: Path, key: str) -> None:
-    write_npz(
-        path,
-        key=np.array(key),
-        probabilities=state.probabilities.cpu().numpy(),
-        brier=np.float64(study.brier),
-        history=np.array(study.history),
-        snapshot_at=np.array(list(study.snapshots), dtype=np.int64),
-        snapshots=np.array(list(study.snapshots.values())),
-    )

@@ -2,250 +2,151 @@
 
 python -m pipeline.evaluate benchmark=cifar10_resnet calibrator=temperature split=3
 python -m pipeline.evaluate suite=cifar evaluation=paper_batches
+
+It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pipeline.scoring).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from hydra.utils import get_class
-from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from pipeline.fit import FitTask, fit_tasks, fit_unit
-from pipeline.harness.archives import Archive
-from pipeline.harness.artifacts import CorruptFile, read_npz, save_npz, sha256_of_json
-from pipeline.harness.cached_logits import load_logits, rows_of
+from pipeline.fit import FitTask, fit_tasks
+from pipeline.harness.artifacts import save_npz, sha256_of_json
+from pipeline.harness.cache import Save, is_current, record_of
+from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.splits import indices_of
-from pipeline.harness.targets import made_of
-from pipeline.harness.unit_stage import Save, UnitTask, adopt_archives, make_once, run_unit_stage
-from pipeline.harness.units import Request, Unit
-
-if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
-    from torch import Tensor
-
-    from metrics.scorecard import Scorecard
-
-PREDICTED_TOGETHER = 1 << 24
-"""Probabilities computed at a time, which bounds the memory that a calibrator takes for itself."""
+from pipeline.harness.parallel import run_tasks
+from pipeline.harness.progress import say_files
+from pipeline.harness.units import Request, Settings, Unit
+from pipeline.scoring.held_out import held_out, numbers_of, scored
+from pipeline.scoring.scores import write_scores
 
 
 @dataclass(frozen=True)
-class EvaluateTask(UnitTask):
+class EvaluateTask:
     """One fitted unit to score."""
 
     fit: FitTask
+    key: str
 
     @classmethod
     def of(cls, fit: FitTask) -> EvaluateTask:
-        """The task of scoring what `fit` made."""
-        return cls(fit.unit, fit.logits, evaluation_hash(fit), fit)
+        """The task of scoring what `fit` made.
+
+        Its key has what was fitted and what it predicts, the test points, the options and the code.
+        The fit's own key does not count: a fit that comes out the same leaves its scores.
+        """
+        record = record_of(fit.path) or {}
+        evaluation, splits = fit.settings["evaluation"], fit.settings["splits"]
+        content = {
+            "fitted": [record.get("arrays"), record.get("predictions")],
+            "split": fit.unit.split,
+            "seed": splits["seed"],
+            "calibration_fraction": splits["calibration_fraction"],
+            "logits": fit.logits.sha256,
+            "similarity": fit.logits.similarity_sha256,
+            "evaluation": evaluation,
+            "code": code_digest("metrics.scorecard.scorecard", *targets_in(evaluation)),
+        }
+        return cls(fit, sha256_of_json(content))
 
     @property
-    def archive(self) -> Archive:
-        """The scores."""
-        return self.unit.files.scores
+    def unit(self) -> Unit:
+        """The unit."""
+        return self.fit.unit
+
+    @property
+    def settings(self) -> Settings:
+        """The unit's configuration."""
+        return self.fit.settings
+
+    @property
+    def path(self) -> Path:
+        """Where the scores lie."""
+        return self.unit.scores_path
+
+    @property
+    def size(self) -> int:
+        """Logits of the benchmark, n x C."""
+        return self.fit.size
+
+    @property
+    def row(self) -> str:
+        """The calibrator's name."""
+        return self.unit.calibrator
+
+    def __str__(self) -> str:
+        return str(self.unit)
+
+    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
+        """Score the calibrated test points."""
+        test = held_out(self.unit, device)
+        card = scored(self.settings, test)
+        return partial(save_npz, arrays=card.ecdf | card.draws), {
+            "benchmark": self.unit.benchmark,
+            "calibrator": self.unit.calibrator,
+            "split": self.unit.split,
+            "splits": self.settings["splits"],
+            "logits_sha256": self.fit.logits.sha256,
+            "n": self.fit.logits.n,
+            "n_test": len(test.labels),
+            **numbers_of(card),
+            "evaluation": self.settings["evaluation"],
+        }
 
 
 @command
 def main(config: DictConfig) -> None:
     """Evaluate the units asked for."""
-    request = Request.from_hydra(config)
-    run_evaluate(request.units(), request)
+    run_evaluate(Request.from_hydra(config).units())
 
 
-def run_evaluate(units: Sequence[Unit], request: Request | None = None) -> None:
-    """Evaluate every unit that is not up to date; share the suite's if all succeed.
+def run_evaluate(units: Sequence[Unit]) -> None:
+    """Evaluate every unit that is not up to date, and write the scores of their benchmarks.
 
     Raises:
         UnitsFailed: units without a current fit, or that failed, after all others are done.
     """
     fits = fit_tasks(units)
-    adopt_scores(units)
     _require_fits(fits)
-    run_unit_stage("evaluate", [EvaluateTask.of(fit) for fit in fits], evaluate_unit, request)
+    failure = None
+    try:
+        run_tasks("evaluate", [EvaluateTask.of(fit) for fit in fits])
+    except UnitsFailed as error:
+        failure = error
+    for evaluated in _evaluated(fits):
+        say_files(write_scores(evaluated))
+    if failure is not None:
+        raise failure
 
 
-def adopt_scores(units: Sequence[Unit]) -> None:
-    """Take the scores that came by `dvc pull` where a unit has none."""
-    adopt_archives(units, lambda unit: unit.files.scores)
+def _evaluated(fits: Sequence[FitTask]) -> Iterator[list[Unit]]:
+    """Per benchmark the current units of the calibrators asked for, on all splits."""
+    for benchmark in dict.fromkeys(fit.unit.benchmark for fit in fits):
+        pairs = {f.unit.calibrator: f for f in fits if f.unit.benchmark == benchmark}.values()
+        tasks = [
+            EvaluateTask.of(FitTask.of(replace(one.unit, split=split), one.logits))
+            for one in pairs
+            for split in range(one.settings["splits"]["count"])
+        ]
+        if current := [task.unit for task in tasks if is_current(task.path, task.key)]:
+            yield current
 
 
 def _require_fits(fits: Sequence[FitTask]) -> None:
-    absent = [fit.unit for fit in fits if not fit.is_done()]
+    absent = [fit.unit for fit in fits if not is_current(fit.path, fit.key)]
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise UnitsFailed(
             f"{absent[0]}{more}: not fitted with these settings and this code; run "
             "python -m pipeline.fit with the same arguments first"
         )
-
-
-def evaluation_hash(fit: FitTask) -> str:
-    """Identifies scores: the fit and its parameters, the evaluation's options, and the code."""
-    record = fit.archive.record() or {}
-    evaluation = fit.unit.settings["evaluation"]
-    return sha256_of_json(
-        {
-            "fit": fit.hash,
-            "parameters": record.get(fit.archive.checksum),
-            "evaluation": evaluation,
-            "similarity": fit.logits.similarity_sha256,
-            "code": source_fingerprint("metrics.scorecard.scorecard", *targets_in(evaluation)),
-        }
-    )
-
-
-def evaluate_unit(task: EvaluateTask) -> bool:
-    """Score one unit and publish ecdf.npz with metrics.json; see `make_once`.
-
-    Raises:
-        CorruptFile: the parameters were replaced since this run looked at them.
-    """
-    return make_once(task, _evaluated)
-
-
-def fit_and_evaluate(task: FitTask) -> None:
-    """One unit from its logits to its scores; what of it is up to date is kept.
-
-    Here and not in `sweep`, with which a worker would load figures and report.
-    """
-    fit_unit(task)
-    evaluate_unit(EvaluateTask.of(task))
-
-
-def warm_up(calibrators: Sequence[str]) -> None:
-    """Load what units would on first use: torch, these classes, and the metrics' kernels."""
-    import torch
-
-    from metrics import scorecard
-
-    for target in calibrators:
-        get_class(target)
-    scorecard(torch.eye(3, dtype=torch.float64), torch.arange(3), utilities=1)
-
-
-def _evaluated(task: EvaluateTask, device: str) -> tuple[Save, dict[str, Any], dict[str, Any]]:
-    unit, test = task.unit, held_out(task.fit, device)
-    card = scored(task.fit, test)
-    record = {
-        "fit_hash": task.fit.hash,
-        "logits_sha256": task.logits.sha256,
-        task.fit.archive.checksum: test.parameters_sha256,
-        "benchmark": unit.benchmark,
-        "calibrator": unit.calibrator,
-        "split": unit.split,
-        "n": task.logits.n,
-        "n_test": len(test.labels),
-        **numbers_of(card),
-        "evaluation": unit.settings["evaluation"],
-    }
-    return partial(save_npz, arrays=card.ecdf | card.draws), record, {}
-
-
-def scored(fit: FitTask, test: HeldOut) -> Scorecard:
-    """The scorecard of some of a unit's test points, with the evaluation's options."""
-    from metrics import scorecard
-
-    options = {k: value for k, value in fit.unit.settings["evaluation"].items() if k != "name"}
-    return scorecard(
-        test.probabilities,
-        test.labels,
-        points=test.points,
-        population=fit.logits.n,
-        similarity=similarity_of(fit),
-        rows_sum_to_one=test.rows_sum_to_one,
-        **options | {"own": made_of(options["own"])},
-    )
-
-
-def numbers_of(card: Scorecard) -> dict[str, Any]:
-    """The part of a record that a scorecard fills; its arrays lie in the npz."""
-    return {
-        "metrics": card.metrics,
-        "noise_floor": card.noise_floor,
-        "worst": card.worst,
-        "certificates": {key: one._asdict() for key, one in card.certificates.items()},
-        "zero_likelihood": card.zero_likelihood,
-    }
-
-
-class HeldOut(NamedTuple):
-    """What a unit is scored on."""
-
-    probabilities: Any
-    """Calibrated, float64 [n_test, C], a tensor."""
-    labels: Any
-    """[n_test], a tensor."""
-    points: NDArray[np.int64]
-    """[n_test], the numbers of the points among all."""
-    rows_sum_to_one: bool
-    """Isotonic regression may be asked not to normalise."""
-    parameters_sha256: str
-    """Of the parameters that calibrated them."""
-
-    def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
-        """The chosen ones of these points, by a mask [n_test]."""
-        kept = chosen.nonzero()[0]
-        return self._replace(
-            probabilities=self.probabilities[kept],
-            labels=self.labels[kept],
-            points=self.points[kept],
-        )
-
-
-def held_out(fit: FitTask, device: str) -> HeldOut:
-    """A unit's calibrated probabilities and labels on its test points."""
-    import torch
-
-    from metrics.kernels.threads import row_blocks
-
-    calibrator, parameters_sha256 = _calibrator(fit)
-    logits, labels = load_logits(fit.logits.path, fit.logits.sha256)
-    _, test = indices_of(fit.settings, len(labels), fit.unit.split)
-    parts = (
-        calibrator.predict_proba(torch.from_numpy(rows_of(logits, test[a:b])).to(device))
-        for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER)
-    )
-    probabilities = _stacked(parts, len(test))
-    rows_sum_to_one = bool(getattr(calibrator, "normalize", True))
-    truth = torch.from_numpy(labels[test]).to(device)
-    return HeldOut(probabilities, truth, test, rows_sum_to_one, parameters_sha256)
-
-
-def _stacked(parts: Iterator[Tensor], n: int) -> Tensor:
-    """The rows of all parts, [n, C], without holding them twice; a single part as it is."""
-    first = next(parts)
-    if len(first) == n:
-        return first
-    rows = first.new_empty(n, first.shape[1])
-    rows[: len(first)], done = first, len(first)
-    for part in parts:
-        rows[done : done + len(part)] = part
-        done += len(part)
-    return rows
-
-
-def _calibrator(fit: FitTask) -> tuple[Any, str]:
-    """The fitted calibrator and the checksum of its parameters, both of one and the same file."""
-    kind: Any = get_class(fit.unit.settings["calibrator"]["_target_"])
-    with fit.archive.opened() as (file, record):
-        if record is None or record.get("hash") != fit.hash:
-            raise CorruptFile(f"{fit.archive.path}: replaced since this run began; run it again")
-        return kind.load(file), record[fit.archive.checksum]
-
-
-def similarity_of(fit: FitTask) -> NDArray[np.float64] | None:
-    """Similarity of the benchmark's classes [C, C], where it has one."""
-    if fit.logits.similarity is None:
-        return None
-    return read_npz(fit.logits.similarity)["matrix"]
 
 
 if __name__ == "__main__":

@@ -6,120 +6,144 @@ python -m pipeline.fit suite=cifar calibrator=vector
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
-from pipeline.harness.archives import Archive
 from pipeline.harness.artifacts import sha256_of_json
+from pipeline.harness.cache import Save, record_of
 from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits, rows_of
+from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
-from pipeline.harness.fingerprint import source_fingerprint, targets_in
+from pipeline.harness.parallel import run_tasks
+from pipeline.harness.progress import say
 from pipeline.harness.splits import indices_of
 from pipeline.harness.targets import made_of
-from pipeline.harness.unit_stage import Save, UnitTask, adopt_archives, make_once, run_unit_stage
 from pipeline.harness.units import Request, Settings, Unit
-from pipeline.logits import are_missing, run_logits
+from pipeline.logits import require_logits
 
-SPLIT_INDICES = "pipeline.harness.splits.split_indices"
+PREDICTED = 200
+"""Test points whose probabilities identify what the fitted calibrator predicts."""
 
 
-class FitTask(UnitTask):
-    """One unit to fit."""
+@dataclass(frozen=True)
+class FitTask:
+    """One unit to fit on its logits."""
+
+    unit: Unit
+    logits: CachedLogits
+    key: str
+
+    @classmethod
+    def of(cls, unit: Unit, logits: CachedLogits) -> FitTask:
+        """The task of fitting `unit`; its key has configuration, split, logits and code."""
+        calibrator, splits = unit.settings["calibrator"], unit.settings["splits"]
+        content = {
+            "calibrator": calibrator,
+            "split": unit.split,
+            "seed": splits["seed"],
+            "calibration_fraction": splits["calibration_fraction"],
+            "logits": logits.sha256,
+            "code": code_digest(*targets_in(calibrator), "pipeline.harness.splits"),
+        }
+        return cls(unit, logits, sha256_of_json(content))
 
     @property
-    def archive(self) -> Archive:
-        """The fitted parameters."""
-        return self.unit.files.fit
+    def settings(self) -> Settings:
+        """The unit's configuration."""
+        return self.unit.settings
+
+    @property
+    def path(self) -> Path:
+        """Where the fitted calibrator lies."""
+        return self.unit.fit_path
+
+    @property
+    def size(self) -> int:
+        """Logits of the benchmark, n x C."""
+        return self.logits.n * self.logits.classes
+
+    @property
+    def row(self) -> str:
+        """The calibrator's name."""
+        return self.unit.calibrator
+
+    def __str__(self) -> str:
+        return str(self.unit)
+
+    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
+        """Fit the calibrator on the calibration points of the split."""
+        import torch
+
+        logits, labels = load_logits(self.logits.path, self.logits.sha256)
+        points, test = indices_of(self.settings, len(labels), self.unit.split)
+        calibrator = made_of(self.settings["calibrator"])
+        calibrator.fit(
+            torch.from_numpy(rows_of(logits, points)).to(device),
+            torch.from_numpy(labels[points]).to(device),
+        )
+        rows = torch.from_numpy(rows_of(logits, test[:PREDICTED])).to(device)
+        predicted = calibrator.predict_proba(rows).cpu().numpy().tobytes()
+        log = getattr(calibrator, "tuning_log_", [])
+        return calibrator.save, {
+            "benchmark": self.unit.benchmark,
+            "calibrator": self.unit.calibrator,
+            "split": self.unit.split,
+            "config": self.settings["calibrator"],
+            "splits": self.settings["splits"],
+            "logits_sha256": self.logits.sha256,
+            "predictions": hashlib.sha256(predicted).hexdigest(),
+            "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
+        }
 
 
 @command
 def main(config: DictConfig) -> None:
     """Fit the units asked for."""
-    request = Request.from_hydra(config)
-    run_fit(request.units(), request)
+    run_fit(Request.from_hydra(config).units())
 
 
-def run_fit(units: Sequence[Unit], request: Request | None = None) -> None:
-    """Fit every unit that is not up to date; share the suite's if all succeed.
+def run_fit(units: Sequence[Unit]) -> None:
+    """Fit every unit that is not up to date.
 
     Raises:
         UnitsFailed: the units that failed, after all others are done.
     """
-    run_unit_stage("fit", fit_tasks(units), fit_unit, request)
+    tasks = fit_tasks(units)
+    say_replaced_seeds(units)
+    run_tasks("fit", tasks)
 
 
 def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
-    """Units with their logits; a benchmark without logits gets them first."""
-    adopt_parameters(units)
+    """Units with their logits; a benchmark without logits, or with others, gets them first.
+
+    Raises:
+        InputError: a benchmark's column is no metric.
+    """
     logits: dict[str, CachedLogits] = {}
     for unit in units:
         if unit.benchmark not in logits:
-            logits[unit.benchmark] = logits_of(unit.settings)
-    return [
-        FitTask(unit, logits[unit.benchmark], fit_hash(unit, logits[unit.benchmark].sha256))
-        for unit in units
-    ]
+            columns_of(unit.settings)
+            require_logits(unit.settings)
+            logits[unit.benchmark] = find_logits(unit.settings)
+    return [FitTask.of(unit, logits[unit.benchmark]) for unit in units]
 
 
-def adopt_parameters(units: Sequence[Unit]) -> None:
-    """Take the parameters that came by `dvc pull` where a unit has none."""
-    adopt_archives(units, lambda unit: unit.files.fit)
-
-
-def logits_of(settings: Settings) -> CachedLogits:
-    """A benchmark's cached logits, made first where there are none or others than asked for."""
-    if are_missing(settings):
-        columns_of(settings)
-        run_logits([{**settings, "force": False}])  # `force` asks for the fits
-    return find_logits(settings)
-
-
-def fit_hash(unit: Unit, logits_sha256: str) -> str:
-    """Identifies a fit: configuration, split, logits and code; not the device or number of jobs."""
-    calibrator, splits = unit.settings["calibrator"], unit.settings["splits"]
-    return sha256_of_json(
-        {
-            "calibrator": calibrator,
-            "split": unit.split,
-            "seed": splits["seed"],
-            "calibration_fraction": splits["calibration_fraction"],
-            "logits": logits_sha256,
-            "code": source_fingerprint(*targets_in(calibrator), SPLIT_INDICES),
-        }
-    )
-
-
-def fit_unit(task: FitTask) -> bool:
-    """Fit one unit and publish parameters.npz with fit.json; see `make_once`."""
-    return make_once(task, _fitted)
-
-
-def _fitted(task: FitTask, device: str) -> tuple[Save, dict[str, Any], dict[str, Any]]:
-    """The calibrator, fitted on the calibration points of the split, and what to keep of that."""
-    import torch
-
-    logits, labels = load_logits(task.logits.path, task.logits.sha256)
-    points, _ = indices_of(task.settings, len(labels), task.unit.split)
-    calibrator = made_of(task.settings["calibrator"])
-    calibrator.fit(
-        torch.from_numpy(rows_of(logits, points)).to(device),
-        torch.from_numpy(labels[points]).to(device),
-    )
-    log = getattr(calibrator, "tuning_log_", [])
-    record = {
-        "benchmark": task.unit.benchmark,
-        "calibrator": task.unit.calibrator,
-        "split": task.unit.split,
-        "config": task.settings["calibrator"],
-        "splits": task.settings["splits"],
-        "logits_sha256": task.logits.sha256,
-        "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
-    }
-    seconds = {"tuning_seconds": [run["seconds"] for run in log if "seconds" in run]}
-    return calibrator.save, record, seconds
+def say_replaced_seeds(units: Sequence[Unit]) -> None:
+    """Tell where units of another seed lie: they have the same place and are replaced."""
+    for unit in {unit.benchmark: unit for unit in units}.values():
+        record = record_of(unit.fit_path)
+        seed = unit.settings["splits"]["seed"]
+        if record and record["splits"]["seed"] != seed:
+            say(
+                f"{unit.benchmark}: fits of seed {record['splits']['seed']} are replaced by those "
+                f"of seed {seed}; give each seed its own paths.data and paths.results to keep both"
+            )
 
 
 if __name__ == "__main__":

@@ -8,37 +8,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import (
-    read_json_if_whole,
-    sha256_of,
-    sha256_of_json,
-    write_npz,
-    write_record,
-)
-from pipeline.harness.cached_logits import (
-    failed_path,
-    logits_path,
-    read_sidecar,
-    running_path,
-    sidecar_path,
-    similarity_path,
-)
+from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json, write_json
+from pipeline.harness.cache import Save, record_of
+from pipeline.harness.cached_logits import find_logits, logits_path, sidecar_path
+from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import command
-from pipeline.harness.fingerprint import source_fingerprint, targets_in
-from pipeline.harness.locks import claimed, holder_of, noting_failure
 from pipeline.harness.machine import versions
+from pipeline.harness.parallel import run_tasks
 from pipeline.harness.progress import say
-from pipeline.harness.runner import one_by_one, run_stage
-from pipeline.harness.shared import adopt, share
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings
-from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points between our accuracy and the published one that go without a warning."""
@@ -52,135 +41,132 @@ class LogitsTask:
 
     settings: Settings
 
+    @property
+    def path(self) -> Path:
+        """Where they lie."""
+        return logits_path(self.settings)
+
+    @property
+    def size(self) -> int:
+        """Unknown before they are made; sources run one by one."""
+        return 0
+
+    @property
+    def row(self) -> str:
+        """The benchmark's name."""
+        return str(self)
+
+    @cached_property
+    def made_from(self) -> str:
+        """Identifies the source: its settings, code and file, or the ready-made file.
+
+        Logits that were taken from a folder stay in use when the folder is not named again.
+        """
+        if ready_made(self.settings) is None:
+            record = record_of(self.path)
+            origin = record["sidecar"].get("origin") if record else None
+            if record and isinstance(origin, dict) and origin.get("precomputed"):
+                return str(record["made_from"])
+        return _source_key(self.settings)
+
+    @cached_property
+    def key(self) -> str:
+        """Identifies logits and similarity."""
+        return sha256_of_json([self.made_from, _similarity_key(self.settings)])
+
     def __str__(self) -> str:
         return str(self.settings["benchmark"]["name"])
+
+    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
+        """Run the source, or keep the logits there are where only the similarity is another."""
+        # The similarity first: where its word vectors are missing, no forward pass is spent.
+        similarity = made_of(self.settings["benchmark"].get("similarity"))
+        record = record_of(self.path)
+        if record and record["made_from"] == self.made_from and not self.settings["force"]:
+            arrays, sidecar = read_npz(self.path), dict(record["sidecar"])
+            for name in ("similarity", "similarity_sha256"):
+                arrays.pop(name, None)
+                sidecar.pop(name, None)
+        else:
+            arrays, sidecar = self._computed(progress)
+        if similarity is not None:
+            if "line" in similarity.details:
+                say(f"{self}: {similarity.details['line']}")
+            arrays["similarity"] = similarity.matrix
+            sidecar["similarity"] = similarity.details
+        return partial(save_npz, arrays=arrays), {"made_from": self.made_from, "sidecar": sidecar}
+
+    def _computed(self, progress: Callable[..., None]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays of the source, checked, and what the sidecar says of them."""
+        from metrics.validation import check_labels, check_logits
+
+        benchmark = self.settings["benchmark"]
+        result = _taken_or_computed(self.settings, progress)
+        check_logits(result.logits, name=f"{self}: logits")
+        n, classes = result.logits.shape
+        check_labels(result.labels, n, classes, name=f"{self}: labels")
+        accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
+        published = benchmark["published_accuracy"]
+        warnings = list(result.details.get("warnings", []))
+        if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
+            warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
+        for warning in warnings:
+            say(f"{self}: {warning}")
+        # Not copied: the logits may be a map of a file.
+        arrays: dict[str, Any] = {
+            "logits": np.asarray(result.logits, dtype=np.float32),
+            "labels": result.labels.astype(np.int64),
+        }
+        sidecar = {
+            **result.details,
+            "n": n,
+            "classes": classes,
+            "accuracy": accuracy,
+            "published_accuracy": published,
+            "warnings": warnings,
+            "versions": versions(),
+        }
+        if result.groups is not None:
+            arrays["groups"] = result.groups
+            sidecar["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
+        return arrays, sidecar
 
 
 @command
 def main(config: DictConfig) -> None:
     """Make the logits of the benchmarks asked for."""
-    request = Request.from_hydra(config)
-    run_logits(request.benchmark_settings(), request)
+    run_logits(Request.from_hydra(config).benchmark_settings())
 
 
-def run_logits(settings: list[Settings], request: Request | None = None) -> None:
-    """Make the logits of each benchmark that is not up to date, and share the suite's."""
+def run_logits(settings: Sequence[Settings]) -> None:
+    """Make the logits of each benchmark that is not up to date, and write their sidecars.
+
+    Raises:
+        UnitsFailed: the benchmarks that failed, after all others are done.
+    """
     tasks = [LogitsTask(one) for one in settings]
-    for one in settings:
-        adopt(one, "logits", shared_files(one))
-    kept = run_stage("logits", tasks, lambda task: is_current(task.settings), make_once, one_by_one)
-    for task in kept:
-        holder_of(running_path(task.settings))  # removes the lock of who was killed at the very end
-    if request is not None:
-        made = {name: path for one in settings for name, path in shared_files(one).items()}
-        existing = {name: path for name, path in made.items() if path.exists()}
-        share(request, settings[0], "logits", existing)
+    try:
+        run_tasks("logits", tasks, one_by_one=True)
+    finally:
+        for task in tasks:
+            if record := record_of(task.path):
+                found = find_logits(task.settings)
+                content = {**record["sidecar"], "key": record["key"], "sha256": found.sha256}
+                write_json(sidecar_path(task.settings), content)
 
 
-def shared_files(settings: Settings) -> dict[str, Path]:
-    """What there is of a benchmark's logits, by name; the similarity not everywhere."""
-    paths = (logits_path(settings), sidecar_path(settings), similarity_path(settings))
-    return {path.name: path for path in paths}
+def require_logits(settings: Settings) -> None:
+    """Make a benchmark's logits where there are none, or others than asked for."""
+    settings = {**settings, "force": False}  # `force` asks for the later stage's units
+    task = LogitsTask(settings)
+    if (record_of(task.path) or {}).get("key") != task.key:
+        run_logits([settings])
 
 
-def logits_aim(settings: Settings) -> str:
-    """Identifies what the logits and the similarity are made from."""
-    return sha256_of_json([_wanted_hash(settings), _similarity_hash(settings)])
-
-
-def failure_of(settings: Settings) -> str | None:
-    """Why the last attempt to make these very logits failed; None where it did not."""
-    note = read_json_if_whole(failed_path(settings))
-    return note.get("error") if note and note.get("aim") == logits_aim(settings) else None
-
-
-def make_once(task: LogitsTask, progress: Progress | None = None) -> bool:
-    """`make_logits`, by one process at a time; False where another one just did.
-
-    Raises:
-        Busy, OtherSettings: another process makes logits of this name now.
-    """
-    settings = task.settings
-    aim = logits_aim(settings)
-    lock = claimed(running_path(settings), f"logits {task}", aim)
-    with noting_failure(failed_path(settings), aim), lock:
-        if is_current(settings):
-            return False
-        make_logits(settings, progress)
-    return True
-
-
-def is_current(settings: Settings) -> bool:
-    """Whether cached logits and similarity are whole and come from what the settings say."""
-    record = read_sidecar(settings)
-    if record is None or settings["force"]:
-        return False
-    return _has_logits(settings, record) and _has_similarity(settings, record)
-
-
-def make_logits(settings: Settings, progress: Progress | None = None) -> None:
-    """Write logits, similarity and sidecar of one benchmark; what is current is kept.
-
-    Raises:
-        MissingResource, InputError, CorruptFile: the source's one-line reasons.
-    """
-    # The similarity first: where its word vectors are missing, no forward pass is spent.
-    similarity = made_of(settings["benchmark"].get("similarity"))
-    record = read_sidecar(settings)
-    if record is None or settings["force"] or not _has_logits(settings, record):
-        record = _write_logits(settings, progress)
-    for key in ("similarity", "similarity_sha256", "similarity_hash"):
-        record.pop(key, None)  # written below, in the same order every time
-    if similarity is not None:
-        if "line" in similarity.details:
-            say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
-        record["similarity"] = similarity.details
-        record["similarity_sha256"] = write_npz(similarity_path(settings), matrix=similarity.matrix)
-    record["similarity_hash"] = _similarity_hash(settings)
-    write_record(sidecar_path(settings), record)
-
-
-def _write_logits(settings: Settings, progress: Progress | None) -> dict[str, Any]:
-    """Run the source (or take the ready-made file), check, write the npz; returns the sidecar."""
-    import numpy as np
-
-    from metrics.validation import check_labels, check_logits
-
-    name, path = settings["benchmark"]["name"], logits_path(settings)
-    result = _taken_or_computed(settings, progress)
-    check_logits(result.logits, name=f"{name}: logits")
-    n, classes = result.logits.shape
-    check_labels(result.labels, n, classes, name=f"{name}: labels")
-    accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
-    published = settings["benchmark"]["published_accuracy"]
-    warnings = list(result.details.get("warnings", []))
-    if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
-        warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
-    for warning in warnings:
-        say(f"{name}: {warning}")
-    groups = {} if result.groups is None else {"groups": result.groups}
-    sizes = {key: sorted(Counter(names.tolist()).items()) for key, names in groups.items()}
-    logits = np.asarray(result.logits, dtype=np.float32)  # not copied: it may be a map of a file
-    labels = result.labels.astype(np.int64)
-    return {
-        "hash": _wanted_hash(settings),
-        **result.details,
-        "sha256": write_npz(path, logits=logits, labels=labels, **groups),
-        "n": n,
-        "classes": classes,
-        **{key: dict(counts) for key, counts in sizes.items()},
-        "accuracy": accuracy,
-        "published_accuracy": published,
-        "warnings": warnings,
-        "versions": versions(),
-    }
-
-
-def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceResult:
-    benchmark = settings["benchmark"]
-    ready = precomputed_file(settings)
-    work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
+def _taken_or_computed(settings: Settings, progress: Callable[..., None]) -> SourceResult:
+    benchmark, ready = settings["benchmark"], ready_made(settings)
     if ready is None:
+        work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
         options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
         result = made_of(benchmark["source"], **options)
         assert isinstance(result, SourceResult)
@@ -192,7 +178,7 @@ def _taken_or_computed(settings: Settings, progress: Progress | None) -> SourceR
     return replace(taken, details={**taken.details, "origin": origin})
 
 
-def precomputed_file(settings: Settings) -> Path | None:
+def ready_made(settings: Settings) -> Path | None:
     """The ready-made npz of the benchmark, from paths.precomputed or the variable PRECOMPUTED."""
     folder = settings["paths"]["precomputed"] or os.environ.get("PRECOMPUTED")
     stem = settings["benchmark"].get("precomputed")
@@ -205,64 +191,39 @@ def precomputed_file(settings: Settings) -> Path | None:
 
 
 def _readme_beside(path: Path) -> dict[str, str]:
-    """What the folder's README.md says: its line on this file's origin, else its first sentence."""
+    """The first sentence of the folder's README.md, which says where the files come from."""
     readme = path.with_name("README.md")
     if not readme.is_file():
         return {}
     lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|"))]
-    return {"readme": str(readme.absolute()), "readme_says": prose[0][:500] if prose else ""}
+    return {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
 
 
-def _wanted_hash(settings: Settings) -> str:
-    """Identifies what the logits are made from: the ready-made file, or the source and its code."""
-    ready = precomputed_file(settings)
+def _source_key(settings: Settings) -> str:
+    ready = ready_made(settings)
     if ready is not None:
         return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
-    source = settings["benchmark"]["source"]
-    source = {key: value for key, value in source.items() if key not in WITHOUT_EFFECT}
-    made_from: dict[str, Any] = {"source": source, "code": source_fingerprint(*targets_in(source))}
-    if "path" in source and Path(source["path"]).is_file():
-        made_from["sha256"] = sha256_of(source["path"])
-    return sha256_of_json(made_from)
+    return _key_of_target(settings["benchmark"]["source"])
 
 
-def _has_logits(settings: Settings, record: dict[str, Any]) -> bool:
-    path = logits_path(settings)
-    if not path.is_file() or sha256_of(path) != record.get("sha256"):
-        return False
-    return _are_wanted(settings, record)
+def _similarity_key(settings: Settings) -> str:
+    return _key_of_target(settings["benchmark"].get("similarity"))
 
 
-def are_missing(settings: Settings) -> bool:
-    """Whether nothing says what the cached logits are, or they are not what the settings say.
-
-    Damaged ones are there: whoever reads them says so.
-    """
-    record = read_sidecar(settings)
-    return record is None or not _are_wanted(settings, record)
-
-
-def _are_wanted(settings: Settings, record: dict[str, Any]) -> bool:
-    origin = record.get("origin")
-    if (
-        precomputed_file(settings) is None
-        and isinstance(origin, dict)
-        and origin.get("precomputed")
-    ):
-        return True  # taken from a folder earlier; without that folder they stay valid
-    return record.get("hash") == _wanted_hash(settings)
-
-
-def _has_similarity(settings: Settings, record: dict[str, Any]) -> bool:
-    if record.get("similarity_hash") != _similarity_hash(settings):
-        return False
-    path, expected = similarity_path(settings), record.get("similarity_sha256")
-    return expected is None or (path.is_file() and sha256_of(path) == expected)
-
-
-def _similarity_hash(settings: Settings) -> str:
-    return sha256_of_json(settings["benchmark"].get("similarity"))
+def _key_of_target(entry: Settings | None) -> str:
+    """Identifies what a `_target_` makes: its options, its code, and the content of its files."""
+    if entry is None:
+        return ""
+    options = {key: value for key, value in entry.items() if key not in WITHOUT_EFFECT}
+    files = {
+        key: sha256_of(value)
+        for key, value in options.items()
+        if isinstance(value, str) and Path(value).is_file()
+    }
+    return sha256_of_json(
+        {"options": options, "files": files, "code": code_digest(*targets_in(entry))}
+    )
 
 
 if __name__ == "__main__":

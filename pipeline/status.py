@@ -1,161 +1,127 @@
-"""Where a suite stands: splits done, running, stale, missing, failed, by benchmark and calibrator.
+"""Where a suite stands: units done, missing, stale and failed, by benchmark and calibrator.
 
 python -m pipeline.status suite=paper
-python -m pipeline.status suite=paper --plan sweep.gpus=8       (what would run, and what it takes)
-
-Only small records are read; that the arrays beside them are whole is checked by who uses them.
 """
 
 from __future__ import annotations
 
-import sys
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from omegaconf import DictConfig
 from rich.table import Table
 
-from pipeline.evaluate import adopt_scores
-from pipeline.fit import adopt_parameters, fit_hash
-from pipeline.harness.artifacts import read_json_if_whole, read_record
-from pipeline.harness.cached_logits import read_sidecar, running_path
+from pipeline.evaluate import EvaluateTask
+from pipeline.fit import FitTask
+from pipeline.harness.artifacts import CorruptFile
+from pipeline.harness.cache import Record, is_current, record_of
+from pipeline.harness.cached_logits import CachedLogits, find_logits
 from pipeline.harness.command import command
-from pipeline.harness.locks import holder_of
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Request, Settings, Unit
-from pipeline.logits import failure_of
-from pipeline.plan import plan_lines
+from pipeline.logits import LogitsTask
 
-DONE, RUNNING, STALE, MISSING, FAILED = "done", "running", "stale", "missing", "failed"
-STATES = (DONE, RUNNING, STALE, MISSING, FAILED)
-
-
-@dataclass(frozen=True)
-class LogitsState:
-    """Of a benchmark's logits: what they are, who makes them, why that failed."""
-
-    sha256: str | None = None
-    running: str | None = None
-    failure: str | None = None
-
-    @classmethod
-    def of(cls, settings: Settings) -> LogitsState:
-        """What lies beside them says."""
-        record = read_sidecar(settings) or {}
-        holder = holder_of(running_path(settings))
-        running = None if holder is None else _told(holder)
-        return cls(record.get("sha256"), running, failure_of(settings))
+DONE, MISSING, STALE, FAILED = "done", "missing", "stale", "failed"
+STATES = (DONE, MISSING, STALE, FAILED)
 
 
 @dataclass(frozen=True)
 class State:
-    """Of one unit: one of STATES, and why it is stale, or failed, or who runs it."""
+    """Of one unit: one of STATES, and the reason."""
 
     unit: Unit
     name: str
     why: str = ""
 
 
-def state_of(unit: Unit, logits: LogitsState) -> State:
-    """What the unit's folder says; a failure, its logits' first, is told until the unit is done."""
-    state = _state_of(unit, logits.sha256)
-    if state.name in (STALE, MISSING):
-        if logits.running is not None:
-            return State(unit, state.name, f"its logits are made on {logits.running}")
-        if logits.failure is not None:
-            return State(unit, FAILED, f"logits {unit.benchmark}: {logits.failure}")
-        for path in (unit.files.fit.failed, unit.files.scores.failed):
-            if (failure := read_json_if_whole(path)) is not None:
-                return State(unit, FAILED, f"{failure.get('error')}")
-    return state
-
-
-def _state_of(unit: Unit, logits_sha256: str | None) -> State:
-    files = unit.files
-    for lock in (files.fit.running, files.scores.running):
-        if (holder := holder_of(lock)) is not None:
-            return State(unit, RUNNING, _told(holder))
-    fit = read_record(files.fit.json)
-    if fit is None or not files.fit.path.is_file():
-        return State(unit, MISSING, "not fitted")
-    if logits_sha256 is None or fit["hash"] != fit_hash(unit, logits_sha256):
-        return State(unit, STALE, _why(unit, fit, logits_sha256))
-    scores = read_record(files.scores.json)
-    if scores is None or not files.scores.path.is_file():
-        return State(unit, MISSING, "not evaluated")
-    if scores["parameters_sha256"] != fit["parameters_sha256"]:
-        return State(unit, STALE, "fitted again")
-    if scores["evaluation"] != unit.settings["evaluation"]:
-        return State(unit, STALE, "settings")
-    return State(unit, DONE)
-
-
-def _told(holder: dict[str, Any]) -> str:
-    return f"{holder.get('host', '?')} since {holder.get('since', '?')}"
-
-
-def _why(unit: Unit, fit: dict[str, Any], logits_sha256: str | None) -> str:
-    """What differs between the fit that lies there and the one asked for."""
-    splits = ("seed", "calibration_fraction")
-    if logits_sha256 is None:
-        return "no logits"
-    if fit["config"] != unit.settings["calibrator"] or any(
-        fit["splits"][key] != unit.settings["splits"][key] for key in splits
-    ):
-        return "settings"
-    return "logits" if fit["logits_sha256"] != logits_sha256 else "code"
+@command
+def main(config: DictConfig) -> None:
+    """Print the table, the reasons and the sum."""
+    found = states(Request.from_hydra(config).units())
+    console.print(status_table(found))
+    for name in (MISSING, STALE, FAILED):
+        reasons = Counter(state.why for state in found if state.name == name)
+        for why, count in reasons.most_common():
+            say(f"{name}: {count} units ({why})")
+    say(f"{sum(state.name == DONE for state in found)} of {len(found)} units are done")
 
 
 def states(units: Sequence[Unit]) -> list[State]:
-    """The state of every unit; what came by `dvc pull` is taken first."""
-    adopt_parameters(units)
-    adopt_scores(units)
-    first = {unit.benchmark: unit for unit in units}
-    logits = {name: LogitsState.of(unit.settings) for name, unit in first.items()}
-    return [state_of(unit, logits[unit.benchmark]) for unit in units]
+    """The state of every unit, by the keys that the stages themselves ask for."""
+    logits = {unit.benchmark: unit.settings for unit in units}
+    found = {name: _logits_of(settings) for name, settings in logits.items()}
+    errors = _last_errors(Path(units[0].settings["paths"]["data"]))
+    return [_state(unit, found[unit.benchmark], errors) for unit in units]
 
 
-@command
-def main(config: DictConfig) -> None:
-    """Print the table, and the plan where `--plan` asked for it."""
-    found = states(Request.from_hydra(config).units())
-    console.print(status_table(found))
-    for line in details(found):
-        say(line)
-    if PLAN:
-        waiting = [state.unit for state in found if state.name not in (DONE, RUNNING)]
-        for line in plan_lines(waiting, waiting[0].settings["sweep"] if waiting else {}):
-            say(line)
+def _state(unit: Unit, logits: CachedLogits | str, errors: dict[str, str]) -> State:
+    if isinstance(logits, str):
+        error = errors.get(f"logits/{unit.benchmark}")
+        return State(unit, FAILED, error) if error else State(unit, MISSING, logits)
+    fit = FitTask.of(unit, logits)
+    task = EvaluateTask.of(fit)
+    for one, absent in ((fit, "not fitted"), (task, "not evaluated")):
+        if is_current(one.path, one.key):
+            continue
+        where = one.path.relative_to(unit.settings["paths"]["data"]).with_suffix("")
+        if error := errors.get(str(where)):
+            return State(unit, FAILED, error)
+        record = record_of(one.path)
+        return State(unit, STALE, _why(unit, record)) if record else State(unit, MISSING, absent)
+    return State(unit, DONE)
+
+
+def _why(unit: Unit, record: Record) -> str:
+    """The first thing that differs between the unit that lies there and the one asked for."""
+    for name, setting in (("config", "calibrator"), ("splits", "splits")):
+        if name in record and record[name] != unit.settings[setting]:
+            return f"other settings of {setting}"
+    if "evaluation" in record and record["evaluation"] != unit.settings["evaluation"]:
+        return "other settings of evaluation"
+    return "other logits, other fit or other code"
+
+
+def _logits_of(settings: Settings) -> CachedLogits | str:
+    """The benchmark's logits, or why they are not there."""
+    task = LogitsTask(settings)
+    if not task.path.is_file():
+        return "no logits"
+    if not is_current(task.path, task.key):
+        return "its logits are of other settings or code, or damaged"
+    try:
+        return find_logits(settings)
+    except CorruptFile as error:
+        return str(error)
+
+
+def _last_errors(data: Path) -> dict[str, str]:
+    """Why the last attempt to make a unit failed, by unit; nothing where it succeeded."""
+    found: dict[str, str] = {}
+    for path in sorted((data / "log").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                run = json.loads(line)
+            except ValueError:  # cut by a kill
+                continue
+            found[run["unit"]] = run["error"]
+    return found
 
 
 def status_table(found: Sequence[State]) -> Table:
     """One line per benchmark and calibrator."""
-    table = Table()
-    for heading in ("benchmark", "calibrator"):
-        table.add_column(heading)
+    table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")
     rows: dict[tuple[str, str], Counter[str]] = {}
     for state in found:
-        key = (state.unit.benchmark, state.unit.calibrator)
-        rows.setdefault(key, Counter())[state.name] += 1
+        rows.setdefault((state.unit.benchmark, state.unit.calibrator), Counter())[state.name] += 1
     for key, counts in rows.items():
         table.add_row(*key, *(str(counts[name]) for name in STATES))
     return table
 
 
-def details(found: Sequence[State]) -> Iterator[str]:
-    """Who runs what, why units are stale or missing, and the sums."""
-    yield from (f"running: {state.unit} on {state.why}" for state in found if state.name == RUNNING)
-    for name in (STALE, MISSING, FAILED):
-        reasons = Counter(state.why for state in found if state.name == name)
-        yield from (f"{name}: {count} units ({why})" for why, count in reasons.most_common())
-    yield f"{sum(state.name == DONE for state in found)} of {len(found)} units are done"
-
-
-PLAN = "--plan" in sys.argv
 if __name__ == "__main__":
-    sys.argv = [argument for argument in sys.argv if argument != "--plan"]
     main()

@@ -16,10 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrators.files import atomic_path
 
-SEAL = "checksum"
-"""The entry of a record that holds the SHA-256 of the others."""
-
-
 class CorruptFile(ValueError):
     """A file that cannot be read back: truncated, overwritten or of another kind. One line."""
 
@@ -39,34 +35,6 @@ def json_text(content: Any) -> str:
 def write_json(path: Path | str, content: Any) -> Path:
     """Write `content` as `json_text`."""
     return write_text(path, json_text(content))
-
-
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """`content` as JSON has it, and the checksum by which an edit or a gap is noticed.
-
-    An earlier checksum in it is replaced.
-    """
-    plain = json.loads(json.dumps(content, default=_plain))
-    plain.pop(SEAL, None)
-    return {**plain, SEAL: sha256_of_json(plain)}
-
-
-def unsealed(content: Any) -> dict[str, Any] | None:
-    """`content` if it is what `sealed` made, unchanged; else None."""
-    if not isinstance(content, dict):
-        return None
-    rest = {key: value for key, value in content.items() if key != SEAL}
-    return content if content.get(SEAL) == sha256_of_json(rest) else None
-
-
-def write_record(path: Path | str, content: Mapping[str, Any]) -> Path:
-    """Write `content` as JSON with its own checksum."""
-    return write_text(path, json_text(sealed(content)))
-
-
-def read_record(path: Path | str) -> dict[str, Any] | None:
-    """What `write_record` wrote, or None where it is absent, half-written or was edited."""
-    return unsealed(read_json_if_whole(path))
 
 
 def write_npz(path: Path | str, **arrays: ArrayLike) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from pipeline.harness.artifacts import CorruptFile, read_npz, read_record, sha256_of
+from pipeline.harness.artifacts import CorruptFile, read_npz
+from pipeline.harness.cache import arrays_digest, record_of
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import Settings
 
@@ -23,14 +24,13 @@ FILE_SOURCE = "pipeline.sources.file.file_logits"
 
 @dataclass(frozen=True)
 class CachedLogits:
-    """Where a benchmark's logits lie and what the sidecar says of them."""
+    """Where a benchmark's logits lie and what their record says."""
 
     path: Path
     sha256: str
+    """Of the logits and labels; not of a similarity that lies beside them."""
     n: int
     classes: int
-    similarity: Path | None = None
-    """npz with `matrix` [C, C], where the benchmark has one."""
     similarity_sha256: str | None = None
 
 
@@ -45,59 +45,42 @@ def sidecar_path(settings: Settings) -> Path:
 
 
 def read_sidecar(settings: Settings) -> dict[str, Any] | None:
-    """What the sidecar says; None where it is absent, half-written or was edited."""
-    return read_record(sidecar_path(settings))
-
-
-def logits_record(settings: Settings) -> dict[str, Any]:
-    """The sidecar, or its copy kept with the results; empty where there is neither."""
-    copy = Path(settings["paths"]["results"]) / "logits" / sidecar_path(settings).name
-    return read_sidecar(settings) or read_record(copy) or {}
-
-
-def similarity_path(settings: Settings) -> Path:
-    """data/logits/<benchmark>.similarity.npz"""
-    return logits_path(settings).with_suffix(".similarity.npz")
-
-
-def running_path(settings: Settings) -> Path:
-    """The lock of whoever makes them."""
-    return logits_path(settings).with_suffix(".running.json")
-
-
-def failed_path(settings: Settings) -> Path:
-    """Why the last attempt to make them failed; there until one succeeds."""
-    return logits_path(settings).with_suffix(".failed.json")
+    """What the logits stage recorded of a benchmark's logits; None where they are absent."""
+    try:
+        found = _found(logits_path(settings), logits_path(settings).stat().st_mtime_ns)
+    except FileNotFoundError:
+        return None
+    return None if found is None else {**found[1], "sha256": found[0].sha256}
 
 
 def find_logits(settings: Settings) -> CachedLogits:
-    """The benchmark's cached logits, their bytes checked against the sidecar.
+    """The benchmark's cached logits, their bytes checked.
 
-    Raises `CorruptFile` where they are absent, truncated or were exchanged: one line with the fix.
+    Raises:
+        CorruptFile: they are absent or damaged; one line with the fix.
     """
     path = logits_path(settings)
-    fix = f"run {command_for(settings)}"
-    record = read_sidecar(settings)
-    if not path.is_file() or record is None:
-        raise CorruptFile(
-            f"{path}: no logits with a readable sidecar (absent, cut or edited); {fix}"
-        )
-    if sha256_of(path) != record.get("sha256"):
-        raise CorruptFile(
-            f"{path}: differs from what its sidecar recorded, truncated or overwritten; {fix}"
-        )
-    similarity = similarity_path(settings)
-    expected = record.get("similarity_sha256")
-    if expected and (not similarity.is_file() or sha256_of(similarity) != expected):
-        raise CorruptFile(f"{similarity}: absent or overwritten; {fix}")
+    found = _found(path, path.stat().st_mtime_ns) if path.is_file() else None
+    if found is None:
+        raise CorruptFile(f"{path}: no logits, or damaged ones; run {command_for(settings)}")
+    return found[0]
+
+
+@lru_cache(maxsize=16)
+def _found(path: Path, changed: int) -> tuple[CachedLogits, dict[str, Any]] | None:
+    """The logits and their sidecar's content, read once for each state of the file."""
+    record = record_of(path)
+    if record is None:
+        return None
+    sidecar = record["sidecar"]
+    has_similarity = "similarity" in sidecar
     return CachedLogits(
         path=path,
-        sha256=record["sha256"],
-        n=record["n"],
-        classes=record["classes"],
-        similarity=similarity if expected else None,
-        similarity_sha256=expected,
-    )
+        sha256=arrays_digest(path, ("logits", "labels")),
+        n=sidecar["n"],
+        classes=sidecar["classes"],
+        similarity_sha256=arrays_digest(path, ("similarity",)) if has_similarity else None,
+    ), sidecar
 
 
 def command_for(settings: Settings) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import atexit
 import difflib
 import functools
-import gc
 import os
 import re
 import signal
@@ -19,17 +17,19 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import (
     HydraException,
     InstantiationException,
     MissingConfigException,
     OverrideParseException,
 )
+from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from pipeline.harness.fingerprint import PACKAGES
+from pipeline.harness.code import PACKAGES
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """The configuration's folder, so that stages start from any working folder."""
@@ -74,43 +74,30 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 
     @functools.wraps(task)
     def main() -> None:
-        from pipeline.harness.multirun import is_multirun, run_multirun  # which stand on this
-
         with user_errors_in_one_line():
-            if is_multirun(sys.argv[1:]):
-                run_multirun(task, sys.argv[1:])
-            else:
-                run_task(task, sys.argv[1:])
+            _run(task)
 
     return main
 
 
-def run_task(task: Callable[[DictConfig], None], arguments: Sequence[str]) -> None:
-    """Run `task` on the configuration that these arguments compose; its errors are raised."""
+def _run(task: Callable[[DictConfig], None]) -> None:
+    """Have Hydra run `task`; its errors are raised here instead of printed by Hydra."""
     failures: list[Exception] = []
 
     @functools.wraps(task)
-    def keeping_failures(config: DictConfig) -> None:
+    def job(config: DictConfig) -> None:
+        if HydraConfig.get().mode == RunMode.MULTIRUN:  # Hydra keeps one job's error from others
+            task(config)
+            return
         try:
             task(config)
         except Exception as error:  # before Hydra prints "Error executing job with overrides"
             failures.append(error)
 
-    before, sys.argv = sys.argv, [sys.argv[0], *arguments]
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # it raises its errors instead of printing several lines
-    try:
-        hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(
-            keeping_failures
-        )()
-    finally:
-        sys.argv = before
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its own errors instead of printing them
+    hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
     if failures:
         raise failures[0]
-
-
-def end_fast() -> None:
-    """Have this process end without a last search for garbage, a second where torch is loaded."""
-    atexit.register(gc.freeze)
 
 
 @contextmanager
@@ -119,9 +106,7 @@ def user_errors_in_one_line() -> Iterator[None]:
 
     A warning is one line, too, and the program goes on.
     """
-    end_fast()
     before = os.environ.get("HYDRA_FULL_ERROR")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # see pipeline/__init__
     terminated = signal.signal(signal.SIGTERM, _terminate)
     try:
         with warnings.catch_warnings():

@@ -6,7 +6,6 @@ import os
 import platform
 import resource
 import socket
-import time
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -18,20 +17,33 @@ LIBRARIES = (
     *("torchvision", "timm", "transformers", "datasets"),
     *("probmetrics", "betacal", "venn-abers"),
 )
-DRIVERS = tuple(map(Path, ("/proc/driver/nvidia", "/dev/kfd", "/dev/dxg")))
-"""What there is of with a GPU: NVIDIA's, AMD's, Windows' in its Linux."""
+
+
+class MissingDevice(RuntimeError):
+    """A device that is not there. One line."""
 
 
 def device_name(device: str) -> str:
-    """`auto` becomes cuda where there is one, else cpu."""
-    from pipeline.sources.inference import resolve_device
+    """`auto` becomes cuda where there is a GPU, else cpu.
 
-    return str(resolve_device(device))
+    Raises:
+        MissingDevice: a GPU that is not there.
+    """
+    if device == "cpu":  # no need to load torch
+        return device
+    import torch
 
-
-def has_no_gpu(device: str) -> bool:
-    """Whether `device` is the CPU, as far as can be told without torch, which loads for seconds."""
-    return device == "cpu" or (device == "auto" and not any(path.exists() for path in DRIVERS))
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise MissingDevice(
+            f"device={device}: torch {torch.__version__} sees no CUDA GPU; "
+            "set device=cpu, or install a CUDA build of torch on a machine with a GPU"
+        )
+    try:
+        return str(torch.device(device))
+    except RuntimeError as error:
+        raise MissingDevice(f"device={device}: choose auto, cpu, cuda or cuda:<k>") from error
 
 
 def core_count() -> int:
@@ -43,65 +55,32 @@ def core_count() -> int:
 
 
 def free_memory() -> int:
-    """Bytes that this process and its children may take, which a scheduler may have made fewer."""
+    """Bytes that this process and its children may take: of the machine, or of its control group.
+
+    Containers and Slurm limit the memory by a control group (version 2).
+    """
     import psutil  # type: ignore[import-untyped]  # `status` has no use for it
 
-    return min([psutil.virtual_memory().available, *_limits_of_slurm(), *_free_in_groups()])
+    free = int(psutil.virtual_memory().available)
+    for folder in _control_groups():
+        limit = (folder / "memory.max").read_text(encoding="ascii").strip()
+        if limit.isdigit():
+            used = int((folder / "memory.current").read_text(encoding="ascii"))
+            lines = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
+            cache = dict(line.split() for line in lines).get("inactive_file", 0)
+            free = min(free, max(0, int(limit) - used + int(cache)))
+    return free
 
 
-def _limits_of_slurm() -> list[int]:
-    """The memory of the job on this node, given in megabytes, whole or per core; 0: all."""
-    asked = [
-        ("SLURM_MEM_PER_NODE", "1"),
-        ("SLURM_MEM_PER_CPU", os.environ.get("SLURM_CPUS_ON_NODE", "1")),
-    ]
-    told = [(os.environ.get(name, ""), cores) for name, cores in asked]
-    return [
-        (int(megabytes) * int(cores)) << 20
-        for megabytes, cores in told
-        if megabytes.isdigit() and cores.isdigit() and int(megabytes) and int(cores)
-    ]
-
-
-GROUP_FILES = (
-    ("memory.max", "memory.current", "inactive_file"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
-"""Of control groups of version 2 and 1: limit, use, and what of the use is cache given back."""
-
-
-def _free_in_groups(
+def _control_groups(
     root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
-) -> list[int]:
-    """What is free in the control groups that have a memory limit and hold this process."""
-    try:
-        lines = os.fsdecode(own.read_bytes()).splitlines()
-        groups = [line.split(":", 2)[1:] for line in lines if line.count(":") >= 2]
-        free = []
-        for controllers, name in groups:
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            top = root / "memory" if controllers else root
-            folder = top / name.lstrip("/")
-            # A container may see its own group as the top, by a name that it does not know.
-            around = {top, folder, *(one for one in folder.parents if one.is_relative_to(top))}
-            free += [_free_in(one, files) for one in sorted(around) for files in GROUP_FILES]
-    except OSError:  # no such thing here
-        return []
-    return [number for number in free if number is not None]
-
-
-def _free_in(folder: Path, names: tuple[str, str, str]) -> int | None:
-    """The limit of a control group less its use; None where it has none."""
-    limit, use, cache = names
-    text = (folder / limit).read_text(encoding="ascii") if (folder / limit).exists() else "max"
-    if not text.strip().isdigit():
-        return None
-    used = int((folder / use).read_text(encoding="ascii")) if (folder / use).exists() else 0
-    if (folder / "memory.stat").exists():
-        stat = dict(line.split() for line in (folder / "memory.stat").open(encoding="ascii"))
-        used -= int(stat.get(cache, 0))
-    return max(0, int(text) - max(0, used))
+) -> list[Path]:
+    """The folders of this process's control group and of those around it that limit memory."""
+    lines = own.read_text().splitlines() if own.exists() else []
+    names = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
+    around = {root, *(root / name for name in names)}
+    around |= {up for one in around for up in one.parents if up.is_relative_to(root)}
+    return [folder for folder in sorted(around) if (folder / "memory.max").is_file()]
 
 
 @cache
@@ -116,21 +95,13 @@ def versions() -> dict[str, str]:
     return found
 
 
-def now() -> tuple[float, float]:
-    """Seconds on the clock, and those that all cores together have worked for this process."""
-    return time.perf_counter(), time.process_time()
+def run_notes() -> dict[str, Any]:
+    """What a unit notes of its run besides its seconds, in a log that nobody commits.
 
-
-def run_notes(began: tuple[float, float], device: str) -> dict[str, Any]:
-    """What a unit notes of its run, `began` by `now`, in a file of its own that nobody commits.
-
-    `peak_megabytes` is this process's largest resident memory so far, earlier units included.
+    `memory_mib` is this process's largest resident memory so far, earlier units included.
     """
     return {
-        "seconds": now()[0] - began[0],
-        "core_seconds": now()[1] - began[1],
-        "peak_megabytes": round(_peak_kilobytes() / 1024),
-        "device": device,
+        "memory_mib": round(_peak_kilobytes() / 1024),
         "host": socket.gethostname(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "cores": core_count(),

@@ -20,7 +20,6 @@ from hydra.errors import MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.harness.command import CONF, UsageError
-from pipeline.harness.paths import UnitFiles, runs_folder, unit_folder
 
 Settings = dict[str, Any]
 """A configuration composed for one benchmark (and calibrator), resolved to plain values."""
@@ -52,20 +51,19 @@ class Unit:
     settings: Settings
 
     @property
-    def folder(self) -> Path:
-        """Where its results lie."""
-        runs = runs_folder(self.settings["paths"]["results"])
-        return unit_folder(runs, self.benchmark, self.calibrator, self.split)
+    def fit_path(self) -> Path:
+        """The fitted calibrator, data/fits/<benchmark>/<calibrator>/<split>.npz."""
+        return self._path("fits")
 
     @property
-    def files(self) -> UnitFiles:
-        """What lies in it, of the evaluation asked for."""
-        return UnitFiles(self.folder, self.settings["evaluation"]["name"])
+    def scores_path(self) -> Path:
+        """The scores; those of a named evaluation lie in a folder of their own."""
+        name = self.settings["evaluation"]["name"]
+        return self._path("scores" if name == "default" else f"scores-{name}")
 
-    @property
-    def shared_name(self) -> str:
-        """What its arrays are called beside those of the suite's other units (`shared`)."""
-        return f"{self.benchmark}-split-{self.split}.npz"
+    def _path(self, stage: str) -> Path:
+        folder = Path(self.settings["paths"]["data"]) / stage / self.benchmark
+        return folder / self.calibrator / f"{self.split}.npz"
 
     def __str__(self) -> str:
         return f"{self.benchmark} {self.calibrator} split {self.split}"
@@ -73,17 +71,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Request:
-    """What a command line asks for: which benchmarks, calibrators, splits, with which overrides.
-
-    `whole_suite` holds per calibrator: all benchmarks and splits of the suite as its file has them.
-    """
+    """What a command line asks for: which benchmarks, calibrators, splits, with which overrides."""
 
     suite: str
     benchmarks: tuple[str, ...]
     calibrators: tuple[str, ...]
     splits: tuple[int, ...]
     overrides: tuple[str, ...]
-    whole_suite: bool
 
     @classmethod
     def from_hydra(cls, config: DictConfig) -> Request:
@@ -98,16 +92,12 @@ class Request:
         kept = [
             text for text in overrides if _key(text) not in ("benchmark", "calibrator", "split")
         ]
-        changed = {_key(text) for text in kept}
         return cls(
             suite=config.suite.name,
             benchmarks=(benchmark,) if benchmark else _once(config.suite.benchmarks),
             calibrators=(calibrator,) if calibrator else _once(config.suite.calibrators),
             splits=_splits(config),
             overrides=tuple(kept),
-            whole_suite=benchmark is None
-            and config.split is None
-            and not changed & {"suite.benchmarks", "splits.count"},
         )
 
     def settings(self, benchmark: str, calibrator: str | None = None) -> Settings:
@@ -167,30 +157,6 @@ def _composed(loader: ConfigLoader, overrides: tuple[str, ...]) -> DictConfig:
     return compose("config", list(overrides))
 
 
-def suite_names() -> list[str]:
-    """The files of conf/suite."""
-    return sorted(path.stem for path in CONF.glob("suite/*.yaml"))
-
-
-def suite_lists(suite: str) -> DictConfig:
-    """What `conf/suite/<suite>.yaml` lists: benchmarks, calibrators, and perhaps dynamics."""
-    return composed([f"suite={suite}"]).suite
-
-
-def sweep_settings(overrides: Sequence[str]) -> tuple[Settings, Path]:
-    """What `overrides` make of Hydra's launcher, and of the folder for a sweep's logs."""
-    with _hydra_ready():
-        return launcher_and_logs(compose("config", list(overrides), return_hydra_config=True).hydra)
-
-
-def launcher_and_logs(hydra: Any) -> tuple[Settings, Path]:
-    """The launcher in Hydra's own settings as plain values, and the folder for a sweep's logs."""
-    launcher = OmegaConf.to_container(hydra.launcher, resolve=True)
-    assert isinstance(launcher, dict)
-    logs = Path(hydra.sweep.dir).absolute() / "logs"
-    return {str(key): value for key, value in launcher.items()}, logs
-
-
 def resolved(config: DictConfig) -> Settings:
     """`config` as plain values; a value left open (`???`) is an error that names it.
 
@@ -246,7 +212,6 @@ def _is_count(value: Any) -> bool:
 
 KNOWN_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "force": (_is_switch, "true or false"),
-    "sweep.report": (_is_switch, "true or false"),
     "jobs": (
         lambda jobs: jobs == "auto" or _is_count(jobs),
         "auto, or a whole number of at least 1, such as 4",

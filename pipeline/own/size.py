@@ -16,7 +16,7 @@ from metrics.archive import array_headers
 from metrics.measurement import kept_bytes
 from metrics.validation import InputError
 from pipeline.harness.machine import free_memory
-from pipeline.harness.runner import BYTES_PER_LOGIT
+from pipeline.harness.parallel import BYTES_PER_LOGIT
 from pipeline.harness.units import Settings
 from pipeline.sources.npz_arrays import MATRICES, SAVE
 from pipeline.sources.tables import TABLES

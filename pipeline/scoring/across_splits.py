@@ -6,20 +6,19 @@ the evaluation and kept in `worst.npz` beside the splits' scores, with its recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
-from pipeline.harness.cache import is_current, made_by_one, publish, record_of
+from pipeline.harness.cache import Save, record_of
 from pipeline.harness.cached_logits import find_logits, read_sidecar
 from pipeline.harness.code import code_digest
-from pipeline.harness.machine import core_count
+from pipeline.harness.parallel import run_tasks
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Settings, Unit
 from pipeline.scoring.files import rounded
@@ -46,8 +45,22 @@ class AcrossSplits:
         """The configuration of its units."""
         return self.units[0].settings
 
+    @property
+    def size(self) -> int:
+        """Logits that it holds at a time: those of the splits whose points stand side by side."""
+        return find_logits(self.settings).n * find_logits(self.settings).classes
+
+    @property
+    def row(self) -> str:
+        """The calibrator's name."""
+        return self.units[0].calibrator
+
     def __str__(self) -> str:
         return f"{self.units[0].benchmark} {self.units[0].calibrator}, all splits"
+
+    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
+        """The record; there are no arrays."""
+        return partial(save_npz, arrays={}), computed(self)
 
 
 def key_of(scores: Sequence[str], code: str) -> str:
@@ -88,22 +101,15 @@ def computed(task: AcrossSplits) -> dict[str, Any]:
 
 
 def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, dict[str, Any]]:
-    """The records of each calibrator's units, computed where they are not up to date."""
+    """The records of each calibrator's units, computed where they are not up to date.
+
+    Raises:
+        UnitsFailed: some could not be computed, after all others are done.
+    """
     code = code_digest("pipeline.scoring.across_splits")
     tasks = []
     for units in calibrators:
         scores = [str((record_of(unit.scores_path) or {}).get("key")) for unit in units]
         tasks.append(AcrossSplits(tuple(units), key_of(scores, code)))
-    absent = [task for task in tasks if not is_current(task.path, task.key)]
-    jobs = tasks[0].settings["jobs"]
-    most = core_count() if jobs == "auto" else int(jobs)
-    Parallel(n_jobs=max(1, min(most, len(absent))))(delayed(_keep)(task) for task in absent)
+    run_tasks(f"worst intervals {tasks[0].units[0].benchmark}", tasks)
     return {task.units[0].calibrator: record_of(task.path) or {} for task in tasks}
-
-
-def _keep(task: AcrossSplits) -> None:
-    made_by_one(task.path, task.key, partial(_make, task))
-
-
-def _make(task: AcrossSplits) -> None:
-    publish(task.path, partial(save_npz, arrays={}), {"key": task.key, **computed(task)})

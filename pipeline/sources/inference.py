@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from metrics.validation import InputError
-from pipeline.harness.machine import core_count
-from pipeline.sources.result import MissingResource, Progress
+from pipeline.harness.machine import core_count, device_name
+from pipeline.sources.result import Progress
 from pipeline.sources.shards import Rows, Shards, weights_digest
 
 PRECISIONS: dict[str, torch.dtype | None] = {
@@ -67,7 +67,7 @@ class Run:
 
     def described(self) -> dict[str, str]:
         """What the sidecar records of a run: which kind of arithmetic made the logits."""
-        device = resolve_device(self.device)
+        device = torch.device(device_name(self.device))
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
         return {"device": name, "precision": self.precision}
 
@@ -97,7 +97,7 @@ def forward_logits(
     """
     if not len(data):
         raise InputError("the data set is empty; check data_dir")
-    device = resolve_device(run.device)
+    device = torch.device(device_name(run.device))
     full_key = {**key, "weights": weights_digest(model), "precision": run.precision}
     shards = Shards(run.work_dir, full_key, len(data), run.shard_size)
     missing = shards.missing()
@@ -108,21 +108,6 @@ def forward_logits(
         batches = _run_batches(model.to(device).eval(), _loader(data, missing, run, collate), run)
         _fill(shards, missing, batches, lambda rows: report(done + rows, len(data), "forward pass"))
     return shards.collect()
-
-
-def resolve_device(device: str) -> torch.device:
-    """`auto` becomes CUDA where there is one; `MissingResource` for a GPU that is not there."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise MissingResource(
-            f"device={device}: torch {torch.__version__} sees no CUDA GPU; "
-            "set device=cpu, or install a CUDA build of torch on a machine with a GPU"
-        )
-    try:
-        return torch.device(device)
-    except RuntimeError as error:
-        raise InputError(f"device={device}: choose auto, cpu, cuda or cuda:<k>") from error
 
 
 @contextmanager
@@ -170,7 +155,7 @@ def _loader(
         batch_sampler=_batches(missing, run.batch_size),
         collate_fn=collate,
         num_workers=min(8, core_count()) if run.workers is None else run.workers,
-        pin_memory=resolve_device(run.device).type == "cuda",
+        pin_memory=torch.device(device_name(run.device)).type == "cuda",
     )
 
 
@@ -184,7 +169,7 @@ def _batches(missing: list[tuple[int, int]], size: int) -> list[list[int]]:
 
 
 def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> Iterator[Rows]:
-    dtype, device = PRECISIONS[run.precision], resolve_device(run.device)
+    dtype, device = PRECISIONS[run.precision], torch.device(device_name(run.device))
     for inputs, labels in _readable(loader):
         # The contexts are left before each yield: they must not leak into the caller.
         mixed = torch.autocast(device.type, dtype, enabled=dtype is not None)

@@ -29,7 +29,7 @@ from metrics.utilities.linear import Linear
 from metrics.utilities.rank import Rank
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.fingerprint import UnknownTarget, source_fingerprint
+from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.sources.class_labels import is_plain
 from pipeline.sources.columns import check_are_numbers
 from pipeline.sources.file import check_is_file
@@ -143,7 +143,7 @@ def _code_of(function: str) -> str:
         raise InputError(f"--utility {function}: give module:function, such as my_utility:value")
     utility(function)
     try:
-        return source_fingerprint(f"{module}.{name}")
+        return code_digest(f"{module}.{name}")
     except UnknownTarget as error:
         raise InputError(f"--utility {function}: no source in Python ({error})") from error
 

@@ -1,0 +1,104 @@
+"""The cache of units: one npz each, with its record inside, published by one rename.
+
+A unit is up to date where its record's `key` is the key of what is wanted. Stages, `status`,
+`report` and `score.py` all ask `is_current`. A result of other settings, of other code or of
+damaged bytes has another key or none, and is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from calibrators.files import atomic_path
+from pipeline.harness.artifacts import json_text
+
+RECORD = "record.json"
+"""The member of the npz that holds the record; readers of arrays pass over it."""
+Record = dict[str, Any]
+Save = Callable[[Path], object]
+"""Writes an npz to a path."""
+
+
+class Busy(RuntimeError):
+    """Another process works on this unit."""
+
+
+def record_of(path: Path) -> Record | None:
+    """The record inside an npz; None where the file is absent or damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:
+                return None
+            record = json.loads(archive.read(RECORD))
+    except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def is_current(path: Path, key: str) -> bool:
+    """Whether `path` holds the whole unit that `key` identifies."""
+    return (record_of(path) or {}).get("key") == key
+
+
+def publish(path: Path, save: Save, record: Mapping[str, Any]) -> None:
+    """Write what `save` writes, with `record` and the digest of the arrays inside."""
+    with atomic_path(path) as temporary:
+        save(temporary)
+        content = {**record, "arrays": arrays_digest(temporary)}
+        with zipfile.ZipFile(temporary, "a") as archive:
+            archive.writestr(zipfile.ZipInfo(RECORD), json_text(content))
+
+
+def arrays_digest(path: Path, names: Collection[str] = ()) -> str:
+    """SHA-256 over names and bytes of the arrays in an npz: of all, or of those in `names`."""
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(path) as archive:
+        members = sorted(set(archive.namelist()) - {RECORD})
+        for member in members:
+            if names and member.removesuffix(".npy") not in names:
+                continue
+            digest.update(f"{member}:{archive.getinfo(member).file_size}:".encode())
+            with archive.open(member) as content:
+                while block := content.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def made_by_one(
+    path: Path, key: str, lock: Path, make: Callable[[], object], force: bool, wait: bool
+) -> bool:
+    """Call `make` unless the unit is up to date, one process at a time; False where it is.
+
+    The lock ends with the process that holds it, however that dies. Where a file system has no
+    locks, two processes may do the same work, and the rename still keeps files whole.
+
+    Args:
+        lock: the lock file of this unit.
+        wait: wait for another process that holds the lock.
+
+    Raises:
+        Busy: another process holds the lock, and `wait` is false.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(lock, timeout=-1 if wait else 0)
+    try:
+        held.acquire()
+    except Timeout as error:
+        raise Busy(f"{path}: another process works on it") from error
+    except NotImplementedError:  # a file system without locks
+        pass
+    try:
+        if not force and is_current(path, key):
+            return False
+        make()
+        return True
+    finally:
+        held.release()
