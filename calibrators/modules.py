@@ -37,22 +37,22 @@ class ScaledSoftmax(nn.Module):
 
 
 class LinearSoftmax(nn.Module):
-    """softmax(W x + b) of the row-centred logits, or of the logits as they are: Dirichlet."""
+    """softmax(W x + b) of the log-probabilities or, `on_logits`, of the logits as they are."""
 
     matrix: Tensor
     intercept: Tensor
 
-    def __init__(self, matrix: Tensor, intercept: Tensor, centred: bool) -> None:
+    def __init__(self, matrix: Tensor, intercept: Tensor, on_logits: bool) -> None:
         super().__init__()
         self.register_buffer("matrix", matrix)
         self.register_buffer("intercept", intercept)
-        self.centred = centred
+        self.on_logits = on_logits
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
         x = logits.to(self.matrix.dtype)
-        if self.centred:
-            x = x - x.mean(dim=1, keepdim=True)
+        if not self.on_logits:
+            x = torch.log_softmax(x, dim=1)
         return torch.softmax(x @ self.matrix.T + self.intercept, dim=1)
 
 

@@ -28,7 +28,7 @@ from calibrators.patching.tuning import (
     score_of,
 )
 from calibrators.patching.update import ProjectedDescent
-from calibrators.solvers.tuning import best_run, evenly_spread
+from calibrators.solvers.search import best_run, evenly_spread
 from metrics.validation import InputError
 
 PaperStart = Literal["softmax", "temperature"]
@@ -193,7 +193,7 @@ class UtilityPatching(Patching):
         asked: dict[tuple[float, bool], list[int]] = {
             pair: [] for pair in product(sizes, (False, True))
         }
-        for setting in evenly_spread(free, self.tuning_runs, self.seed):
+        for setting in evenly_spread(free, self.tuning_runs):
             step_size, steps, sampled = ({**given, **setting}[name] for name in space)
             asked[step_size, sampled].append(steps)
         scored = limits if given["steps"] is None else [given["steps"]]

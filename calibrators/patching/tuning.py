@@ -25,7 +25,7 @@ from torch import Tensor
 from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.audit import Auditor, find_worst
 from calibrators.patching.state import PatchedForecast
-from calibrators.solvers.tuning import best_runs, run_and_log
+from calibrators.solvers.search import run_and_log
 from metrics.forecast import Forecast
 from metrics.scores import brier_scores, log_losses
 from metrics.validation import InputError
@@ -58,7 +58,7 @@ class TuningRun:
     """A run of the algorithm on the kept points, scored on the held-out ones on its way.
 
     limits: numbers of patches to score, increasing; patches: found so far; log: the scores so far,
-    entries as in `calibrators.solvers.tuning.tune`.
+    entries as in `calibrators.solvers.search.Run`.
     """
 
     step_size: float
@@ -70,7 +70,8 @@ class TuningRun:
     @property
     def best_score(self) -> float:
         """The lowest so far; infinite where none is finite."""
-        return min((one["score"] for one in best_runs(self.log, 1)), default=math.inf)
+        scores = (scored["score"] for scored in self.log)
+        return min((score for score in scores if math.isfinite(score)), default=math.inf)
 
 
 class HoldOut:
