@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.inputs import Inputs
 from calibrators.modules import PiecewiseLinearMaps
 from metrics.kernels.compiled import compiled
 from metrics.kernels.row_sort import fill_keys, sort_keys
@@ -163,6 +164,7 @@ class IsotonicCalibration(Calibrator):
     tie_break : float >= 0, added to each mapped value times the softmax probability it came from,
         so that classes of equal value keep their order: constant pieces make many. 0 leaves ties;
         1e-9 is what the baseline code of the paper adds.
+    inputs : "logits" or "probabilities", what X is
 
     Attributes
     ----------
@@ -180,10 +182,12 @@ class IsotonicCalibration(Calibrator):
         mode: Literal["one_vs_all", "global"] = "one_vs_all",
         normalize: bool = True,
         tie_break: float = 0.0,
+        inputs: Inputs = "logits",
     ) -> None:
         self.mode = mode
         self.normalize = normalize
         self.tie_break = tie_break
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if self.mode not in MODES:

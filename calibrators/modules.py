@@ -14,10 +14,25 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from metrics.scores import LIKELIHOOD_FLOOR
+
 
 def constant(values: ArrayLike, dtype: torch.dtype) -> Tensor:
     """Return `values` as a tensor of its own memory."""
     return torch.tensor(values, dtype=dtype)
+
+
+class OfProbabilities(nn.Module):
+    """A module of logits as one of probabilities, whose floored logarithm it takes."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, probabilities: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        found: Tensor = self.module(probabilities.clamp(min=LIKELIHOOD_FLOOR).log())
+        return found
 
 
 class ScaledSoftmax(nn.Module):

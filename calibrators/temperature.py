@@ -20,6 +20,7 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.brier_temperature import brier_moments, least_brier
+from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.row_means import row_means
@@ -246,6 +247,7 @@ class TemperatureScaling(Calibrator):
     Parameters
     ----------
     loss : "likelihood" or "brier"
+    inputs : "logits" or "probabilities", what X is
 
     Attributes
     ----------
@@ -263,8 +265,9 @@ class TemperatureScaling(Calibrator):
     n_evaluations_: int
     takes_weights = True
 
-    def __init__(self, loss: Loss = "likelihood") -> None:
+    def __init__(self, loss: Loss = "likelihood", inputs: Inputs = "logits") -> None:
         self.loss = loss
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         check_loss(self.loss)

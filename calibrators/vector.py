@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss, logit_curvature
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
@@ -225,6 +226,7 @@ class VectorScaling(Calibrator):
     loss : "likelihood" or "brier"
     l2 : float > 0, weight of that ridge
     max_iterations : int, of L-BFGS
+    inputs : "logits" or "probabilities", what X is
 
     Attributes
     ----------
@@ -242,11 +244,16 @@ class VectorScaling(Calibrator):
     takes_weights = True
 
     def __init__(
-        self, l2: float = 1e-8, max_iterations: int = 500, loss: Loss = "likelihood"
+        self,
+        l2: float = 1e-8,
+        max_iterations: int = 500,
+        loss: Loss = "likelihood",
+        inputs: Inputs = "logits",
     ) -> None:
         self.l2 = l2
         self.max_iterations = max_iterations
         self.loss = loss
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):

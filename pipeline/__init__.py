@@ -9,7 +9,11 @@ import signal
 import sys
 from types import FrameType
 
-import calibrators  # noqa: F401  (before torch and NumPy: it says how threads are to wait)
+# torch's OpenMP threads and OpenBLAS's threads busy-wait after each matrix product and would occupy
+# the cores that our numba kernels use next. These shorten the wait; they are read when torch and
+# NumPy are loaded. OPENBLAS_THREAD_TIMEOUT is the log2 of cycles.
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -20,6 +20,7 @@ from calibrators.dirichlet.linear_map import (
     products_type,
 )
 from calibrators.dirichlet.tuning import HeldOut, TuningRuns, tune_penalties
+from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.search import How
@@ -75,6 +76,7 @@ class DirichletCalibration(Calibrator):
     loss : "likelihood" or "brier"
     search : "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
         process as in the paper; it takes longer and found no better λ and μ
+    inputs : "logits" or "probabilities", what X is
 
     `InputError` (one line) on arguments out of range and where the hold-out would be empty.
 
@@ -113,6 +115,7 @@ class DirichletCalibration(Calibrator):
         max_iterations: int = 200,
         loss: Loss = "likelihood",
         search: How = "even",
+        inputs: Inputs = "logits",
     ) -> None:
         self.on = on
         self.l2 = l2
@@ -125,6 +128,7 @@ class DirichletCalibration(Calibrator):
         self.max_iterations = max_iterations
         self.loss = loss
         self.search = search
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_parameters()
@@ -244,6 +248,11 @@ class DirichletCalibration(Calibrator):
                 raise InputError(f"{name}: {low} … {high}; give 0 < low < high")
         if self.tuning_runs < 1:
             raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
+
+    def _upgrade(self) -> None:
+        """Up to format 0 W acted on row-centred ln p: W (x - mean x) is (W - row means of W) x."""
+        if self.on == "log_probabilities":
+            self.matrix_ = self.matrix_ - self.matrix_.mean(axis=1, keepdims=True)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         matrix = torch.as_tensor(self.matrix_, device=logits.device)

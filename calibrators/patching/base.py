@@ -67,6 +67,12 @@ class Patching(Calibrator):
             written.utilities = [described(one) for one in self.utilities]
         return Calibrator.save(written, path)
 
+    def _upgrade(self) -> None:
+        if self.start == "dirichlet":
+            start = restored(self.start, vars(self))
+            start._upgrade()
+            self.start_matrix_ = start.matrix_
+
     def _auditor(self, classes: int, sampled_count: int, device: torch.device) -> Auditor:
         """Return the families that compete: the standard ones, and one's own."""
         own = classes_of(self.utilities, self.standard)

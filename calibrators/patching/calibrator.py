@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
 from calibrators.patching.own import classes_of
@@ -57,6 +58,7 @@ class UtilityPatching(Patching):
         utilities: list of `metrics.UtilityClass`, to calibrate to; they compete by their errors,
             each in its own unit.
         standard: whether U_CWE, U_topK and the sampled utilities compete with them.
+        inputs: "logits" or "probabilities", what X is.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
@@ -98,6 +100,7 @@ class UtilityPatching(Patching):
         start: PaperStart = "softmax",
         utilities: Sequence[Any] | None = None,
         standard: bool = True,
+        inputs: Inputs = "logits",
     ) -> None:
         self.step_size = step_size
         self.steps = steps
@@ -114,6 +117,7 @@ class UtilityPatching(Patching):
         self.start = start
         self.utilities = utilities
         self.standard = standard
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
 from calibrators.patching.own import classes_of
@@ -49,6 +50,7 @@ class LogitShiftPatching(Patching):
     utilities : list of `metrics.UtilityClass`, to calibrate to; they compete by their errors, each
         in its own unit
     standard : bool, whether U_CWE, U_topK and the sampled utilities compete with them
+    inputs : "logits" or "probabilities", what X is
 
     `InputError` (one line) on arguments out of range.
 
@@ -74,6 +76,7 @@ class LogitShiftPatching(Patching):
         seed: int = 0,
         utilities: Sequence[Any] | None = None,
         standard: bool = True,
+        inputs: Inputs = "logits",
     ) -> None:
         self.start = start
         self.steps = steps
@@ -85,6 +88,7 @@ class LogitShiftPatching(Patching):
         self.seed = seed
         self.utilities = utilities
         self.standard = standard
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()

@@ -77,7 +77,7 @@ def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     weights = np.random.default_rng(3).exponential(size=300)
     data = (torch.from_numpy(array) for array in (logits.astype(np.float64), labels, weights))
     runs = TuningRuns(*DirichletCalibration(on="logits")._hold_out(*data))
-    score = runs.careful(odir=20.0, l2=5.0)
+    score = runs.score(odir=20.0, l2=5.0)
     held = np.random.default_rng(0).permutation(300)[:90]
     kept = np.setdiff1d(np.arange(300), held)
     found = runs.best_point.numpy()
