@@ -49,12 +49,12 @@ def test_batches_together_give_the_error_of_all_points(name: str, size: int) -> 
 
 def test_points_stay_what_they_were_when_a_numpy_buffer_is_reused() -> None:
     logits, labels = (part.numpy() for part in points())
-    metric, size = UtilityCalibrationError(UTILITIES["several"], logits=True), len(labels) // 2
+    metric, size = UtilityCalibrationError(UTILITIES["top-K"], logits=True), len(labels) // 2
     z, y = logits[:size].copy(), labels[:size].copy()
     for start in (0, size):
         z[:], y[:] = logits[start : start + size], labels[start : start + size]
         metric.update(z, y)
-    whole = UtilityCalibrationError(UTILITIES["several"], logits=True)
+    whole = UtilityCalibrationError(UTILITIES["top-K"], logits=True)
     whole.update(logits[: 2 * size], labels[: 2 * size])
     assert float(metric.compute()) == float(whole.compute())
 
