@@ -18,7 +18,6 @@ from calibrators.patching.algorithm import Patch
 from calibrators.patching.audit import Auditor, StandardFamilies
 from calibrators.patching.module import PatchedModule
 from calibrators.patching.own import WithOwn, classes_of, described, member
-from calibrators.patching.replay import Patches, replay
 from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
@@ -100,46 +99,34 @@ class Patching(Calibrator):
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
-        classes, vectors = int(self.n_features_in_), iter(self.vectors_)
-        own = classes_of(self.utilities, self.standard)
-        changes = np.diff(self.losses_)
+        classes, own = int(self.n_features_in_), classes_of(self.utilities, self.standard)
+        kinds, payoffs = [KINDS[int(number)] for number in self.kinds_], self._payoffs()
         found = []
-        for t, kind_number in enumerate(self.kinds_):
-            kind, index = KINDS[int(kind_number)], int(self.indices_[t])
-            utility: Utility
-            if kind == "own":
-                utility = member(own, index, classes)
-            elif kind == "class":
-                utility = Payoff.of_class(index, classes)
-            elif kind == "top_k":
-                utility = Payoff.of_top_k(index, classes)
-            else:
-                utility = Payoff(kind, index, torch.from_numpy(next(vectors).copy()))
-            low, high, step = float(self.lows_[t]), float(self.highs_[t]), float(self.steps_[t])
-            found.append(Patch(utility, low, high, step, float(self.errors_[t]), float(changes[t])))
+        for t, (kind, change) in enumerate(zip(kinds, np.diff(self.losses_), strict=True)):
+            index, ends = int(self.indices_[t]), (float(self.lows_[t]), float(self.highs_[t]))
+            utility: Utility = (
+                member(own, index, classes) if kind == "own" else Payoff(kind, index, payoffs[t])
+            )
+            step, error = float(self.steps_[t]), float(self.errors_[t])
+            found.append(Patch(utility, *ends, step, error, float(change)))
         return found
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        start, update = predicted(self.start, vars(self), logits), self._update()
-        projected = isinstance(update, ProjectedDescent)
-        if start.device.type == "cpu" and KINDS.index("own") not in self.kinds_:
-            moved = replay(start, self._arrays(), projected)
-        else:
-            state = PatchedForecast(start)
-            for patch in self.patches():
-                patch.apply(state, update)
-            moved = state.probabilities
-        return on_grid(moved, start) if projected else moved
-
-    def _arrays(self) -> Patches:
-        """Return the patches of payoffs by class or by rank."""
+    def _payoffs(self) -> Tensor:
+        """Return the payoffs by class or by rank, float64 [T, C]; nothing is in rows of others."""
         kinds = np.array(KINDS)[self.kinds_]
         index, numbers = self.indices_[:, None], np.arange(int(self.n_features_in_))
         events = np.where((kinds == "class")[:, None], numbers == index, numbers <= index)
         payoffs = events.astype(np.float64)
         payoffs[np.isin(kinds, SAMPLED)] = self.vectors_
-        by_rank = np.isin(kinds, ["top_k", "rank"])
-        return Patches(payoffs, by_rank, self.lows_, self.highs_, self.steps_)
+        return torch.from_numpy(payoffs)
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        start, update = predicted(self.start, vars(self), logits), self._update()
+        state = PatchedForecast(start)
+        for patch in self.patches():
+            patch.apply(state, update)
+        moved = state.probabilities
+        return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
 
     def _to_module(self, dtype: torch.dtype) -> PatchedModule:
         start = restored(self.start, vars(self))._to_module(dtype)
