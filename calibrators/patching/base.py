@@ -29,9 +29,9 @@ SAMPLED = ("linear", "rank")
 class Patching(Calibrator):
     """Base of the patching calibrators; the patches are arrays, so that `save` can store them.
 
-    No `sample_weight`: weighted residuals make a weighted audit, but the bounds that spare most of
-    the sorts, the updates' steps, the hold-outs and the folds count points, too, each in kernels of
-    its own. Draw points in proportion to their weights instead.
+    Weights are not supported: the audit could use weighted residuals, but the error bounds, step
+    sizes, hold-outs and folds would all need weighted versions. Draw points in proportion to their
+    weights instead.
 
     Attributes:
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64

@@ -69,18 +69,31 @@ class UtilityPatching(Patching):
 
     Stability. A patch moves the points of an interval as one, so a point that a rounding error
     carries across an end would move by a whole step; and projection makes many v and many
-    probabilities of a row equal but for rounding. Three rules keep that from deciding:
+    probabilities of a row equal but for rounding. Three rules keep rounding from deciding:
     - intervals end in the middle of gaps of v that are wider than 1e-6 on the calibration points
       (v that lie closer are tied, in the errors as well);
     - probabilities of a row that lie within 2.5e-7 of their neighbour rank by class;
     - of utilities, intervals and steps that are equal but for rounding the first is taken.
+
+    The first two rules tie chains: a neighbour of a neighbour belongs to the same group, however
+    far the group's ends are apart. On CIFAR-100 6,276 of 7,000 points of class 0 are one group of v
+    (probabilities up to 4e-5), and 77 of 100 classes of a median row are ranked by their number. At
+    35,000 x 1,000 that is 32,441 points (up to 1.8e-4) and 914 of 1,000 classes; 4.8 % of the
+    labels have another rank than without ties. The largest error of U_topK was the same there, that
+    of U_CWE 4.32e-4 instead of 4.44e-4. So for K beyond about 90 the audited U_topK is the utility
+    of K classes of which most are chosen by number, not the paper's.
+
     Between these decisions every operation is continuous: the projection never stretches a
     distance. So logits that differ in the last bit, other numbers of threads, processors and
     devices give the same patches, and the same probabilities but for rounding (1e-9); a replay in
     float32 differs by more than 1e-4 in a few points of a thousand, which lie within its rounding
-    of an end. Predicted rows that a patch moved lie on a grid of 2^-40 (9e-13), as `metrics`, which
-    knows no tolerance, would order a plateau by rounding: ranks and bins of it hold as well. The
-    ties count in `errors_` and in the tuning's u_comb.
+    of an end. Rows moved by a patch are rounded to multiples of 2^-40 (9e-13), so that entries
+    equal up to rounding become exactly equal and the metrics, which have no tolerance, rank them by
+    class. `errors_` and the tuning score are computed with the tie rules above and can be slightly
+    below the exact UC.
+
+    Time. The default tunes on a hold-out: for 7,000 points about 3 seconds for ten classes, 10 for
+    a hundred; minutes for 35,000 x 1,000.
     """
 
     def __init__(

@@ -105,7 +105,8 @@ class HoldOut:
     def race(self, runs: Sequence[TuningRun]) -> None:
         """Score all runs up to `COMPARED_AT` patches, then the best `SURVIVORS` to their ends.
 
-        One that was not to be longer takes a place, too. Runs without a score by then all go on.
+        A run already at its limit can be among the survivors. Runs that have no score after
+        `COMPARED_AT` patches always continue.
         """
         for run in runs:
             self.go_on(run, COMPARED_AT)

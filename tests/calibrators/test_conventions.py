@@ -320,6 +320,8 @@ def _params(method):
 
 
 def test_importing_the_package_sets_no_environment_variable():
-    program = "import os; before = dict(os.environ); import calibrators; print(before == os.environ)"
+    program = (
+        "import os; before = dict(os.environ); import calibrators; print(before == os.environ)"
+    )
     done = subprocess.run([sys.executable, "-c", program], env={}, capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
