@@ -127,7 +127,8 @@ def moments(logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None 
     else:
         totals = _sums_by_torch(logits, labels, shares, beta)
     size = float(shares.sum())
-    return Moments(*[total / size for total in totals], beta=beta)
+    log_total, expected, of_label, variance = (total / size for total in totals)
+    return Moments(log_total, expected, of_label, variance, beta)
 
 
 def _sums_by_torch(logits: Tensor, labels: Tensor, shares: Tensor, beta: float) -> list[float]:

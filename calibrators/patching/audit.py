@@ -6,7 +6,7 @@ top-K sums, so no matrix is built for them. Upper bounds by sums of columns
 first, until none left can win. The errors of sampled utilities are all computed.
 
 Intervals end only in gaps of v that are wide against rounding (`TIED`), and errors are compared
-with a tolerance (`EQUAL`): which witness is found does not hang on the last bit of any number.
+with a tolerance (`EQUAL`): the witness found does not depend on the last bit of any number.
 """
 
 from __future__ import annotations

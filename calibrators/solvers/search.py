@@ -18,7 +18,7 @@ import numpy as np
 
 How = Literal["even", "bayes"]
 Run = dict[str, Any]
-"""Its `parameters`, its `score` (the smaller the better) and its `seconds`."""
+"""Its `parameters`, `score` (smaller is better) and `seconds`."""
 
 
 def evenly_spread(space: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def search(
 
 
 def run_and_log(score: Callable[[], float], parameters: dict[str, Any], log: list[Run]) -> float:
-    """Append one run to `log`; return its score, to 8 digits: those that rounding leaves."""
+    """Append one run to `log`; return its score to 8 digits, which rounding does not reach."""
     begin = time.perf_counter()
     found = float(f"{score():.8g}")
     log.append({"parameters": parameters, "score": found, "seconds": time.perf_counter() - begin})
