@@ -15,13 +15,19 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Patch
-from calibrators.patching.audit import Auditor, StandardFamilies
+from calibrators.patching.audit import Auditor, OwnFamilies, StandardFamilies
 from calibrators.patching.module import PatchedModule
-from calibrators.patching.own import WithOwn, classes_of, described, member
 from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
-from calibrators.patching.utilities import KINDS, Payoff, Utility
+from calibrators.patching.utilities import (
+    KINDS,
+    PayoffUtility,
+    Utility,
+    classes_of,
+    described,
+    member,
+)
 
 SAMPLED = ("linear", "rank")
 
@@ -76,7 +82,7 @@ class Patching(Calibrator):
         """Return the families that compete: the standard ones, and one's own."""
         own = classes_of(self.utilities, self.standard)
         standard = StandardFamilies(classes, sampled_count, self.seed, device)
-        return WithOwn(standard if self.standard else None, own, classes) if own else standard
+        return OwnFamilies(standard if self.standard else None, own, classes) if own else standard
 
     @abstractmethod
     def _update(self) -> Update:
@@ -87,7 +93,9 @@ class Patching(Calibrator):
         for name, value in stored(start).items():
             setattr(self, name, value)
         utilities = [patch.utility for patch in fitted]
-        payoffs = [u.payoff for u in utilities if isinstance(u, Payoff) and u.kind in SAMPLED]
+        payoffs = [
+            u.payoff for u in utilities if isinstance(u, PayoffUtility) and u.kind in SAMPLED
+        ]
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
@@ -105,7 +113,9 @@ class Patching(Calibrator):
         for t, (kind, change) in enumerate(zip(kinds, np.diff(self.losses_), strict=True)):
             index, ends = int(self.indices_[t]), (float(self.lows_[t]), float(self.highs_[t]))
             utility: Utility = (
-                member(own, index, classes) if kind == "own" else Payoff(kind, index, payoffs[t])
+                member(own, index, classes)
+                if kind == "own"
+                else PayoffUtility(kind, index, payoffs[t])
             )
             step, error = float(self.steps_[t]), float(self.errors_[t])
             found.append(Patch(utility, *ends, step, error, float(change)))

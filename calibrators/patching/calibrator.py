@@ -17,7 +17,6 @@ from torch import Tensor
 from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
-from calibrators.patching.own import classes_of
 from calibrators.patching.start import check_start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import (
@@ -29,6 +28,7 @@ from calibrators.patching.tuning import (
     score_of,
 )
 from calibrators.patching.update import ProjectedDescent
+from calibrators.patching.utilities import classes_of
 from calibrators.solvers.search import best_run, evenly_spread
 from metrics.validation import InputError
 

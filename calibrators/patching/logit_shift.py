@@ -20,11 +20,11 @@ from torch import Tensor
 from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
-from calibrators.patching.own import classes_of
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.steps import FOLDS, Score, fewest_steps, held_out_losses
 from calibrators.patching.tilting import ExponentialTilting
+from calibrators.patching.tuning import FOLDS, Score, fewest_steps, held_out_losses
+from calibrators.patching.utilities import classes_of
 from metrics.validation import InputError, is_whole
 
 
@@ -40,7 +40,7 @@ class LogitShiftPatching(Patching):
     ----------
     start : "temperature", "softmax", or, cross-fitted, "vector" or "dirichlet"
     steps : int >= 0 or None, the number of patches; None: chosen by cross-validation,
-        see `steps.py`
+        see `tuning.py`
     shrinkage : float in (0, 1], ν: the share of the minimising shift that a patch goes
     sampled_count : int >= 0, utilities drawn from each of U_lin and U_rank for every audit
     tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
