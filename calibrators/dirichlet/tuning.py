@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -93,7 +93,7 @@ class TuningRuns:
 
 
 def tune_penalties(
-    runs: TuningRuns,
+    score: Callable[..., float],
     space: Mapping[str, Any],
     fixed: Mapping[str, float],
     count: int,
@@ -102,11 +102,13 @@ def tune_penalties(
 ) -> tuple[dict[str, float], list[Run]]:
     """Return the best of `odir` and `l2` in `space`, the others `fixed`, and the log.
 
+    `score` is that of `TuningRuns`.
+
     The strongest penalties are fitted before all of them, outside the log: no others can overfit
     less, that fit takes few iterations, it sets `limit`, and it is a good start for every other
     fit.
     """
-    score = partial(runs.score, **fixed)
+    score = partial(score, **fixed)
     score(**{name: dimension.high for name, dimension in space.items()})
     log = search(score, space, count, seed, how)
     return dict(best_run(log)["parameters"]), log

@@ -29,6 +29,7 @@ from calibrators.patching.tuning import (
 )
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import classes_of
+from calibrators.progress import with_progress
 from calibrators.solvers.search import best_run, evenly_spread
 from metrics.validation import InputError
 
@@ -59,6 +60,8 @@ class UtilityPatching(Patching):
             each in its own unit.
         standard: whether U_CWE, U_topK and the sampled utilities compete with them.
         inputs: "logits" or "probabilities", what X is.
+        verbose: whether tuning shows a progress bar on stderr; settings that are given up leave it
+            unfinished.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
@@ -114,6 +117,7 @@ class UtilityPatching(Patching):
         utilities: Sequence[Any] | None = None,
         standard: bool = True,
         inputs: Inputs = "logits",
+        verbose: bool = False,
     ) -> None:
         self.step_size = step_size
         self.steps = steps
@@ -131,6 +135,7 @@ class UtilityPatching(Patching):
         self.utilities = utilities
         self.standard = standard
         self.inputs = inputs
+        self.verbose = verbose
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -189,8 +194,10 @@ class UtilityPatching(Patching):
         free = [name for name, value in given.items() if value is None]
         if not free:
             return given
-        hold_out = self.holdout, self.seed, self._run, self._score
         runs = self._runs_asked_for(given)
+        settings = sum(len(run.limits) for run in runs)
+        score = with_progress(self._score, "UtilityPatching: settings", settings, self.verbose)
+        hold_out = self.holdout, self.seed, self._run, score
         HoldOut(probabilities, labels, *hold_out).race(runs)
         self.tuning_log_ = [
             {**tried, "parameters": {name: tried["parameters"][name] for name in free}}

@@ -25,6 +25,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tilting import ExponentialTilting
 from calibrators.patching.tuning import FOLDS, Score, fewest_steps, held_out_losses
 from calibrators.patching.utilities import classes_of
+from calibrators.progress import with_progress
 from metrics.validation import InputError, is_whole
 
 
@@ -51,6 +52,8 @@ class LogitShiftPatching(Patching):
         in its own unit
     standard : bool, whether U_CWE, U_topK and the sampled utilities compete with them
     inputs : "logits" or "probabilities", what X is
+    verbose : bool, whether cross-validation shows a progress bar on stderr; it ends early where
+        more patches gain nothing
 
     `InputError` (one line) on arguments out of range.
 
@@ -77,6 +80,7 @@ class LogitShiftPatching(Patching):
         utilities: Sequence[Any] | None = None,
         standard: bool = True,
         inputs: Inputs = "logits",
+        verbose: bool = False,
     ) -> None:
         self.start = start
         self.steps = steps
@@ -89,6 +93,7 @@ class LogitShiftPatching(Patching):
         self.utilities = utilities
         self.standard = standard
         self.inputs = inputs
+        self.verbose = verbose
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -98,7 +103,10 @@ class LogitShiftPatching(Patching):
             steps = 0  # too few to tell
         elif steps is None:
             given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
-            losses = held_out_losses(*given)
+            fewest = with_progress(
+                fewest_steps, "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
+            )
+            losses = held_out_losses(*given, fewest)
             steps, self.held_out_ = fewest_steps(losses), losses.mean(dim=1).cpu().numpy()
         state = PatchedForecast(probabilities, labels)
         loss, run = self._update().loss(state), self._run(state)

@@ -183,6 +183,7 @@ def held_out_losses(
     score: Score,
     max_steps: int,
     seed: int,
+    fewest: Callable[[Tensor], int] | None = None,
 ) -> Tensor:
     """Return the losses of held-out points after 0, 1, … patches: float64 [T + 1, held].
 
@@ -191,10 +192,11 @@ def held_out_losses(
         run: begins the algorithm on a forecast.
         max_steps: T at most; fewer where all runs end, or the winner is known.
         seed: of the folds.
+        fewest: `fewest_steps`, or that with a progress bar.
     """
     runs = list(_folds(probabilities, labels, run, seed))
     losses = torch.cat([point_losses(state, score) for _, state in runs])[None]
-    while len(losses) <= min(max_steps, fewest_steps(losses) + PATIENCE):
+    while len(losses) <= min(max_steps, (fewest or fewest_steps)(losses) + PATIENCE):
         patches = [algorithm.round() for algorithm, _ in runs]
         if all(patch is None for patch in patches):
             break
