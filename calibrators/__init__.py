@@ -4,15 +4,11 @@ A calibrator is loaded when it is first asked for: scikit-learn, on which all ar
 longer to import than torch.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# As in `metrics`, where one of these modules loads torch or NumPy first.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-
 if TYPE_CHECKING:
+    from calibrators.base import Calibrator
     from calibrators.calibrated_model import CalibratedModel
     from calibrators.dirichlet.calibrator import DirichletCalibration
     from calibrators.inputs import from_probabilities
@@ -25,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CalibratedModel",
+    "Calibrator",
     "DirichletCalibration",
     "IsotonicCalibration",
     "LogitShiftPatching",
@@ -36,6 +33,7 @@ __all__ = [
 ]
 
 WHERE = {
+    "Calibrator": "base",
     "CalibratedModel": "calibrated_model",
     "DirichletCalibration": "dirichlet.calibrator",
     "IsotonicCalibration": "isotonic",

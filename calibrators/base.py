@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self, get_args
 
 import numpy as np
 import torch
@@ -21,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from calibrators.classes import classes_of, codes_of
-from calibrators.lookalikes import lookalike
-from calibrators.storage import read_archive, write_archive
+from calibrators.files import LATEST, read_archive, write_archive
+from calibrators.inputs import Inputs, from_probabilities, lookalike
+from calibrators.modules import OfProbabilities
 from metrics.kinds import Array, like
 from metrics.validation import (
     InputError,
@@ -34,7 +35,10 @@ NOT_STORED = ("tuning_log_",)
 
 
 class Calibrator(ClassifierMixin, BaseEstimator):
-    """Base of all calibrators: `fit(logits, labels)`, then `predict_proba(logits)`.
+    """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
+
+    X may be probabilities where the calibrator was constructed with `inputs="probabilities"`; their
+    logarithm is then taken by `from_probabilities`, in `fit` and in predicting.
 
     Subclasses write `_fit` and `_predict_proba` on tensors. What `_fit` learns goes into NumPy
     arrays or numbers whose names end in an underscore; those, and the constructor's arguments, are
@@ -55,9 +59,11 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     tuning_log_: list[dict[str, Any]]
     takes_weights: ClassVar[bool] = False
     """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
+    inputs: Inputs = "logits"
+    """What X is; a constructor argument of every calibrator here."""
 
-    def fit(self, logits: Any, labels: Any, sample_weight: Any = None) -> Self:
-        """Fit on `logits` [n, C], C >= 2, and `labels` [n] in 0 … C-1, on the logits' device.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
         NumPy arrays, torch tensors and data frames are accepted, and names as labels where they say
         which column is theirs (`calibrators.classes`). `InputError` (one line) on NaN or infinite
@@ -69,26 +75,27 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         rows, scored with their weights) and isotonic regression take weights; the patchings refuse
         them (`calibrators.patching.base` says why).
         """
-        names = _column_names(logits)
-        z = _working_type(check_logits(logits))
-        if found := lookalike(z):
+        names = _column_names(X)
+        z = self._logits(X)
+        if self.inputs == "logits" and (seen := lookalike(z)):
             warnings.warn(
-                f"logits: {found.what}; {found.step}give their logarithm: "
+                f"logits: {seen.what}; {seen.step}give their logarithm: "
                 "calibrators.from_probabilities(probabilities)",
                 stacklevel=2,
             )
-        classes = classes_of(labels, z.shape[1], names)
-        y = codes_of(labels, z.shape[0], classes).to(z.device).contiguous()
-        if len(y) > 1 and bool((y == y[0]).all()):
+        classes = classes_of(y, z.shape[1], names)
+        labels = codes_of(y, z.shape[0], classes).to(z.device).contiguous()
+        if len(labels) > 1 and bool((labels == labels[0]).all()):
             warnings.warn(
-                f"labels: all {len(y)} are {classes[int(y[0])]}, which a calibrator learns to say "
-                "always; give points of at least two classes",
+                f"labels: all {len(labels)} are {classes[int(labels[0])]}, which a calibrator "
+                "learns to say always; give points of at least two classes",
                 stacklevel=2,
             )
         self.tuning_log_ = []
         with torch.no_grad():
             learn: Callable[..., None] = self._fit
-            learn(*((z, y) if sample_weight is None else self._weighted(z, y, sample_weight)))
+            points = z, labels
+            learn(*(points if sample_weight is None else self._weighted(*points, sample_weight)))
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
         if names is not None:
@@ -97,30 +104,30 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         return self
 
-    def predict_proba(self, logits: Any) -> Any:
-        """Return probabilities float64 [n, C] of the kind of `logits` [n, C], on their device.
+    def predict_proba(self, X: Any) -> Any:
+        """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
         `NotFittedError` before `fit`; `InputError` if the number of classes differs from the fit's,
         or the columns of a data frame from those of the fit.
         """
-        return like(self._probabilities(logits), logits)
+        return like(self._probabilities(X), X)
 
-    def predict_log_proba(self, logits: Any) -> Any:
-        """Return the logarithm of `predict_proba(logits)`, float64 [n, C]; -inf for zero."""
-        return like(self._probabilities(logits).log(), logits)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of `predict_proba(X)`, float64 [n, C]; -inf for zero."""
+        return like(self._probabilities(X).log(), X)
 
-    def predict(self, logits: Any) -> Any:
+    def predict(self, X: Any) -> Any:
         """Return the most probable class of each row, [n]; the first one among equals.
 
-        int64 of the kind of `logits`, or a NumPy array of names where `fit` was given names.
+        int64 of the kind of X, or a NumPy array of names where `fit` was given names.
         """
-        best = self._probabilities(logits).argmax(dim=1)
-        return self.classes_[best.cpu().numpy()] if self._has_names else like(best, logits)
+        best = self._probabilities(X).argmax(dim=1)
+        return self.classes_[best.cpu().numpy()] if self._has_names else like(best, X)
 
-    def score(self, logits: Any, labels: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict(logits)`, weighted by `sample_weight` [n] if given."""
-        best = self._probabilities(logits).argmax(dim=1).cpu().numpy()
-        truth = codes_of(labels, len(best), self.classes_).cpu().numpy()
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
+        best = self._probabilities(X).argmax(dim=1).cpu().numpy()
+        truth = codes_of(y, len(best), self.classes_).cpu().numpy()
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(best)).cpu().numpy()
         return float(np.average(best == truth, weights=sample_weight))
@@ -132,7 +139,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         `dtype` throughout; float32 moves probabilities by rounding.
         """
         check_is_fitted(self)
-        return self._to_module(dtype).eval()
+        module = self._to_module(dtype)
+        return (OfProbabilities(module) if self.inputs == "probabilities" else module).eval()
 
     def save(self, path: str | Path) -> Path:
         """Write the fitted calibrator to `path` (.npz, no pickle), atomically; return the path."""
@@ -151,9 +159,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         `path` may also be the file, opened for reading bytes.
 
         `Calibrator.load` accepts every kind, a subclass only its own. `InputError` (one line) where
-        the file is missing, damaged or of another kind.
+        the file is missing, damaged, of another kind or of a newer format.
         """
-        kind, parameters, fitted = read_archive(path)
+        kind, parameters, fitted, version = read_archive(path)
         everything = import_module("calibrators")
         for name in everything.__all__:  # each is loaded, and a subclass, once it is asked for
             getattr(everything, name)
@@ -171,7 +179,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         for name, value in fitted.items():
             setattr(calibrator, name, value)
         calibrator.tuning_log_ = []
+        if version < LATEST:
+            calibrator._upgrade()
         return calibrator
+
+    def _upgrade(self) -> None:
+        """Give fitted values that a file of format 0 holds the meaning that they have now."""
 
     def _weighted(self, z: Tensor, y: Tensor, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, labels and weights of the points that have any."""
@@ -188,10 +201,17 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def _has_names(self) -> bool:
         return self.classes_.dtype.kind == "U"
 
-    def _probabilities(self, logits: Any) -> Tensor:
+    def _logits(self, X: Any) -> Tensor:
+        """Return X as checked logits float32 or float64 [n, C]."""
+        if self.inputs not in get_args(Inputs):
+            raise InputError(f"inputs: {self.inputs!r}; choose {' or '.join(get_args(Inputs))}")
+        given = from_probabilities(X) if self.inputs == "probabilities" else X
+        return _working_type(check_logits(given))
+
+    def _probabilities(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        self._check_columns(logits)
-        z = _working_type(check_logits(logits))
+        self._check_columns(X)
+        z = self._logits(X)
         if z.shape[1] != self.n_features_in_:
             raise InputError(
                 f"logits: {z.shape[1]} columns, but the {type(self).__name__} was fitted on "

@@ -71,6 +71,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.classifier, X, codes, cv=folds, method=self._method(), params=given
         )
         calibrator = clone(self.calibrator or TemperatureScaling())
+        calibrator.inputs = "logits"  # `_logits` makes them of whatever the classifier gives
         self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
         self.classifier_ = clone(self.classifier).fit(X, codes, **given)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -128,6 +129,12 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         values = np.asarray(scores, dtype=np.float64)
         if self._method() == "predict_proba":
             return from_probabilities(values)
+        if values.ndim == 2 and values.shape[1] != len(self.classes_):
+            raise InputError(
+                f"classifier: its decision_function gives {values.shape[1]} scores for "
+                f"{len(self.classes_)} classes; take one score per class "
+                '(SVC: decision_function_shape="ovr")'
+            )
         if values.ndim == 1:  # of two classes only the second one's margin is given
             return np.stack([-values / 2, values / 2], axis=1)
         return values

@@ -1,19 +1,30 @@
-"""Files that are whole or not there, for all that is written here: calibrators and results.
+"""Files that are whole or not there, and fitted calibrators as .npz files among them.
 
-It stands in this package, whose import loads nothing, because stages that find all done and the
-programs' `--help` do without torch.
+A calibrator's file holds arrays and a JSON string, never pickle. What needs NumPy is imported where
+it is used: the stages that find all done and the programs' `--help` import this module, and do
+without what takes a second to load.
 """
 
 from __future__ import annotations
 
 import glob
+import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
+REQUIRED = {KIND, PARAMETERS, "classes_", "n_features_in_"}
+LATEST = 1
+"""Format of the files written here. Those of format 0 do not say theirs."""
 
 
 @contextmanager
@@ -61,3 +72,97 @@ def _runs(process: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+class Saved(NamedTuple):
+    """What a file holds: class name, constructor arguments, fitted values, and its format."""
+
+    kind: str
+    parameters: dict[str, Any]
+    fitted: dict[str, Any]
+    format: int
+
+
+def write_archive(
+    path: str | Path, kind: str, parameters: Mapping[str, Any], fitted: Mapping[str, NDArray[Any]]
+) -> Path:
+    """Write a calibrator's class name, constructor arguments and fitted arrays to `path`.
+
+    The same content gives the same bytes. The file appears under its name only when complete.
+    `InputError` names a constructor argument that JSON cannot hold.
+    """
+    import numpy as np
+
+    from metrics.validation import InputError
+
+    target = Path(path)
+    for name, value in fitted.items():
+        if value.dtype.hasobject:
+            raise InputError(f"{name}: {type(value)} is not an array of numbers; cannot be stored")
+    content = {
+        KIND: np.asarray(kind),
+        FORMAT: np.asarray(LATEST),
+        PARAMETERS: np.asarray(json.dumps({k: _plain(k, v) for k, v in parameters.items()})),
+        **{name: fitted[name] for name in sorted(fitted)},
+    }
+    with atomic_path(target) as temporary, temporary.open("xb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **content)
+    return target
+
+
+def read_archive(path: str | Path | IO[bytes]) -> Saved:
+    """Return what a file by `write_archive` holds.
+
+    Zero-dimensional arrays come back as plain numbers, strings or booleans. Members that are JSON
+    are notes of whoever wrote the file and passed over. `InputError` (one line) where the file is
+    missing, damaged, not a calibrator, or of a newer format.
+    """
+    import numpy as np
+
+    from metrics.archive import read_arrays
+    from metrics.validation import InputError
+
+    again = "fit and save it again"
+    try:
+        content = read_arrays(path, fix=again)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
+    if missing := sorted(REQUIRED - content.keys()):
+        raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}")
+    version = content.pop(FORMAT, np.asarray(0))
+    if version.shape or version.dtype.kind not in "iu":
+        raise InputError(f"{path}: damaged format number; {again}")
+    if version > LATEST:
+        raise InputError(
+            f"{path}: format {version} of a newer release, this one reads up to {LATEST}; update "
+            "utility-calibration"
+        )
+    kind, text = str(content.pop(KIND)), str(content.pop(PARAMETERS))
+    try:
+        parameters = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: damaged parameters ({error}); {again}") from error
+    for name in content:  # only what `Calibrator.save` would write: it must replace no method
+        if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
+            raise InputError(f"{path}: {name!r} is no fitted value; {again}")
+    fitted = {name: array if array.ndim else array.item() for name, array in content.items()}
+    if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
+        raise InputError(f"{path}: classes_ and n_features_in_ differ; {again}")
+    return Saved(kind, parameters, fitted, int(version))
+
+
+def _plain(name: str, value: Any) -> Any:
+    """`value` as JSON can hold it: NumPy numbers and arrays become numbers and lists."""
+    from metrics.validation import InputError
+
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    elif hasattr(value, "items"):
+        return {str(k): _plain(name, v) for k, v in value.items()}
+    elif isinstance(value, list | tuple):
+        return [_plain(name, v) for v in value]
+    try:
+        json.dumps(value)
+    except TypeError as error:
+        raise InputError(f"{name}: a {type(value).__name__} cannot be stored in JSON") from error
+    return value

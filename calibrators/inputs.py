@@ -1,15 +1,28 @@
-"""What calibrators take: logits. Probabilities become logits here, in one place."""
+"""What calibrators take: logits. Probabilities become logits here, and mistaken ones are told."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from metrics.kernels.threads import row_blocks
 from metrics.kinds import like
 from metrics.scores import LIKELIHOOD_FLOOR
-from metrics.validation import check_numbers, check_probabilities
+from metrics.validation import COARSE_ROUNDING, check_numbers, check_probabilities
+
+Inputs = Literal["logits", "probabilities"]
+NEARLY_ONE = 0.05
+"""Rows of numbers in [0, 1] whose sums are this close to one are taken for probabilities."""
+SAME_SUMS = 1e-3
+"""Rows of numbers >= 0 whose sums differ by no larger a share are taken for votes."""
+MAJORITY = 0.6
+"""Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
+Shifted or quantised logits can also have a common sum, but with more than a few classes their
+largest entry hardly exceeds half of it."""
+ENOUGH_ROWS = 10
+"""Fewer rows may have the same sum by chance."""
 
 
 def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
@@ -44,3 +57,48 @@ def both_classes(probabilities: Any, name: str = "probabilities") -> Tensor:
         return tensor
     second = tensor.to(torch.float64)
     return torch.stack([1 - second, second], dim=1)
+
+
+class Lookalike(NamedTuple):
+    """What some numbers look like, and what to do first to make probabilities of them."""
+
+    what: str
+    step: str
+
+
+def lookalike(matrix: Tensor) -> Lookalike | None:
+    """Return what `matrix` [n, C] looks like, if it looks like anything but logits.
+
+    It may be a map of a file, so a block of rows is read at a time. Logits have negative entries,
+    so mostly the first block decides.
+    """
+    sums, largest, whole = [], 0.0, True
+    for start, stop in row_blocks(len(matrix), matrix.shape[1]):
+        rows = matrix[start:stop].to(torch.float64)
+        if not bool((rows >= -COARSE_ROUNDING).all()):
+            return None
+        sums.append(rows.sum(dim=1))
+        largest = max(largest, float(rows.max()))
+        whole = whole and bool((rows == rows.round()).all())
+    total = torch.cat(sums) if sums else torch.zeros(0)
+    if not len(total) or not bool(total.isfinite().all()):
+        return None
+    gap = float((total - 1).abs().max())
+    if largest <= 1 + COARSE_ROUNDING and gap <= NEARLY_ONE:
+        seen = f"these look like probabilities (in [0, 1], rows sum to one within {gap:.1g})"
+        return Lookalike(seen, "")
+    if float((total - 100).abs().max()) <= 100 * NEARLY_ONE:
+        seen = "these look like percentages (rows sum to about 100)"
+        return Lookalike(seen, "divide them by 100 and ")
+    common = float(total.median())
+    # Whole numbers may be rounded, each by less than one.
+    slack = max(SAME_SUMS * common, min(matrix.shape[1], common / 4) if whole else 0.0)
+    if len(total) < ENOUGH_ROWS or largest < MAJORITY * common:
+        return None
+    if float((total - common).abs().max()) > slack:
+        return None
+    return Lookalike(
+        f"all rows sum to about {common:.6g} and nothing is negative, as of votes or "
+        "probabilities times a number",
+        "divide each row by its sum and ",
+    )

@@ -14,10 +14,25 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
+from metrics.scores import LIKELIHOOD_FLOOR
+
 
 def constant(values: ArrayLike, dtype: torch.dtype) -> Tensor:
     """Return `values` as a tensor of its own memory."""
     return torch.tensor(values, dtype=dtype)
+
+
+class OfProbabilities(nn.Module):
+    """A module of logits as one of probabilities, whose floored logarithm it takes."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, probabilities: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        found: Tensor = self.module(probabilities.clamp(min=LIKELIHOOD_FLOOR).log())
+        return found
 
 
 class ScaledSoftmax(nn.Module):
@@ -37,22 +52,22 @@ class ScaledSoftmax(nn.Module):
 
 
 class LinearSoftmax(nn.Module):
-    """softmax(W x + b) of the row-centred logits, or of the logits as they are: Dirichlet."""
+    """softmax(W x + b) of the log-probabilities or, `on_logits`, of the logits as they are."""
 
     matrix: Tensor
     intercept: Tensor
 
-    def __init__(self, matrix: Tensor, intercept: Tensor, centred: bool) -> None:
+    def __init__(self, matrix: Tensor, intercept: Tensor, on_logits: bool) -> None:
         super().__init__()
         self.register_buffer("matrix", matrix)
         self.register_buffer("intercept", intercept)
-        self.centred = centred
+        self.on_logits = on_logits
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
         x = logits.to(self.matrix.dtype)
-        if self.centred:
-            x = x - x.mean(dim=1, keepdim=True)
+        if not self.on_logits:
+            x = torch.log_softmax(x, dim=1)
         return torch.softmax(x @ self.matrix.T + self.intercept, dim=1)
 
 

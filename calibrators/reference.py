@@ -181,11 +181,11 @@ def vector_scaling(logits: NDArray[np.float32], labels: Labels) -> Floats:
 
 
 def dirichlet(logits: NDArray[np.float32], labels: Labels, odir: float, l2: float) -> Floats:
-    """W and b of softmax(W x + b), x the centred log-probabilities, with the ODIR penalty.
+    """W and b of softmax(W ln p + b) with the ODIR penalty (Kull et al. 2019).
 
     L-BFGS-B from W = I: [C, C + 1], b last.
     """
-    x = centred(logits)
+    x = log_probabilities(logits)
     classes = x.shape[1]
     return _fitted(
         x,
@@ -202,7 +202,7 @@ def penalised_loss(
 ) -> float:
     """What `dirichlet` minimises, at W and b: NLL + Σ weights · point² (Kull et al. 2019)."""
     classes = logits.shape[1]
-    nll = log_loss(centred(logits) @ point[:, :classes].T + point[:, classes], labels)
+    nll = log_loss(log_probabilities(logits) @ point[:, :classes].T + point[:, classes], labels)
     return nll + float((_penalty_weights(classes, odir, l2) * point**2).sum())
 
 
@@ -234,7 +234,7 @@ def tuned_dirichlet(
     n, classes = logits.shape
     order = np.random.default_rng(seed).permutation(n)
     held, fitted = order[: round(holdout * n)], order[round(holdout * n) :]
-    x = centred(logits[held])
+    x = log_probabilities(logits[held])
 
     def score(strengths: list[float]) -> float:
         point = dirichlet(logits[fitted], labels[fitted], *strengths)
@@ -246,7 +246,6 @@ def tuned_dirichlet(
     return dirichlet(logits, labels, *found.x), float(found.fun)
 
 
-def centred(logits: NDArray[Any]) -> Floats:
-    """The log-probabilities without their row mean, which are the logits without theirs."""
-    x = logits.astype(np.float64)
-    return np.asarray(x - x.mean(axis=1, keepdims=True))
+def log_probabilities(logits: NDArray[Any]) -> Floats:
+    """ln p = z - log Σ exp z, [n, C]."""
+    return np.asarray(log_softmax(logits.astype(np.float64), axis=1))

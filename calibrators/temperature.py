@@ -15,17 +15,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.brier_temperature import brier_moments, least_brier
+from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
-from calibrators.row_means import row_means
 from calibrators.solvers.root import solve_increasing
 from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, softmax
+from metrics.kernels.softmax import exponential, has_kernels, row_weights, softmax
+from metrics.kernels.threads import over_blocks, row_blocks
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
@@ -111,23 +113,37 @@ def moment_sums(logits: Any, labels: Any, weights: Any, beta: float, out: Any) -
 
 def moments(logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None = None) -> Moments:
     """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64."""
-    means = row_means(moment_sums, _moments_torch, logits, labels, beta, weights)
-    log_total, expected, of_label, variance = means
+    shares = row_weights(weights, logits)
+    if has_kernels(logits):
+        arrays = [x.contiguous().numpy() for x in (logits, labels, shares)]
+
+        def sums_of(start: int, stop: int) -> NDArray[np.float64]:
+            out = np.empty(4)
+            moment_sums(*(x[start:stop] for x in arrays), beta, out)
+            return out
+
+        parts = over_blocks(sums_of, row_blocks(*logits.shape))
+        totals = [math.fsum(part[k] for part in parts) for k in range(4)]
+    else:
+        totals = _sums_by_torch(logits, labels, shares, beta)
+    size = float(shares.sum())
+    log_total, expected, of_label, variance = (total / size for total in totals)
     return Moments(log_total, expected, of_label, variance, beta)
 
 
-def _moments_torch(logits: Tensor, labels: Tensor, beta: float) -> Tensor:
-    """The terms of `moment_sums` row by row, [4, n]."""
-    d = logits.double()
-    d = d - d.amax(dim=1, keepdim=True)
-    weight = torch.exp(beta * d)
-    total = weight.sum(dim=1)
-    weight *= d
-    mean = weight.sum(dim=1) / total
-    weight *= d
-    variance = (weight.sum(dim=1) / total - mean * mean).clamp_(min=0)
-    of_label = d.gather(1, labels[:, None])[:, 0]
-    return torch.stack([total.log(), mean, of_label, variance])
+def _sums_by_torch(logits: Tensor, labels: Tensor, shares: Tensor, beta: float) -> list[float]:
+    """`moment_sums` on any device."""
+    totals = torch.zeros(4, dtype=torch.float64, device=logits.device)
+    for start, stop in row_blocks(len(logits), logits.shape[1], 1 << 24):
+        d = logits[start:stop].double()
+        d = d - d.amax(dim=1, keepdim=True)
+        weight = torch.exp(beta * d)
+        total = weight.sum(dim=1)
+        mean = (weight * d).sum(dim=1) / total
+        variance = ((weight * d * d).sum(dim=1) / total - mean * mean).clamp_(min=0)
+        of_label = d.gather(1, labels[start:stop, None])[:, 0]
+        totals += torch.stack([total.log(), mean, of_label, variance]) @ shares[start:stop]
+    return list(totals.tolist())
 
 
 def fit_temperature(
@@ -246,6 +262,7 @@ class TemperatureScaling(Calibrator):
     Parameters
     ----------
     loss : "likelihood" or "brier"
+    inputs : "logits" or "probabilities", what X is
 
     Attributes
     ----------
@@ -263,8 +280,9 @@ class TemperatureScaling(Calibrator):
     n_evaluations_: int
     takes_weights = True
 
-    def __init__(self, loss: Loss = "likelihood") -> None:
+    def __init__(self, loss: Loss = "likelihood", inputs: Inputs = "logits") -> None:
         self.loss = loss
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         check_loss(self.loss)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from calibrators.base import Calibrator
+from calibrators.inputs import Inputs
 from calibrators.modules import ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
 
@@ -14,6 +15,9 @@ class Uncalibrated(Calibrator):
     """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
 
     takes_weights = True
+
+    def __init__(self, inputs: Inputs = "logits") -> None:
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         pass

@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,165 +20,61 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.losses import Loss, check_loss, logit_curvature
+from calibrators.inputs import Inputs
+from calibrators.losses import SUMMED, Loss, check_loss, logit_curvature
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, Objective, minimize
 from calibrators.temperature import TemperatureFit, fit_temperature
-from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import (
-    exponential,
-    has_kernels,
-    row_weights,
-    softmax,
-    squared_errors,
-)
-from metrics.kernels.threads import over_blocks, row_blocks
+from metrics.kernels.softmax import row_weights, softmax
+from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, is_whole
 
 FAR_FROM_ZERO = 10
 """A mean of the logits larger than so many times their spread is taken off before the fit."""
+BLOCK = 1 << 18
+"""Logits of a block, whose copies in float64 stay in the cache."""
 TOLERANCE = 1e-10
 """On the Newton decrement, about twice the gap to the minimum; 60 more passes gain 2e-10 nats."""
 
 
-@compiled_sums
-def vector_sums(
-    logits: Any,
-    labels: Any,
-    weights: Any,
-    scale: Any,
-    shift: Any,
-    gradient: Any,
-    curvature: Any,
-) -> float:
-    """Return the weighted NLL of softmax(scale * logits + shift), add up its derivatives.
-
-    `gradient` [2, C] takes the derivatives by scale and shift. `curvature` [3, C] takes the sums of
-    v z², v z and v with v = p (1 - p), the entries of the Hessian's class blocks; skipped where its
-    first axis is empty.
-    """
-    classes = scale.size
-    values = np.empty(classes)
-    by_scale, by_shift = gradient[0], gradient[1]
-    loss = 0.0
-    for i in range(logits.shape[0]):
-        row = logits[i]
-        label, share = labels[i], weights[i]
-        largest = -np.inf
-        for j in range(classes):
-            values[j] = scale[j] * row[j] + shift[j]
-            largest = max(largest, values[j])
-        of_label = values[label] - largest
-        total = 0.0
-        for j in range(classes):
-            value = exponential(values[j] - largest)
-            values[j] = value
-            total += value
-        factor = 1.0 / total
-        for j in range(classes):
-            p = values[j] * factor
-            values[j] = p
-            p *= share
-            by_shift[j] += p
-            by_scale[j] += p * row[j]
-        by_shift[label] -= share
-        by_scale[label] -= share * row[label]
-        loss += share * (math.log(total) - of_label)
-        if curvature.shape[0] == 3:
-            for j in range(classes):
-                v = share * values[j] * (1.0 - values[j])
-                z = np.float64(row[j])
-                curvature[0, j] += v * z * z
-                curvature[1, j] += v * z
-                curvature[2, j] += v
-    return loss
-
-
-def nll_and_derivatives(
+def loss_and_derivatives(
     logits: Tensor,
     labels: Tensor,
     parameters: Tensor,
-    with_curvature: bool,
+    loss: Loss = "likelihood",
     weights: Tensor | None = None,
-) -> tuple[float, Tensor, Tensor]:
-    """Return mean NLL, gradient [2, C] and class curvatures [3, C] (empty without) at (w, b)."""
+) -> tuple[float, Tensor]:
+    """Return the mean loss and its gradient [2, C] at `parameters` (w, b), float64 [2, C]."""
     n, classes = logits.shape
     shares = row_weights(weights, logits)
-    size = float(shares.sum())
-    rows = 3 if with_curvature else 0
-    if has_kernels(logits):
-        values, codes, counts = logits.contiguous().numpy(), labels.numpy(), shares.numpy()
-        scale, shift = parameters.numpy()
-
-        def block(start: int, stop: int) -> tuple[float, NDArray[Any], NDArray[Any]]:
-            gradient, curvature = np.zeros((2, classes)), np.zeros((rows, classes))
-            part = slice(start, stop)
-            given = values[part], codes[part], counts[part], scale, shift
-            loss = vector_sums(*given, gradient, curvature)
-            return loss, gradient, curvature
-
-        parts = over_blocks(block, row_blocks(n, classes))
-        loss = math.fsum(part[0] for part in parts)
-        gradient = torch.from_numpy(np.sum([part[1] for part in parts], axis=0))
-        curvature = torch.from_numpy(np.sum([part[2] for part in parts], axis=0))
-        return loss / size, gradient / size, curvature / size
-    sums = [
-        logits.new_zeros(size, dtype=torch.float64) for size in ((), (2, classes), (3, classes))
-    ]
-    for start, stop in row_blocks(n, classes, 1 << 24):
-        part = slice(start, stop)
-        found = _derivatives_torch(logits[part], labels[part], shares[part], parameters)
-        for total, value in zip(sums, found, strict=True):
-            total += value
-    return float(sums[0]) / size, sums[1] / size, sums[2][:rows] / size
-
-
-def _derivatives_torch(
-    logits: Tensor, labels: Tensor, weights: Tensor, parameters: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    z = logits.double()
-    log_p = torch.log_softmax(z * parameters[0] + parameters[1], dim=1)
-    loss = -log_p.gather(1, labels[:, None])[:, 0] @ weights
-    p = log_p.exp_()
-    v = p * (1 - p) * weights[:, None]
-    curvature = torch.stack([(v * z * z).sum(dim=0), (v * z).sum(dim=0), v.sum(dim=0)])
-    p.scatter_add_(1, labels[:, None], -torch.ones_like(p[:, :1]))
-    p *= weights[:, None]
-    return loss, torch.stack([(p * z).sum(dim=0), p.sum(dim=0)]), curvature
-
-
-def brier_and_derivatives(
-    logits: Tensor,
-    labels: Tensor,
-    parameters: Tensor,
-    with_curvature: bool,
-    weights: Tensor | None = None,
-) -> tuple[float, Tensor, Tensor]:
-    """As `nll_and_derivatives` for the Brier score; the curvatures are Gauss-Newton's."""
-    n, classes = logits.shape
-    shares = row_weights(weights, logits)
-    size = float(shares.sum())
-    score = 0.0
-    gradient = torch.zeros(2, classes, dtype=torch.float64, device=logits.device)
-    curvature = gradient.new_zeros(3 if with_curvature else 0, classes)
-    for start, stop in row_blocks(n, classes, 1 << 22):
+    total, gradient = 0.0, torch.zeros_like(parameters)
+    for start, stop in row_blocks(n, classes, BLOCK):
         z = logits[start:stop].double()
-        mapped = z * parameters[0] + parameters[1]
-        if with_curvature:
-            v = logit_curvature(softmax(mapped), "brier") * shares[start:stop, None]
-            curvature += torch.stack([(v * z * z).sum(dim=0), (v * z).sum(dim=0), v.sum(dim=0)])
-        score += squared_errors(mapped, labels[start:stop], shares[start:stop])
-        # `mapped` now holds the gradient
-        gradient += torch.stack([(mapped * z).sum(dim=0), mapped.sum(dim=0)])
-    return score / size, gradient / size, curvature / size
+        mapped = (z * parameters[0]).add_(parameters[1])
+        total += SUMMED[loss](mapped, labels[start:stop], shares[start:stop])
+        gradient[1] += mapped.sum(dim=0)  # `mapped` now holds the gradient by the logits
+        gradient[0] += mapped.mul_(z).sum(dim=0)
+    size = float(shares.sum())
+    return total / size, gradient / size
 
 
-Derivatives = Callable[..., tuple[float, Tensor, Tensor]]
+def class_curvatures(
+    logits: Tensor,
+    beta: float,
+    loss: Loss = "likelihood",
+    weights: Tensor | None = None,
+) -> Tensor:
+    """Return the means of v z², v z and v at w = β, b = 0, float64 [3, C]: the Hessian's blocks.
 
-
-def _derivatives_of(loss: Loss, weights: Tensor | None) -> Derivatives:
-    derivatives = brier_and_derivatives if loss == "brier" else nll_and_derivatives
-    return partial(derivatives, weights=weights)
+    v is p (1 - p) for the likelihood, Gauss-Newton's for the Brier score (`logit_curvature`).
+    """
+    shares = row_weights(weights, logits)
+    sums = torch.zeros(3, logits.shape[1], dtype=torch.float64, device=logits.device)
+    for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
+        z = logits[start:stop].double()
+        v = logit_curvature(softmax(z, beta), loss) * shares[start:stop, None]
+        sums += torch.stack([(v * z * z).sum(dim=0), (v * z).sum(dim=0), v.sum(dim=0)])
+    return sums / shares.sum()
 
 
 def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
@@ -225,6 +119,7 @@ class VectorScaling(Calibrator):
     loss : "likelihood" or "brier"
     l2 : float > 0, weight of that ridge
     max_iterations : int, of L-BFGS
+    inputs : "logits" or "probabilities", what X is
 
     Attributes
     ----------
@@ -242,11 +137,16 @@ class VectorScaling(Calibrator):
     takes_weights = True
 
     def __init__(
-        self, l2: float = 1e-8, max_iterations: int = 500, loss: Loss = "likelihood"
+        self,
+        l2: float = 1e-8,
+        max_iterations: int = 500,
+        loss: Loss = "likelihood",
+        inputs: Inputs = "logits",
     ) -> None:
         self.l2 = l2
         self.max_iterations = max_iterations
         self.loss = loss
+        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
@@ -255,14 +155,13 @@ class VectorScaling(Calibrator):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
         check_loss(self.loss)
         begin = fit_temperature(logits, labels, self.loss, weights)
-        derivatives = _derivatives_of(self.loss, weights)
         # b would have to undo w times an offset of all logits, against the ridge: not far from 0.
         offset = _mean(logits)
         if abs(offset) > FAR_FROM_ZERO * begin.spread:
             logits = logits.double() - offset
         else:
             offset = 0.0
-        found = self._minimize(logits, labels, begin, derivatives)
+        found = self._minimize(logits, labels, begin, weights)
         if not found.converged:
             warnings.warn(
                 f"VectorScaling: stopped after {found.iterations} iterations, about "
@@ -270,16 +169,15 @@ class VectorScaling(Calibrator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        nll = _derivatives_of("likelihood", weights)
-        self.nll_ = nll(logits, labels, found.point, with_curvature=False)[0]
-        self.loss_ = derivatives(logits, labels, found.point, with_curvature=False)[0]
+        self.nll_ = loss_and_derivatives(logits, labels, found.point, weights=weights)[0]
+        self.loss_ = loss_and_derivatives(logits, labels, found.point, self.loss, weights)[0]
         self.scale_, shift = found.point.cpu().numpy()
         shift = shift - offset * self.scale_
         self.shift_ = shift - shift.mean()  # a common shift changes nothing; the ridge asks for 0
         self.n_evaluations_ = found.evaluations + begin.evaluations
 
     def _minimize(
-        self, logits: Tensor, labels: Tensor, begin: TemperatureFit, derivatives: Derivatives
+        self, logits: Tensor, labels: Tensor, begin: TemperatureFit, weights: Tensor | None
     ) -> Minimum:
         start = torch.zeros(2, logits.shape[1], dtype=torch.float64, device=logits.device)
         start[0] = begin.beta
@@ -287,12 +185,12 @@ class VectorScaling(Calibrator):
         ridge = start.new_tensor([[self.l2 * spread**2], [self.l2]])
 
         def penalised(point: Tensor) -> tuple[float, Tensor]:
-            loss, gradient, _ = derivatives(logits, labels, point, with_curvature=False)
+            loss, gradient = loss_and_derivatives(logits, labels, point, self.loss, weights)
             pull = ridge * (point - start)
             return loss + 0.5 * float(((point - start) * pull).sum()), gradient + pull
 
         objective: Objective = penalised
-        curvature = derivatives(logits, labels, start, with_curvature=True)[2]
+        curvature = class_curvatures(logits, begin.beta, self.loss, weights)
         return minimize(
             objective,
             start,

@@ -84,8 +84,8 @@ class UtilityCalibrationError(Metric):
         """
         check = check_logits if self.logits else check_probabilities
         n, classes = check(preds, "preds").shape
-        forecasts = as_tensor(preds)
-        labels = check_labels(target, n, classes, "target").to(forecasts.device)
+        forecasts = _kept(preds, as_tensor(preds))
+        labels = _kept(target, check_labels(target, n, classes, "target")).to(forecasts.device)
         self.forecasts.append(forecasts)
         self.labels.append(labels)
 
@@ -102,3 +102,8 @@ class UtilityCalibrationError(Metric):
         forecast = Forecast(check_probabilities(p, "preds"))
         outcomes = forecast.outcomes(dim_zero_cat(self.labels))
         return torch.stack([one.errors(forecast, outcomes).max() for one in self.utilities]).max()
+
+
+def _kept(given: Any, tensor: Tensor) -> Tensor:
+    """`tensor` in memory of its own, unless `given` was a tensor: data loaders reuse buffers."""
+    return tensor if isinstance(given, Tensor) else tensor.clone()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.audit import Members
+from calibrators.patching.audit import ClassFamily
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from metrics import GainMatrix
@@ -141,9 +141,9 @@ class UserAuditor:
         self.family, self.options = family, options
         self.errors = np.empty(0)
 
-    def __call__(self, state: PatchedForecast, number: int) -> list[Members]:
+    def __call__(self, state: PatchedForecast, number: int) -> list[ClassFamily]:
         classes = state.probabilities.shape[1]
-        members = Members(sample_users(self.family, classes, number, self.options), state)
+        members = ClassFamily(sample_users(self.family, classes, number, self.options), state)
         self.errors = members.all_errors.cpu().numpy()
         return [members]
 

@@ -5,8 +5,14 @@
     line 8      choose the step η
     line 9      f ← Π_simplex(f - η w)
 
-One loop for every class of utilities and every kind of update. An auditor says which utilities
-compete in round t (`audit.Auditor`), an update says how rows move and how far (`update.Update`).
+One loop for every class of utilities and every kind of update. Read this file first; it leads to
+
+    utilities   a utility u: its prediction v, its realized value, its vectors u⃗
+    state       the forecast f that moves, with its ranking
+    audit       families of utilities, and the witness of largest error
+    update      how rows move and how far: projection (the paper's); tilting: another one
+    tuning      how many patches, and their largest step
+    start       what is patched; base, calibrator, logit_shift: the estimators; module: for export
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ top-K sums, so no matrix is built for them. Upper bounds by sums of columns
 first, until none left can win. The errors of sampled utilities are all computed.
 
 Intervals end only in gaps of v that are wide against rounding (`TIED`), and errors are compared
-with a tolerance (`EQUAL`): which witness is found does not hang on the last bit of any number.
+with a tolerance (`EQUAL`): the witness found does not depend on the last bit of any number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ import torch
 from torch import Tensor
 
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.utilities import Kind, Member, Payoff, Utility, drops
+from calibrators.patching.utilities import (
+    ClassUtility,
+    Kind,
+    PayoffUtility,
+    Utility,
+    drops,
+    numbered,
+)
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import indicator_bounds
 from metrics.kernels.gap_range import gap_range, gap_range_of_columns
@@ -89,7 +96,7 @@ class Family(ABC):
 
 
 @dataclass(frozen=True)
-class Indicators(Family):
+class IndicatorFamily(Family):
     """Utilities that pay 1 or 0: predictions [n, m], with the sums [2, m] of `indicator_bounds`."""
 
     kind: Kind
@@ -113,11 +120,11 @@ class Indicators(Family):
 
     def utility(self, index: int) -> Utility:
         """The indicator of a class, or of the K most probable."""
-        make = Payoff.of_class if self.kind == "class" else Payoff.of_top_k
+        make = PayoffUtility.of_class if self.kind == "class" else PayoffUtility.of_top_k
         return make(index, len(self.payoffs))
 
 
-class Exact(Family):
+class ExactFamily(Family):
     """Utilities whose errors are all computed; a bound takes hardly less time."""
 
     def __init__(self, errors: Tensor) -> None:
@@ -132,7 +139,7 @@ class Exact(Family):
         return self.all_errors[chosen]
 
 
-class Sampled(Exact):
+class PayoffFamily(ExactFamily):
     """Utilities with predictions [m, n] and payoffs [m, C] by class or by rank."""
 
     def __init__(self, kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> None:
@@ -141,10 +148,10 @@ class Sampled(Exact):
 
     def utility(self, index: int) -> Utility:
         """Its payoffs, in memory of their own."""
-        return Payoff(self.kind, index, self.payoffs[index].cpu().clone())
+        return PayoffUtility(self.kind, index, self.payoffs[index].cpu().clone())
 
 
-class Members(Exact):
+class ClassFamily(ExactFamily):
     """The utilities of a class of `metrics`; numbered from `first`."""
 
     def __init__(self, utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> None:
@@ -156,7 +163,7 @@ class Members(Exact):
 
     def utility(self, index: int) -> Utility:
         """By its number."""
-        return Member(self.utilities, self.first + index, self.first)
+        return ClassUtility(self.utilities, self.first + index, self.first)
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
@@ -188,8 +195,8 @@ class StandardFamilies:
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         by_class, by_rank = state.indicator_sums()
         fixed: list[Family] = [
-            Indicators("class", state.probabilities, self.hits, state.labels, by_class),
-            Indicators("top_k", state.top_sums, self.within, state.ranks, by_rank),
+            IndicatorFamily("class", state.probabilities, self.hits, state.labels, by_class),
+            IndicatorFamily("top_k", state.top_sums, self.within, state.ranks, by_rank),
         ]
         return fixed + self.sampled(state, number)
 
@@ -208,9 +215,26 @@ class StandardFamilies:
         p, sums = state.probabilities, state.top_sums
         linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number))
         return [
-            Sampled("linear", product(linear, p.T), linear, state.labels),
-            Sampled("rank", product(drops(rank), sums.T), rank, state.ranks),
+            PayoffFamily("linear", product(linear, p.T), linear, state.labels),
+            PayoffFamily("rank", product(drops(rank), sums.T), rank, state.ranks),
         ]
+
+
+@dataclass(frozen=True)
+class OwnFamilies:
+    """An auditor of the families of another one, if any, and of classes of one's own.
+
+    All compete by their errors, each in its own unit: a payoff of 100 outweighs one of 1.
+    """
+
+    others: Auditor | None
+    own: Sequence[UtilityClass]
+    classes: int
+
+    def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
+        families = [] if self.others is None else list(self.others(state, number))
+        own = numbered(self.own, self.classes)
+        return [*families, *(ClassFamily(utilities, state, first) for first, utilities in own)]
 
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:

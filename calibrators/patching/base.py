@@ -15,14 +15,19 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Patch
-from calibrators.patching.audit import Auditor, StandardFamilies
+from calibrators.patching.audit import Auditor, OwnFamilies, StandardFamilies
 from calibrators.patching.module import PatchedModule
-from calibrators.patching.own import WithOwn, classes_of, described, member
-from calibrators.patching.replay import Patches, replay
 from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
-from calibrators.patching.utilities import KINDS, Payoff, Utility
+from calibrators.patching.utilities import (
+    KINDS,
+    PayoffUtility,
+    Utility,
+    classes_of,
+    described,
+    member,
+)
 
 SAMPLED = ("linear", "rank")
 
@@ -30,9 +35,9 @@ SAMPLED = ("linear", "rank")
 class Patching(Calibrator):
     """Base of the patching calibrators; the patches are arrays, so that `save` can store them.
 
-    No `sample_weight`: weighted residuals make a weighted audit, but the bounds that spare most of
-    the sorts, the updates' steps, the hold-outs and the folds count points, too, each in kernels of
-    its own. Draw points in proportion to their weights instead.
+    Weights are not supported: the audit could use weighted residuals, but the error bounds, step
+    sizes, hold-outs and folds would all need weighted versions. Draw points in proportion to their
+    weights instead.
 
     Attributes:
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64
@@ -67,11 +72,17 @@ class Patching(Calibrator):
             written.utilities = [described(one) for one in self.utilities]
         return Calibrator.save(written, path)
 
+    def _upgrade(self) -> None:
+        if self.start == "dirichlet":
+            start = restored(self.start, vars(self))
+            start._upgrade()
+            self.start_matrix_ = start.matrix_
+
     def _auditor(self, classes: int, sampled_count: int, device: torch.device) -> Auditor:
         """Return the families that compete: the standard ones, and one's own."""
         own = classes_of(self.utilities, self.standard)
         standard = StandardFamilies(classes, sampled_count, self.seed, device)
-        return WithOwn(standard if self.standard else None, own, classes) if own else standard
+        return OwnFamilies(standard if self.standard else None, own, classes) if own else standard
 
     @abstractmethod
     def _update(self) -> Update:
@@ -82,7 +93,9 @@ class Patching(Calibrator):
         for name, value in stored(start).items():
             setattr(self, name, value)
         utilities = [patch.utility for patch in fitted]
-        payoffs = [u.payoff for u in utilities if isinstance(u, Payoff) and u.kind in SAMPLED]
+        payoffs = [
+            u.payoff for u in utilities if isinstance(u, PayoffUtility) and u.kind in SAMPLED
+        ]
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
@@ -94,46 +107,36 @@ class Patching(Calibrator):
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
-        classes, vectors = int(self.n_features_in_), iter(self.vectors_)
-        own = classes_of(self.utilities, self.standard)
-        changes = np.diff(self.losses_)
+        classes, own = int(self.n_features_in_), classes_of(self.utilities, self.standard)
+        kinds, payoffs = [KINDS[int(number)] for number in self.kinds_], self._payoffs()
         found = []
-        for t, kind_number in enumerate(self.kinds_):
-            kind, index = KINDS[int(kind_number)], int(self.indices_[t])
-            utility: Utility
-            if kind == "own":
-                utility = member(own, index, classes)
-            elif kind == "class":
-                utility = Payoff.of_class(index, classes)
-            elif kind == "top_k":
-                utility = Payoff.of_top_k(index, classes)
-            else:
-                utility = Payoff(kind, index, torch.from_numpy(next(vectors).copy()))
-            low, high, step = float(self.lows_[t]), float(self.highs_[t]), float(self.steps_[t])
-            found.append(Patch(utility, low, high, step, float(self.errors_[t]), float(changes[t])))
+        for t, (kind, change) in enumerate(zip(kinds, np.diff(self.losses_), strict=True)):
+            index, ends = int(self.indices_[t]), (float(self.lows_[t]), float(self.highs_[t]))
+            utility: Utility = (
+                member(own, index, classes)
+                if kind == "own"
+                else PayoffUtility(kind, index, payoffs[t])
+            )
+            step, error = float(self.steps_[t]), float(self.errors_[t])
+            found.append(Patch(utility, *ends, step, error, float(change)))
         return found
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        start, update = predicted(self.start, vars(self), logits), self._update()
-        projected = isinstance(update, ProjectedDescent)
-        if start.device.type == "cpu" and KINDS.index("own") not in self.kinds_:
-            moved = replay(start, self._arrays(), projected)
-        else:
-            state = PatchedForecast(start)
-            for patch in self.patches():
-                patch.apply(state, update)
-            moved = state.probabilities
-        return on_grid(moved, start) if projected else moved
-
-    def _arrays(self) -> Patches:
-        """Return the patches of payoffs by class or by rank."""
+    def _payoffs(self) -> Tensor:
+        """Return the payoffs by class or by rank, float64 [T, C]; nothing is in rows of others."""
         kinds = np.array(KINDS)[self.kinds_]
         index, numbers = self.indices_[:, None], np.arange(int(self.n_features_in_))
         events = np.where((kinds == "class")[:, None], numbers == index, numbers <= index)
         payoffs = events.astype(np.float64)
         payoffs[np.isin(kinds, SAMPLED)] = self.vectors_
-        by_rank = np.isin(kinds, ["top_k", "rank"])
-        return Patches(payoffs, by_rank, self.lows_, self.highs_, self.steps_)
+        return torch.from_numpy(payoffs)
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        start, update = predicted(self.start, vars(self), logits), self._update()
+        state = PatchedForecast(start)
+        for patch in self.patches():
+            patch.apply(state, update)
+        moved = state.probabilities
+        return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
 
     def _to_module(self, dtype: torch.dtype) -> PatchedModule:
         start = restored(self.start, vars(self))._to_module(dtype)

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
-from calibrators.patching.own import classes_of
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.steps import FOLDS, Score, fewest_steps, held_out_losses
 from calibrators.patching.tilting import ExponentialTilting
+from calibrators.patching.tuning import FOLDS, Score, fewest_steps, held_out_losses
+from calibrators.patching.utilities import classes_of
+from calibrators.progress import with_progress
 from metrics.validation import InputError, is_whole
 
 
@@ -39,7 +41,7 @@ class LogitShiftPatching(Patching):
     ----------
     start : "temperature", "softmax", or, cross-fitted, "vector" or "dirichlet"
     steps : int >= 0 or None, the number of patches; None: chosen by cross-validation,
-        see `steps.py`
+        see `tuning.py`
     shrinkage : float in (0, 1], ν: the share of the minimising shift that a patch goes
     sampled_count : int >= 0, utilities drawn from each of U_lin and U_rank for every audit
     tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
@@ -49,6 +51,9 @@ class LogitShiftPatching(Patching):
     utilities : list of `metrics.UtilityClass`, to calibrate to; they compete by their errors, each
         in its own unit
     standard : bool, whether U_CWE, U_topK and the sampled utilities compete with them
+    inputs : "logits" or "probabilities", what X is
+    verbose : bool, whether cross-validation shows a progress bar on stderr; it ends early where
+        more patches gain nothing
 
     `InputError` (one line) on arguments out of range.
 
@@ -74,6 +79,8 @@ class LogitShiftPatching(Patching):
         seed: int = 0,
         utilities: Sequence[Any] | None = None,
         standard: bool = True,
+        inputs: Inputs = "logits",
+        verbose: bool = False,
     ) -> None:
         self.start = start
         self.steps = steps
@@ -85,6 +92,8 @@ class LogitShiftPatching(Patching):
         self.seed = seed
         self.utilities = utilities
         self.standard = standard
+        self.inputs = inputs
+        self.verbose = verbose
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -94,7 +103,10 @@ class LogitShiftPatching(Patching):
             steps = 0  # too few to tell
         elif steps is None:
             given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
-            losses = held_out_losses(*given)
+            fewest = with_progress(
+                fewest_steps, "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
+            )
+            losses = held_out_losses(*given, fewest)
             steps, self.held_out_ = fewest_steps(losses), losses.mean(dim=1).cpu().numpy()
         state = PatchedForecast(probabilities, labels)
         loss, run = self._update().loss(state), self._run(state)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from calibrators.patching.algorithm import Patch
 from calibrators.patching.state import TIED_RANKS
-from calibrators.patching.utilities import Payoff
+from calibrators.patching.utilities import PayoffUtility
 from metrics.kernels.projection import project_rows_torch
 from metrics.validation import InputError
 
@@ -42,7 +42,7 @@ class PatchedModule(nn.Module):
     ) -> None:
         super().__init__()
         utilities = [patch.utility for patch in patches]
-        payoffs = [utility for utility in utilities if isinstance(utility, Payoff)]
+        payoffs = [utility for utility in utilities if isinstance(utility, PayoffUtility)]
         if len(payoffs) < len(patches):
             raise InputError(
                 "to_module: patches of one's own utilities are not arrays; fit with utilities=None"

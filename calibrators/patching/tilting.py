@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from calibrators.patching.audit import Witness
-from calibrators.patching.line_search import Step
 from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import Step
 from calibrators.patching.utilities import Vectors
 from calibrators.solvers.root import solve_increasing
 from metrics.scores import LIKELIHOOD_FLOOR

@@ -8,8 +8,9 @@ whose vectors may differ from point to point (gain matrices, a user's own).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -17,6 +18,12 @@ from torch import Tensor
 from calibrators.patching.state import PatchedForecast
 from metrics.forecast import Outcomes
 from metrics.utilities.base import UtilityClass
+from metrics.utilities.decision import Decision
+from metrics.utilities.gain_matrix import GainMatrix
+from metrics.utilities.linear import Linear
+from metrics.utilities.rank import Rank
+from metrics.utilities.similarity import Similarity
+from metrics.validation import InputError
 
 Kind = Literal["class", "top_k", "linear", "rank", "own"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
@@ -65,7 +72,7 @@ class Utility(Protocol):
 
 
 @dataclass(frozen=True)
-class Payoff:
+class PayoffUtility:
     """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank")."""
 
     kind: Kind
@@ -78,14 +85,14 @@ class Payoff:
         return self.kind in ("top_k", "rank")
 
     @classmethod
-    def of_class(cls, index: int, classes: int) -> Payoff:
+    def of_class(cls, index: int, classes: int) -> PayoffUtility:
         """U_CWE: probability of class `index`."""
         payoff = torch.zeros(classes, dtype=torch.float64)
         payoff[index] = 1
         return cls("class", index, payoff)
 
     @classmethod
-    def of_top_k(cls, index: int, classes: int) -> Payoff:
+    def of_top_k(cls, index: int, classes: int) -> PayoffUtility:
         """U_topK with K = `index` + 1."""
         return cls("top_k", index, (torch.arange(classes) <= index).to(torch.float64))
 
@@ -113,7 +120,7 @@ class Payoff:
 
 
 @dataclass(frozen=True)
-class Member:
+class ClassUtility:
     """A utility of a class of `metrics`, one of a user's own included.
 
     `index` counts through all classes given; `first` is that of the first utility of this class.
@@ -153,3 +160,72 @@ class Member:
 def drops(payoffs: Tensor) -> Tensor:
     """Return the weights w [b, C] with Σ_k θ_k p_(k) = Σ_K w_K (p_(1) + … + p_(K)) for any p."""
     return payoffs - torch.nn.functional.pad(payoffs[:, 1:], (0, 1))
+
+
+NUMBERS: dict[type[Any], Callable[[Any], Tensor]] = {
+    Linear: lambda given: given.matrix,
+    Rank: lambda given: given.matrix,
+    Decision: lambda given: given.losses,
+    Similarity: lambda given: given.matrix,
+    GainMatrix: lambda given: torch.stack([given.matrix(k) for k in range(given.utilities)]),
+}
+"""Classes that an array makes, and the array."""
+BY_NAME = {kind.__name__: kind for kind in NUMBERS}
+
+
+def described(utilities: Any) -> dict[str, Any]:
+    """Return a class as numbers, {"kind": "Linear", "values": [[…]]}, which `classes_of` takes.
+
+    Raises:
+        InputError: it is not given by numbers.
+    """
+    if isinstance(utilities, Mapping):
+        return dict(utilities)
+    if type(utilities) not in NUMBERS:
+        raise InputError(
+            f"utilities: a {type(utilities).__name__} is not given by numbers, so it cannot be "
+            f"saved and predicting needs it; keep the calibrator in memory, or use one of "
+            f"{', '.join(BY_NAME)}"
+        )
+    values = NUMBERS[type(utilities)](utilities)
+    return {"kind": type(utilities).__name__, "values": values.tolist()}
+
+
+def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
+    """Return the classes behind the argument `utilities`: those themselves, or `described` ones.
+
+    Raises:
+        InputError: one is neither, or there is nothing to calibrate to.
+    """
+    if isinstance(utilities, UtilityClass | str | Mapping):
+        raise InputError("utilities: expected a list of utility classes; put brackets around it")
+    found = [_class_of(one) for one in utilities or ()]
+    if not (found or standard):
+        raise InputError("utilities: none given and standard=False; give one, or standard=True")
+    return found
+
+
+def _class_of(one: Any) -> UtilityClass:
+    if isinstance(one, UtilityClass):
+        return one
+    if isinstance(one, Mapping) and set(one) == {"kind", "values"} and one["kind"] in BY_NAME:
+        utilities: UtilityClass = BY_NAME[one["kind"]](one["values"])
+        return utilities
+    raise InputError(
+        f"utilities: a {type(one).__name__} is no utility class; give one such as metrics.Linear, "
+        "or metrics.FunctionUtility(function)"
+    )
+
+
+def numbered(own: Sequence[UtilityClass], classes: int) -> Iterator[tuple[int, UtilityClass]]:
+    """Yield each class with the number of its first utility."""
+    first = 0
+    for utilities in own:
+        yield first, utilities
+        first += utilities.count(classes)
+
+
+def member(own: Sequence[UtilityClass], index: int, classes: int) -> ClassUtility:
+    """Return utility number `index` of all."""
+    first, utilities = [pair for pair in numbered(own, classes) if pair[0] <= index][-1]
+    return ClassUtility(utilities, index, first)

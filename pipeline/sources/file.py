@@ -18,8 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.inputs import both_classes, from_probabilities
-from calibrators.lookalikes import lookalike
+from calibrators.inputs import both_classes, from_probabilities, lookalike
 from metrics.validation import (
     InputError,
     check_logits,

@@ -33,13 +33,6 @@ def test_score_slope_and_curvature_are_finite_differences(made_up, beta):
     assert found.rounding < 1e-13
 
 
-def test_the_torch_twin_agrees(made_up, monkeypatch):
-    logits, labels = (torch.from_numpy(part) for part in made_up())
-    plain = brier_moments(logits, labels, 0.4)
-    monkeypatch.setattr("calibrators.row_means.has_kernels", lambda tensor: False)
-    assert brier_moments(logits, labels, 0.4) == pytest.approx(plain, rel=1e-12)
-
-
 @settings(deadline=None, max_examples=40)
 @given(
     n=st.integers(2, 40),
@@ -72,6 +65,13 @@ def test_the_lower_of_two_minima_is_found_from_either_side():
     found = least_brier(torch.from_numpy(logits), torch.from_numpy(labels), 1e-6, 1e6)
     assert found.outcome == "optimum"
     assert found.score <= min(scores)
+
+
+def test_a_grid_from_a_sample_of_the_rows_leads_to_the_same_minimum(made_up, monkeypatch):
+    given = [torch.from_numpy(part) for part in made_up(n=3000)]
+    whole = least_brier(*given, 1e-6, 1e6)
+    monkeypatch.setattr("calibrators.brier_temperature.SCANNED", 3000)
+    assert least_brier(*given, 1e-6, 1e6).beta == pytest.approx(whole.beta, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])

@@ -52,6 +52,18 @@ def test_decision_functions_and_probabilities_become_probabilities(classifier, c
     assert (model.predict(x[800:]) == names[800:]).mean() > 1.5 / classes
 
 
+def test_scores_of_pairs_of_classes_are_refused():
+    with pytest.raises(InputError, match=r"gives 6 scores for 4 classes; .*SVC"):
+        CalibratedModel(SVC(decision_function_shape="ovo")).fit(*problem(4, 200))
+
+
+def test_it_hands_logits_to_a_calibrator_of_probabilities():
+    x, y = problem(3, 300)
+    plain = CalibratedModel(GaussianNB()).fit(x, y).predict_proba(x)
+    model = CalibratedModel(GaussianNB(), TemperatureScaling(inputs="probabilities"))
+    np.testing.assert_array_equal(model.fit(x, y).predict_proba(x), plain)
+
+
 def test_out_of_fold_scores_repair_a_classifier_that_knows_its_training_points_by_heart():
     x, y = problem(3, 3000)
     tree = DecisionTreeClassifier(random_state=0)

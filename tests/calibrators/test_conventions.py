@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrators
 from calibrators import (
+    Calibrator,
     DirichletCalibration,
     IsotonicCalibration,
     LogitShiftPatching,
@@ -21,8 +24,8 @@ from calibrators import (
     Uncalibrated,
     UtilityPatching,
     VectorScaling,
+    from_probabilities,
 )
-from calibrators.base import Calibrator
 from metrics.validation import InputError
 
 METHODS = {
@@ -46,7 +49,6 @@ def method(request):
 OTHER_CLASSES = "fits labels of another number than the columns: here a column is a class"
 OTHER_WORDS = "asks for scikit-learn's own wording; ours names the field and the fix"
 NOT_EXPECTED = {
-    "check_fit_score_takes_y": "the second argument is called labels",
     "check_classifiers_classes": "labels are class numbers, never text",
     "check_estimators_overwrite_params": OTHER_CLASSES,
     "check_estimators_fit_returns_self": OTHER_CLASSES,
@@ -79,6 +81,7 @@ NO_WEIGHTED_FORM = dict.fromkeys(
 KEEPS_THE_FIRST = (Uncalibrated, TemperatureScaling, LogitShiftPatching)
 CHECKED = {
     "CalibratedModel": None,  # has features of its own, and its own tests
+    "Calibrator": None,  # the base of all
     "from_probabilities": None,  # a function
     "DirichletCalibration": DirichletCalibration(odir=1.0, l2=0.1),
     "IsotonicCalibration": IsotonicCalibration(),
@@ -139,6 +142,35 @@ def test_a_calibrator_of_ones_own_is_told_what_it_lacks(made_up):
         fitted.predict_proba(logits)
     with pytest.raises(TypeError, match="WithoutPrediction must define _to_module"):
         fitted.to_module()
+
+
+def test_the_arguments_have_scikit_learns_names(method, made_up):
+    logits, labels = made_up(n=60)
+    fitted = clone(method).fit(X=logits, y=labels)
+    np.testing.assert_array_equal(
+        fitted.predict_proba(X=logits), method.fit(logits, labels).predict_proba(logits)
+    )
+    assert fitted.score(X=logits, y=labels) == method.score(logits, labels)
+
+
+def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_path):
+    logits, labels = made_up(n=60)
+    p = Uncalibrated().fit(logits, labels).predict_proba(logits)
+    expected = method.fit(from_probabilities(p), labels).predict_proba(from_probabilities(p))
+    announced = clone(method).set_params(inputs="probabilities")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        announced.fit(p, labels)
+    np.testing.assert_array_equal(announced.predict_proba(p), expected)
+    loaded = Calibrator.load(announced.save(tmp_path / "announced.npz"))
+    np.testing.assert_array_equal(loaded.predict_proba(p), expected)
+    module = announced.to_module(torch.float64)
+    np.testing.assert_allclose(module(torch.from_numpy(p)).numpy(), expected, rtol=1e-9, atol=1e-12)
+    with pytest.raises(InputError, match="probabilities: "):
+        announced.predict_proba(logits)
+    with pytest.raises(InputError, match="inputs: 'odds'; choose logits or probabilities"):
+        clone(method).set_params(inputs="odds").fit(logits, labels)
 
 
 def test_fit_returns_itself_and_learns_only_underscored_names(method, made_up):
@@ -285,3 +317,11 @@ def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
 
 def _params(method):
     return method.get_params().items()
+
+
+def test_importing_the_package_sets_no_environment_variable():
+    program = (
+        "import os; before = dict(os.environ); import calibrators; print(before == os.environ)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env={}, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-import calibrators.isotonic as module
 from calibrators import IsotonicCalibration, Uncalibrated
 from metrics.validation import InputError
 
@@ -62,15 +61,6 @@ def test_equals_scikit_learn_on_real_logits(real_split, name, mode):
     assert fitted.offsets_.size == (2 if mode == "global" else logits.shape[1] + 1)
     assert fitted.thresholds_.size == fitted.values_.size == fitted.offsets_[-1]
     assert fitted.thresholds_.size < 2 * (len(labels) + logits.shape[1])
-
-
-def test_columns_are_fitted_in_any_number_of_blocks(made_up, monkeypatch):
-    logits, labels = made_up()
-    whole = IsotonicCalibration().fit(logits, labels)
-    monkeypatch.setattr(module, "COLUMNS", 2)
-    parts = IsotonicCalibration().fit(logits, labels)
-    np.testing.assert_array_equal(whole.thresholds_, parts.thresholds_)
-    np.testing.assert_array_equal(whole.values_, parts.values_)
 
 
 def test_maps_are_non_decreasing(made_up):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from calibrators import TemperatureScaling
-from calibrators.lookalikes import lookalike
+from calibrators.inputs import lookalike
 
 FILES = (
     *("cifar10_resnet44", "cifar10_resnet56", "cifar10_repvgg_a0", "cifar10_repvgg_a2"),

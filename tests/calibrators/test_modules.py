@@ -82,6 +82,7 @@ def test_exported_programs_give_the_same_for_any_batch_size(fitted, new_logits, 
         torch.testing.assert_close(loaded(z), module(z), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_onnx_runs_give_the_same_for_any_batch_size(fitted, new_logits, tmp_path: Path):
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     pytest.importorskip("onnxscript", reason="onnxscript is not installed")

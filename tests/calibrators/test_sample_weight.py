@@ -18,7 +18,7 @@ from calibrators.brier_temperature import brier_moments
 from calibrators.dirichlet.linear_map import map_loss
 from calibrators.dirichlet.tuning import TuningRuns
 from calibrators.temperature import moments
-from calibrators.vector import brier_and_derivatives, nll_and_derivatives
+from calibrators.vector import class_curvatures, loss_and_derivatives
 from metrics import InputError
 from metrics.kernels.softmax import softmax
 
@@ -77,7 +77,7 @@ def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     weights = np.random.default_rng(3).exponential(size=300)
     data = (torch.from_numpy(array) for array in (logits.astype(np.float64), labels, weights))
     runs = TuningRuns(*DirichletCalibration(on="logits")._hold_out(*data))
-    score = runs.careful(odir=20.0, l2=5.0)
+    score = runs.score(odir=20.0, l2=5.0)
     held = np.random.default_rng(0).permutation(300)[:90]
     kept = np.setdiff1d(np.arange(300), held)
     found = runs.best_point.numpy()
@@ -119,17 +119,16 @@ def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
     def all_sums():
         yield from vars(moments(logits, labels, 0.7, weights)).values()
         yield from brier_moments(logits, labels, 0.7, weights)
-        for derivatives in (nll_and_derivatives, brier_and_derivatives):
-            yield from derivatives(logits, labels, point, True, weights)
         for loss in ("likelihood", "brier"):
+            yield from loss_and_derivatives(logits, labels, point, loss, weights)
+            yield class_curvatures(logits, 0.7, loss, weights)
             slope = torch.empty(5, 6, dtype=torch.float64)
             yield map_loss(logits.double(), labels, whole, slope, loss=loss, counts=weights)
             yield slope
 
     whole = torch.cat([point[0].diag(), point[1][:, None]], dim=1)
     compiled = list(all_sums())
-    for module in ("row_means", "vector"):
-        monkeypatch.setattr(f"calibrators.{module}.has_kernels", lambda _: False)
+    monkeypatch.setattr("calibrators.temperature.has_kernels", lambda _: False)
     monkeypatch.setattr("metrics.kernels.softmax.has_kernels", lambda _: False)
     for one, other in zip(all_sums(), compiled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)

@@ -6,10 +6,16 @@ import re
 
 import numpy as np
 import pytest
+import scipy.special
 
-from calibrators import TemperatureScaling, VectorScaling
-from calibrators.base import Calibrator
-from calibrators.storage import read_archive, write_archive
+from calibrators import (
+    Calibrator,
+    DirichletCalibration,
+    LogitShiftPatching,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calibrators.files import read_archive, write_archive
 from metrics.validation import InputError
 
 
@@ -57,6 +63,39 @@ def test_another_method(saved):
     assert "holds a fitted VectorScaling, expected TemperatureScaling" in message
 
 
+def written_as(path, version):
+    """The file at `path` as a release wrote it that knew format `version`; None: did not say."""
+    with np.load(path) as archive:
+        content = {name: archive[name] for name in archive.files if name != "format"}
+    np.savez(path, **content, **({} if version is None else {"format": version}))
+
+
+def test_a_file_without_a_format_is_read_and_a_newer_one_refused(saved, made_up):
+    expected = Calibrator.load(saved).predict_proba(made_up()[0])
+    written_as(saved, None)
+    np.testing.assert_array_equal(Calibrator.load(saved).predict_proba(made_up()[0]), expected)
+    written_as(saved, 99)
+    assert "format 99 of a newer release, this one reads up to 1; update" in refused(saved)
+    written_as(saved, "one")
+    assert "damaged format number" in refused(saved)
+
+
+@pytest.mark.parametrize("kind", ["dirichlet", "logit_shift"])
+def test_an_old_dirichlet_map_acts_on_centred_log_probabilities(kind, made_up, tmp_path):
+    logits, labels = made_up()
+    if kind == "dirichlet":
+        fitted = DirichletCalibration(odir=1.0, l2=1.0).fit(logits, labels)
+    else:
+        fitted = LogitShiftPatching(start="dirichlet", steps=0).fit(logits, labels)
+    path = fitted.save(tmp_path / "old.npz")
+    written_as(path, None)
+    matrix = fitted.matrix_ if kind == "dirichlet" else fitted.start_matrix_
+    intercept = fitted.intercept_ if kind == "dirichlet" else fitted.start_intercept_
+    centred = logits - logits.mean(axis=1, keepdims=True)
+    expected = scipy.special.softmax(centred @ matrix.T + intercept, axis=1)
+    np.testing.assert_allclose(Calibrator.load(path).predict_proba(logits), expected, rtol=1e-6)
+
+
 def test_an_archive_of_something_else(tmp_path):
     np.savez(tmp_path / "data.npz", logits=np.zeros((2, 2)))
     assert "not a saved calibrator, it lacks" in refused(tmp_path / "data.npz")
@@ -69,7 +108,7 @@ def test_an_archive_of_something_else(tmp_path):
 
 
 def test_fitted_values_replace_no_method(saved):
-    kind, parameters, fitted = read_archive(saved)
+    kind, parameters, fitted, _ = read_archive(saved)
     arrays = {name: np.asarray(value) for name, value in fitted.items()}
     write_archive(saved, kind, parameters, {**arrays, "predict_proba": np.zeros(3)})
     assert "'predict_proba' is no fitted value" in refused(saved)
@@ -84,14 +123,14 @@ def test_parameters_that_are_no_json(saved, text):
 
 
 def test_classes_that_contradict_their_number(saved):
-    kind, parameters, fitted = read_archive(saved)
+    kind, parameters, fitted, _ = read_archive(saved)
     arrays = {name: np.asarray(value) for name, value in fitted.items()}
     write_archive(saved, kind, parameters, {**arrays, "n_features_in_": np.asarray(2)})
     assert "classes_ and n_features_in_ differ" in refused(saved)
 
 
 def test_parameters_of_another_version(saved):
-    kind, parameters, fitted = read_archive(saved)
+    kind, parameters, fitted, _ = read_archive(saved)
     arrays = {name: np.asarray(value) for name, value in fitted.items()}
     write_archive(saved, kind, {**parameters, "gone": 1}, arrays)
     assert "parameters of another version" in refused(saved)

@@ -113,7 +113,7 @@ def test_a_sample_without_an_optimum_is_no_start(made_up, monkeypatch):
 def test_the_torch_twin_agrees(made_up, monkeypatch):
     logits, labels = (torch.from_numpy(part) for part in made_up())
     plain = fit_temperature(logits, labels)
-    monkeypatch.setattr("calibrators.row_means.has_kernels", lambda tensor: False)
+    monkeypatch.setattr("calibrators.temperature.has_kernels", lambda tensor: False)
     assert fit_temperature(logits, labels).beta == pytest.approx(plain.beta, rel=1e-13)
 
 

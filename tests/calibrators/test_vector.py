@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-import calibrators.vector as module
 from calibrators import TemperatureScaling, VectorScaling, reference
-from calibrators.vector import brier_and_derivatives, nll_and_derivatives
+from calibrators.vector import class_curvatures, loss_and_derivatives
 from metrics.validation import InputError
 
 
@@ -71,6 +70,10 @@ def test_recovers_the_map_that_the_labels_were_drawn_with():
     assert abs(fitted.shift_.sum()) < 1e-12
 
 
+START = torch.tensor([[0.7] * 5, [0.0] * 5], dtype=torch.float64)
+"""w and b at which the curvatures are taken."""
+
+
 def test_gradient_and_curvature_are_the_derivatives(made_up):
     logits, labels = (torch.from_numpy(part) for part in made_up(n=30))
     point = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -79,22 +82,14 @@ def test_gradient_and_curvature_are_the_derivatives(made_up):
         mapped = logits.double() * parameters[0] + parameters[1]
         return torch.nn.functional.cross_entropy(mapped, labels)
 
-    value, gradient, curvature = nll_and_derivatives(logits, labels, point, with_curvature=True)
+    value, gradient = loss_and_derivatives(logits, labels, point)
     assert value == pytest.approx(loss(point).item(), rel=1e-13)
     (expected,) = torch.autograd.grad(loss(point.requires_grad_()), point)
     torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-14)
-    hessian = torch.autograd.functional.hessian(loss, point)
+    hessian = torch.autograd.functional.hessian(loss, START)
     blocks = [hessian[a, :, b].diagonal() for a, b in ((0, 0), (0, 1), (1, 1))]
+    curvature = class_curvatures(logits, 0.7)
     torch.testing.assert_close(curvature, torch.stack(blocks), rtol=1e-10, atol=1e-14)
-
-
-def test_the_torch_twin_agrees(made_up, monkeypatch):
-    logits, labels = made_up()
-    plain = VectorScaling().fit(logits, labels)
-    monkeypatch.setattr(module, "has_kernels", lambda tensor: False)
-    twin = VectorScaling().fit(logits, labels)
-    np.testing.assert_allclose(twin.scale_, plain.scale_, atol=1e-5)
-    assert twin.nll_ == pytest.approx(plain.nll_, abs=1e-11)
 
 
 def test_an_early_stop_is_reported(made_up):
@@ -167,13 +162,14 @@ def test_the_brier_score_has_its_gradient_and_gauss_newton_curvature(made_up):
         truth = torch.nn.functional.one_hot(labels, 5)
         return (forecast(parameters) - truth).square().sum(dim=1).mean()
 
-    value, gradient, curvature = brier_and_derivatives(logits, labels, point, with_curvature=True)
+    value, gradient = loss_and_derivatives(logits, labels, point, "brier")
     assert value == pytest.approx(loss(point).item(), rel=1e-12)
     (expected,) = torch.autograd.grad(loss(point.requires_grad_()), point)
     torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-14)
-    jacobian = torch.autograd.functional.jacobian(forecast, point.detach())  # [n, C, 2, C]
+    jacobian = torch.autograd.functional.jacobian(forecast, START)  # [n, C, 2, C]
     hessian = 2 * torch.einsum("icak,icbk->abk", jacobian, jacobian) / 30
     blocks = torch.stack([hessian[0, 0], hessian[0, 1], hessian[1, 1]])
+    curvature = class_curvatures(logits, 0.7, "brier")
     torch.testing.assert_close(curvature, blocks, rtol=1e-9, atol=1e-14)
 
 
@@ -183,8 +179,7 @@ def test_real_logits_end_below_the_best_temperatures_brier_score(real_split, nam
     fitted = VectorScaling(loss="brier").fit(logits, labels)
     assert fitted.loss_ < TemperatureScaling(loss="brier").fit(logits, labels).loss_
     start = torch.from_numpy(np.stack([fitted.scale_, fitted.shift_]))
-    _, gradient, _ = brier_and_derivatives(
-        torch.from_numpy(logits), torch.from_numpy(labels), start, with_curvature=False
-    )
+    data = torch.from_numpy(logits), torch.from_numpy(labels)
+    _, gradient = loss_and_derivatives(*data, start, "brier")
     assert float(gradient.abs().max()) < 1e-4
     assert fitted.nll_ > VectorScaling().fit(logits, labels).nll_

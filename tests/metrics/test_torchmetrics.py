@@ -47,6 +47,18 @@ def test_batches_together_give_the_error_of_all_points(name: str, size: int) -> 
     assert float(metric.compute()) == of_all(UTILITIES[name]) > 0.05
 
 
+def test_points_stay_what_they_were_when_a_numpy_buffer_is_reused() -> None:
+    logits, labels = (part.numpy() for part in points())
+    metric, size = UtilityCalibrationError(UTILITIES["top-K"], logits=True), len(labels) // 2
+    z, y = logits[:size].copy(), labels[:size].copy()
+    for start in (0, size):
+        z[:], y[:] = logits[start : start + size], labels[start : start + size]
+        metric.update(z, y)
+    whole = UtilityCalibrationError(UTILITIES["top-K"], logits=True)
+    whole.update(logits[: 2 * size], labels[: 2 * size])
+    assert float(metric.compute()) == float(whole.compute())
+
+
 def test_two_processes_together_give_the_error_of_all_points(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "tests.metrics.torchmetrics_process"]
     running = [

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from calibrators.reference import centred, penalised_loss
+from calibrators.reference import log_probabilities, penalised_loss
 from metrics.archive import read_arrays
 from tests.peers.inputs import Size, arrays
 
@@ -62,7 +62,7 @@ def main() -> None:
     for name, (z, labels) in samples(Path(sys.argv[2]) if len(sys.argv) > 2 else None).items():
         for odir, l2 in PENALTIES:
             penalties = {"reg_lambda": odir, "reg_mu": l2, "reg_norm": True, "ref_row": False}
-            fitted = solver(method="Full", **penalties).fit(centred(z), labels)
+            fitted = solver(method="Full", **penalties).fit(log_probabilities(z), labels)
             found = penalised_loss(z, labels, np.asarray(fitted.weights_), odir, l2)
             print(f'    ("{name}", {odir}, {l2}): {found:.10f},')
 

@@ -1,4 +1,4 @@
-"""Tuning λ and μ: quick runs, those given up, the refits that decide, plain fits beside them."""
+"""Tuning λ and μ: the runs, those that stop early, plain fits beside them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import torch
 
 from calibrators import DirichletCalibration, reference
 from calibrators.dirichlet.linear_map import penalty_weights
-from calibrators.dirichlet.tuning import REFITTED, TuningRuns
-from calibrators.solvers.tuning import best_runs
+from calibrators.dirichlet.tuning import TuningRuns
 
 
 def tuning_runs(logits, labels):
@@ -21,11 +20,11 @@ def test_tuning_is_logged_seeded_and_beats_its_corners(made_up):
     logits, labels = made_up(n=600)
     one = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
     two = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
-    assert len(one.tuning_log_) == 14 + REFITTED
+    assert len(one.tuning_log_) == 14
     assert all({"parameters", "score", "seconds"} == set(run) for run in one.tuning_log_)
     assert [run["score"] for run in one.tuning_log_] == [run["score"] for run in two.tuning_log_]
     np.testing.assert_array_equal(one.matrix_, two.matrix_)
-    best = min(one.tuning_log_[14:], key=lambda run: run["score"])["parameters"]
+    best = min(one.tuning_log_, key=lambda run: run["score"])["parameters"]
     assert (one.odir_, one.l2_) == (best["odir"], best["l2"])
     assert 1e-4 * 20 <= one.odir_ <= 1e2 * 20
     other = DirichletCalibration(tuning_runs=14, seed=6).fit(logits, labels)
@@ -41,14 +40,6 @@ def test_given_penalties_are_not_tuned(made_up):
     assert all(set(run["parameters"]) == {"l2"} for run in half.tuning_log_)
 
 
-def test_the_refits_are_those_of_the_best_quick_runs(made_up):
-    log = DirichletCalibration(tuning_runs=12).fit(*made_up(n=600)).tuning_log_
-    quick, refits = log[:12], log[12:]
-    expected = [run["parameters"] for run in best_runs(quick, REFITTED)]
-    assert [run["parameters"] for run in refits] == expected
-    assert len(DirichletCalibration(tuning_runs=2).fit(*made_up()).tuning_log_) == 4
-
-
 @pytest.mark.parametrize(("n", "classes"), [(400, 3), (600, 6), (1000, 10)])
 def test_of_all_points_tried_the_chosen_one_is_within_1e_4_of_the_best_plain_fit(
     made_up, n, classes
@@ -57,21 +48,24 @@ def test_of_all_points_tried_the_chosen_one_is_within_1e_4_of_the_best_plain_fit
     fitted = DirichletCalibration(tuning_runs=20).fit(logits, labels)
     order = np.random.default_rng(0).permutation(n)
     held, others = order[: round(0.3 * n)], order[round(0.3 * n) :]
-    x = logits[held] - logits[held].mean(axis=1, keepdims=True)
+    x = reference.log_probabilities(logits[held])
 
     def plain_score(odir, l2):
         point = reference.dirichlet(logits[others], labels[others], odir, l2)
         return reference.log_loss(x @ point[:, :-1].T + point[:, -1], labels[held])
 
-    best = min(plain_score(**run["parameters"]) for run in fitted.tuning_log_[:20])
+    best = min(plain_score(**run["parameters"]) for run in fitted.tuning_log_)
     assert plain_score(fitted.odir_, fitted.l2_) <= best + 1e-4
 
 
-def test_it_ends_where_plain_tuning_does(made_up):
+@pytest.mark.parametrize("search", ["even", "bayes"])
+@pytest.mark.filterwarnings("ignore::UserWarning:skopt")
+def test_it_ends_about_where_plain_bayesian_tuning_does(made_up, search):
     logits, labels = made_up(n=400, classes=3)
     _, plain = reference.tuned_dirichlet(logits, labels, runs=20)
-    fitted = DirichletCalibration(tuning_runs=20).fit(logits, labels)
-    assert min(run["score"] for run in fitted.tuning_log_[20:]) <= plain + 1e-4
+    fitted = DirichletCalibration(tuning_runs=20, search=search).fit(logits, labels)
+    assert len(fitted.tuning_log_) == 20
+    assert min(run["score"] for run in fitted.tuning_log_) <= plain + 5e-4
 
 
 def test_a_run_goes_on_from_the_loss_that_another_one_knows(made_up):
@@ -88,32 +82,19 @@ def test_a_run_goes_on_from_the_loss_that_another_one_knows(made_up):
     torch.testing.assert_close(spared.point, plain.point, rtol=0, atol=1e-6)
 
 
-def test_the_strongest_penalties_are_fitted_before_all_others(made_up, monkeypatch):
-    tried = []
-    quick = TuningRuns.quick
-    monkeypatch.setattr(
-        TuningRuns, "quick", lambda runs, **given: tried.append(given) or quick(runs, **given)
-    )
-    log = DirichletCalibration(tuning_runs=5, l2=0.5).fit(*made_up(classes=5)).tuning_log_
-    assert tried[0] == {"odir": pytest.approx(1e2 * 20), "l2": 0.5}
-    assert [run["parameters"]["odir"] for run in log[:5]] == [given["odir"] for given in tried[1:]]
-
-
-def test_a_quick_run_that_overfits_is_given_up_and_starts_no_other(made_up):
+def test_a_run_that_overfits_stops_early_and_starts_no_other(made_up):
     runs = tuning_runs(*made_up(n=300, classes=8))
-    assert runs.quick(odir=50.0, l2=50.0) <= runs.limit
+    assert runs.score(odir=50.0, l2=50.0) <= runs.limit
     known = len(runs.earlier)
-    given_up = runs.quick(odir=1e-9, l2=1e-9)
-    assert given_up > runs.limit
+    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
     assert len(runs.earlier) == known == 1
-    assert runs.careful(odir=1e-9, l2=1e-9) > given_up
 
 
 def test_where_no_run_beats_temperature_scaling_the_best_one_that_ended_is_the_limit(made_up):
     runs = tuning_runs(*made_up(n=60, classes=10))
-    assert runs.quick(odir=1e4, l2=1e4) > runs.temperature_loss
+    assert runs.score(odir=1e4, l2=1e4) > runs.temperature_loss
     assert runs.limit == runs.best_score
-    assert runs.quick(odir=1e-9, l2=1e-9) > runs.limit
+    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
     assert runs.limit == runs.best_score
 
 

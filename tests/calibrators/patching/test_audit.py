@@ -12,7 +12,7 @@ from calibrators.patching.audit import (
     EQUAL,
     TIED,
     Family,
-    Indicators,
+    IndicatorFamily,
     StandardFamilies,
     find_worst,
     witness_of,
@@ -20,7 +20,7 @@ from calibrators.patching.audit import (
 )
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
-from calibrators.patching.utilities import Payoff
+from calibrators.patching.utilities import PayoffUtility
 from metrics import ClassWise, TopK
 
 CPU = torch.device("cpu")
@@ -43,8 +43,8 @@ def patched(n, classes, seed):
     random = np.random.default_rng(seed)
     for _ in range(3):
         rows = torch.from_numpy(np.flatnonzero(random.random(n) < 0.5))
-        utilities = Payoff.of_top_k(int(random.integers(classes)), classes), -0.1
-        classwise = Payoff.of_class(int(random.integers(classes)), classes), 0.05
+        utilities = PayoffUtility.of_top_k(int(random.integers(classes)), classes), -0.1
+        classwise = PayoffUtility.of_class(int(random.integers(classes)), classes), 0.05
         for utility, step in (utilities, classwise):
             if len(rows):
                 move(state, ProjectedDescent(1.0), rows, utility.vectors(state, rows), step)
@@ -54,8 +54,8 @@ def patched(n, classes, seed):
 def exhaustive(state, sampled=()):
     """Errors of every utility, near-equal predictions tied, each one sorted."""
     classes = state.probabilities.shape[1]
-    utilities = [Payoff.of_class(c, classes) for c in range(classes)]
-    utilities += [Payoff.of_top_k(k, classes) for k in range(classes)]
+    utilities = [PayoffUtility.of_class(c, classes) for c in range(classes)]
+    utilities += [PayoffUtility.of_top_k(k, classes) for k in range(classes)]
     return torch.stack([tied_error(state, utility) for utility in (*utilities, *sampled)])
 
 
@@ -138,13 +138,13 @@ def test_some_of_a_family_have_the_errors_they_have_among_all():
 def test_most_utilities_are_never_sorted(monkeypatch):
     families = StandardFamilies(100, 0, 0, CPU)(state := patched(3000, 100, 2), 0)
     sorted_columns = []
-    errors = Indicators.errors
+    errors = IndicatorFamily.errors
 
     def counted(self, chosen):
         sorted_columns.append(len(chosen))
         return errors(self, chosen)
 
-    monkeypatch.setattr(Indicators, "errors", counted)
+    monkeypatch.setattr(IndicatorFamily, "errors", counted)
     found = find_worst(families)
     assert sum(sorted_columns) < 100  # of 200
     assert found[2] == pytest.approx(float(exhaustive(state).max()), abs=1e-12)
@@ -179,7 +179,7 @@ def test_intervals_end_in_the_middle_of_wide_gaps():
     v = torch.tensor([0.1, 0.2, 0.2 + 0.5 * TIED, 0.2 + TIED, 0.6, 0.9], dtype=torch.float64)
     rows = torch.stack([v, 1 - v], dim=1)
     state = PatchedForecast(rows, torch.tensor([1, 0, 0, 0, 0, 1]))
-    witness = witness_of(state, Payoff.of_class(0, 2))
+    witness = witness_of(state, PayoffUtility.of_class(0, 2))
     assert (witness.low, witness.high) == (pytest.approx(0.15), pytest.approx(0.75))
     assert witness.rows.tolist() == [1, 2, 3, 4]
     assert witness.sign == -1  # predicted less than realized
@@ -197,7 +197,7 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
     found = []
     for p in (v, torn):
         state = PatchedForecast(torch.stack([p, (1 - p) / 2, (1 - p) / 2], dim=1), labels)
-        found.append(witness_of(state, Payoff.of_class(0, 3)))
+        found.append(witness_of(state, PayoffUtility.of_class(0, 3)))
     assert torch.equal(found[0].rows, found[1].rows)
     assert found[0].sign == found[1].sign
     assert found[0].error == pytest.approx(found[1].error, abs=1e-14)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calibrators.patching.line_search import armijo_step, first_step
+from calibrators.patching.update import armijo_step, first_step
 
 
 @pytest.mark.parametrize("step_size", [1e-3, 0.3, 1.0, 40.0])

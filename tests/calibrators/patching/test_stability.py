@@ -150,6 +150,7 @@ def alone(logits_file):
     return run(1, "cpu", {}, logits_file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_same_patches_come_out_everywhere(name, alone, logits_file):
     found = run(*PROCESSES[name], logits_file)

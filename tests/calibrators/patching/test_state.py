@@ -9,7 +9,7 @@ import torch
 from calibrators.patching.algorithm import move
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent, displacement
-from calibrators.patching.utilities import Member, Payoff
+from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import FunctionUtility, GainMatrix
 from metrics.kernels.projection import project_rows_torch
 from tests.devices.emulated_cuda import emulated_cuda
@@ -38,16 +38,16 @@ def random_utility(classes, random):
     kind = random.choice(["class", "top_k", "linear", "rank", "gain", "function"])
     index = int(random.integers(classes))
     if kind == "class":
-        return Payoff.of_class(index, classes)
+        return PayoffUtility.of_class(index, classes)
     if kind == "top_k":
-        return Payoff.of_top_k(index, classes)
+        return PayoffUtility.of_top_k(index, classes)
     if kind == "gain":
-        return Member(GainMatrix.sample_aligned(3, classes, index), 1)
+        return ClassUtility(GainMatrix.sample_aligned(3, classes, index), 1)
     if kind == "function":
-        return Member(FunctionUtility(lambda p: p * p), 0)
+        return ClassUtility(FunctionUtility(lambda p: p * p), 0)
     payoff = random.uniform(-1, 1, size=classes)
     payoff = np.sort(payoff)[::-1].copy() if kind == "rank" else payoff
-    return Payoff(str(kind), index, torch.from_numpy(payoff))
+    return PayoffUtility(str(kind), index, torch.from_numpy(payoff))
 
 
 def random_moves(count, n, classes, seed):
@@ -187,7 +187,7 @@ def test_without_labels_forecasts_are_moved_all_the_same(device):
 def test_the_forecast_given_is_not_changed():
     p, y = forecast_of("smooth", 30, 4, 16)
     before, state, rows = p.clone(), PatchedForecast(p, y), torch.arange(30)
-    move(state, UPDATE, rows, Payoff.of_class(1, 4).vectors(state, rows), 0.5)
+    move(state, UPDATE, rows, PayoffUtility.of_class(1, 4).vectors(state, rows), 0.5)
     assert torch.equal(p, before)
     assert not torch.equal(state.probabilities, before)
 

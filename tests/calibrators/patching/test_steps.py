@@ -6,7 +6,7 @@ import torch
 
 from calibrators import LogitShiftPatching
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.steps import fewest_steps, held_out_losses, point_losses
+from calibrators.patching.tuning import fewest_steps, held_out_losses, point_losses
 from metrics import brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 

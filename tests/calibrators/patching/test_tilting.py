@@ -16,7 +16,7 @@ from calibrators.patching.tilting import (
     ExponentialTilting,
     TiltedUtility,
 )
-from calibrators.patching.utilities import Member, Payoff
+from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import Decision
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 
@@ -24,11 +24,11 @@ CLASSES = 5
 RANDOM = np.random.default_rng(3)
 PAYOFF = torch.from_numpy(RANDOM.uniform(-1, 1, CLASSES))
 UTILITIES = {
-    "class": Payoff.of_class(2, CLASSES),
-    "top-K": Payoff.of_top_k(1, CLASSES),
-    "linear": Payoff("linear", 0, PAYOFF),
-    "rank": Payoff("rank", 0, PAYOFF.sort(descending=True).values),
-    "decision": Member(Decision(RANDOM.uniform(0, 3, (1, CLASSES, 3))), 0),
+    "class": PayoffUtility.of_class(2, CLASSES),
+    "top-K": PayoffUtility.of_top_k(1, CLASSES),
+    "linear": PayoffUtility("linear", 0, PAYOFF),
+    "rank": PayoffUtility("rank", 0, PAYOFF.sort(descending=True).values),
+    "decision": ClassUtility(Decision(RANDOM.uniform(0, 3, (1, CLASSES, 3))), 0),
 }
 
 
@@ -115,7 +115,7 @@ def test_an_event_shifts_its_logit_and_keeps_proportions_inside_and_outside(stat
 def test_an_event_that_always_happens_is_shifted_by_the_bound():
     p = torch.tensor([[0.3, 0.7]], dtype=torch.float64).repeat(20, 1)
     state = PatchedForecast(p, torch.zeros(20, dtype=torch.int64))
-    _, moved, signed, change = one_patch(state, Payoff.of_class(0, 2))
+    _, moved, signed, change = one_patch(state, PayoffUtility.of_class(0, 2))
     assert signed == pytest.approx(LARGEST_SHIFT)
     assert bool(((moved > 0) & (moved < 1)).all())
     assert change < 0
@@ -129,7 +129,7 @@ def test_points_may_leave_the_interval_and_leave_an_error_there():
     v = torch.tensor([0.4, 0.55, 0.9]).double().repeat_interleave(40)
     hits = (torch.arange(40) < torch.tensor([[36], [24], [32]])).flatten()
     state = PatchedForecast(torch.stack([v, 1 - v], dim=1), (~hits).to(torch.int64))
-    witness, moved, _, _ = one_patch(state, Payoff.of_class(0, 2))
+    witness, moved, _, _ = one_patch(state, PayoffUtility.of_class(0, 2))
     residuals = hits[witness.rows].double() - moved[:, 0]
     assert abs(float(residuals.sum())) < 1e-9
     stayed = moved[:, 0] <= witness.high
@@ -138,7 +138,7 @@ def test_points_may_leave_the_interval_and_leave_an_error_there():
 
 
 def test_a_huge_common_payoff_cancels(state):
-    shifted = Payoff("linear", 0, PAYOFF + 1e4)
+    shifted = PayoffUtility("linear", 0, PAYOFF + 1e4)
     witness = witness_of(state, UTILITIES["linear"])
     update = ExponentialTilting(1.0)
     moved = [
@@ -171,7 +171,7 @@ def test_residuals_are_zero_below_a_share_of_the_range_on_average(points, span):
 
 
 def test_a_payoff_that_is_the_same_for_all_classes_is_no_reason_to_move(state):
-    same = Payoff("linear", 0, torch.full((CLASSES,), 0.7, dtype=torch.float64))
+    same = PayoffUtility("linear", 0, torch.full((CLASSES,), 0.7, dtype=torch.float64))
     witness = witness_of(state, same)
     vectors = same.vectors(state, witness.rows)
     assert witness.error == pytest.approx(0, abs=1e-12)

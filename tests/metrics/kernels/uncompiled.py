@@ -23,7 +23,6 @@ from calibrators import (
     UtilityPatching,
     VectorScaling,
 )
-from calibrators.patching.replay import Patches, replay
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.gap_range import gap_range
 from metrics.kernels.label_ranks import label_ranks
@@ -138,25 +137,11 @@ def fits() -> Iterator[Named]:
             yield f"fit {name} {n}", calibrator.fit(z, y).predict_proba(new)
 
 
-def replays() -> Iterator[Named]:
-    """Patches that leave a row's ranking nearly as it was, and ones that shuffle it."""
-    random = np.random.default_rng(4)
-    count, classes = 8, 40
-    p = torch.from_numpy(random.dirichlet(np.ones(classes), size=6))
-    payoffs, everywhere = random.uniform(-1, 1, size=(count, classes)), np.full(count, np.inf)
-    for step in (0.001, 3.0):
-        patches = Patches(
-            payoffs, np.arange(count) % 2 == 1, -everywhere, everywhere, np.full(count, step)
-        )
-        for projected in (True, False):
-            yield f"replay {step} {projected}", replay(p, patches, projected)
-
-
 def answers() -> dict[str, NDArray]:
     """All of them by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python's arithmetic, which says what wraps around
-        named = [*sorts(), *ranges(), *rows(), *replays(), *fits()]
+        named = [*sorts(), *ranges(), *rows(), *fits()]
     return {name: np.asarray(answer) for name, answer in named}
 
 
