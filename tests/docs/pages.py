@@ -57,4 +57,4 @@ def words(text: str) -> list[str]:
 
 
 def sentences(paragraph: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.?!:;])\s+", paragraph) if words(part)]
+    return [part for part in re.split(r"(?<=[.?!])\s+", paragraph) if words(part)]
