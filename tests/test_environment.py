@@ -109,7 +109,8 @@ def test_the_core_alone_scores_an_array_in_an_empty_environment(tmp_path: Path) 
     assert scored.stdout.strip() == "scored", scored.stderr
 
 
-def test_the_version_is_that_of_the_newest_changes() -> None:
+def test_the_version_is_that_of_the_newest_changes_and_of_the_citation() -> None:
     newest = re.search(r"^## (\S+) \(", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
     assert newest[1] == PROJECT["version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == PROJECT["version"]

@@ -1,0 +1,114 @@
+"""The pages' shell commands parse, and name modules, options and settings that exist."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+
+from tests.docs.pages import FENCED, PAGES, README, ROOT, blocks, name_of
+
+INLINE = re.compile(r"`((?:python|make|dvc|git) [^`]+)`")
+OTHER_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
+DVC = {"repro", "exp", "metrics", "plots", "push", "pull", "status"}
+TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command of the pages' shell blocks and of their prose, with its page."""
+    for page in [README, *PAGES, *OTHER_PAGES]:
+        text = page.read_text(encoding="utf-8")
+        lines = [
+            line
+            for block in blocks(page)
+            if block.language == "bash"
+            for line in block.text.splitlines()
+        ]
+        for line in [*lines, *INLINE.findall(FENCED.sub("", text))]:
+            for part in line.split("&&"):
+                words = shlex.split(part, comments=True)
+                if words and "…" not in part and "<" not in part:
+                    yield name_of(page), words
+
+
+COMMANDS = list(commands())
+
+
+def of(*start: str) -> list[pytest.ParameterSet]:
+    """The commands that begin with these words, as parameters: what follows."""
+    chosen = [(page, words) for page, words in COMMANDS if words[: len(start)] == list(start)]
+    unique = {tuple(words[len(start) :]): page for page, words in chosen}
+    return [
+        pytest.param(list(rest), id=f"{page}: {shlex.join(rest)}") for rest, page in unique.items()
+    ]
+
+
+@functools.cache
+def help_of(script: str) -> str:
+    return subprocess.run(
+        [sys.executable, script, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def composed(overrides: list[str]) -> None:
+    """Compose the stages' configuration with the first value of every sweep.
+
+    Raises:
+        HydraException: a group, file or key that does not exist.
+    """
+    first = [re.sub(r"^([^=]+=[^\[('\"{,]+),.*$", r"\1", override) for override in overrides]
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(version_base=None, config_dir=str(ROOT / "conf")):
+        compose("config", overrides=first, return_hydra_config=True)
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=name_of)
+def test_shell_blocks_are_shell(page) -> None:
+    for block in blocks(page):
+        if block.language == "bash":
+            checked = subprocess.run(
+                ["bash", "-n"], input=block.text, text=True, capture_output=True
+            )
+            assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("words", of("python", "-m"))
+def test_a_stage_exists_and_its_settings_compose(words: list[str]) -> None:
+    module, *overrides = words
+    assert (ROOT / f"{module.replace('.', '/')}.py").is_file() or module == "pytest"
+    if module.startswith("pipeline."):
+        composed([word for word in overrides if word not in ("--multirun", "--cfg", "job")])
+
+
+@pytest.mark.parametrize("words", [p for p in of("python") if p.values[0][0] != "-m"])
+def test_a_script_exists_and_knows_its_options(words: list[str]) -> None:
+    script, *options = words
+    assert (ROOT / script).is_file()
+    for option in options:
+        if option.startswith("--"):
+            assert re.search(rf"{option}\b", help_of(script)), option
+
+
+@pytest.mark.parametrize("words", of("make"))
+def test_make_has_the_target(words: list[str]) -> None:
+    assert words[0] in TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("words", of("dvc"))
+def test_dvc_is_asked_for_what_it_can_and_a_suite_that_exists(words: list[str]) -> None:
+    assert words[0] in DVC
+    for word in words:
+        if word.startswith("suite="):
+            assert (ROOT / "conf" / "suite" / f"{word.removeprefix('suite=')}.yaml").is_file()
+
+
+def test_other_commands_are_the_usual_ones() -> None:
+    first = {words[0] for _, words in COMMANDS} - {"python", "make", "dvc"}
+    assert first <= {"cd", "git", "pip", "source"}

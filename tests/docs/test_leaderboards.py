@@ -1,0 +1,73 @@
+"""The tables of who wins, on the README and on the page of other packages' calibrators, count what
+the committed tables of results say."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from pipeline.reporting.names import method_name
+from tests.docs.pages import README, ROOT
+
+PAGE = ROOT / "docs" / "methods" / "peers.md"
+TABLES = ROOT / "results" / "extended" / "tables"
+BENCHMARKS = (
+    "cifar10_repvgg",
+    "cifar10_resnet",
+    "cifar10_resnet44",
+    "cifar100_repvgg",
+    "cifar100_resnet",
+)
+PURPOSES = ("u_cwe", "u_topk", "u_dcg")
+
+
+def name_in_table(method: str) -> str:
+    return method_name(method).removesuffix(" (probmetrics)")
+
+
+@pytest.fixture(scope="module")
+def cells() -> dict[str, list[dict[str, str]]]:
+    """The rows of all benchmarks' CSV files, by the name of the method."""
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for benchmark in BENCHMARKS:
+        with (TABLES / f"{benchmark}.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                found[name_in_table(row["method"])].append({**row, "benchmark": benchmark})
+    return found
+
+
+def table_after(page: Path, heading: str) -> dict[str, list[str]]:
+    """The first table under a heading: the cells of each line, by its first one."""
+    text = page.read_text(encoding="utf-8").split(heading)[1]
+    block = re.search(r"(?:^.*\|.*\n)+", text, re.MULTILINE)
+    assert block is not None
+    lines = [line.strip("| ").split(" | ") for line in block[0].splitlines()[2:]]
+    return {name: values for name, *values in lines}
+
+
+def test_the_page_counts_in_how_many_columns_each_method_is_worse(cells) -> None:
+    counted = {}
+    for name, rows in cells.items():
+        worse = Counter(row["benchmark"] for row in rows if row["not_worse"] == "False")
+        counted[name] = [str(worse[benchmark]) for benchmark in BENCHMARKS]
+    assert table_after(PAGE, "## Who wins where") == counted
+
+
+def test_the_readme_counts_likewise_and_rounds_bounds_up(cells) -> None:
+    shown = table_after(README, "## Who wins")
+    for name, values in shown.items():
+        rows = cells[name]
+        within = [
+            sum(row["metric"] == purpose and row["beyond_floor"] == "False" for row in rows)
+            for purpose in PURPOSES
+        ]
+        bound = max(float(row["upper"]) for row in rows if row["metric"] in PURPOSES)
+        worse = sum(row["not_worse"] == "False" for row in rows)
+        rounded_up = f"{math.ceil(bound * 1000) / 1000:.3f}".removeprefix("0")
+        assert values == [str(worse), *map(str, within), rounded_up], name
+    assert len(shown) == 8
