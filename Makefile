@@ -50,20 +50,11 @@ $(INSTALLED): requirements.lock
 	@touch $@
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
-# All units side by side, in one process instead of one for each of seventeen stages, which DVC records
-# as done; then DVC runs what it finds changed all the same.
-ALL := DVC_STAGE=record $(RUN) python -m pipeline.repro
 repro: known-suite setup
 ifeq ($(SUITE)$(PRECOMPUTED),)
-	@$(ALL)
-	@$(RUN) dvc repro --quiet || { echo "dvc repro failed; by itself it says why" >&2; exit 1; }
-	@echo "dvc repro: all stages are up to date; read results/report.html"
+	@$(RUN) dvc repro
 else
-	@echo "This edits params.yaml, unless it fails; back to the default: git checkout params.yaml"
-	@trap : INT TERM; cp params.yaml .params.before; \
-	{ $(ALL) && $(RUN) dvc exp run; } \
-	  || { mv .params.before params.yaml; git reset -q -- params.yaml; exit 1; }; \
-	rm .params.before
+	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S 'precomputed="$(PRECOMPUTED)"')
 endif
 
 # Told before minutes of setting up.

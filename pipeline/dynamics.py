@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.fit import require_logits
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json, write_json, write_text
 from pipeline.harness.cache import Save, record_of
 from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
@@ -28,6 +27,7 @@ from pipeline.harness.parallel import run_tasks
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Request, Settings
+from pipeline.logits import require_logits
 from pipeline.scoring.files import rounded
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do does not need

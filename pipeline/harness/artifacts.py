@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrators.files import atomic_path
 
+
 class CorruptFile(ValueError):
     """A file that cannot be read back: truncated, overwritten or of another kind. One line."""
 

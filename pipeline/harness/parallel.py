@@ -170,7 +170,7 @@ def attempt(task: Task, wait: bool, progress: Progress | None = None) -> Outcome
                 task.path,
                 task.key,
                 lock,
-                lambda: _make(task, progress or (lambda done, total, what="": None)),
+                lambda: _make(task, progress or _silent),
                 force=task.settings["force"],
                 wait=wait,
             )
@@ -194,6 +194,10 @@ def attempt(task: Task, wait: bool, progress: Progress | None = None) -> Outcome
         }
         _log(data, notes)
     return Outcome(task, seconds, error, details, warnings=told)
+
+
+def _silent(done: int, total: int, what: str = "") -> None:
+    """The progress of a unit among many, which no bar shows."""
 
 
 def _make(task: Task, progress: Progress) -> None:

@@ -6,9 +6,9 @@ import sys
 from functools import partial
 
 import pytest
+from pipeline.harness.engines import run_jobs
 
 from pipeline.harness.command import CONF
-from pipeline.harness.engines import run_jobs
 
 pytest.importorskip("ray", reason="Ray is not installed here (make test-ray)")
 

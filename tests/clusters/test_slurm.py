@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import pytest
-
-from pipeline.harness.command import CONF
 from pipeline.harness.engines import run_jobs
 from pipeline.harness.locks import claimed
+
+from pipeline.harness.command import CONF
 from pipeline.harness.units import Request, composed, sweep_settings
 
 if not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None:

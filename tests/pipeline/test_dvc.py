@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pipeline.parameters import asked_of_make, read_parameters, write_parameters
+from pipeline.record import stages_of
+from pipeline.repro import arguments_of
 
 from pipeline import record
 from pipeline.harness.artifacts import write_json
 from pipeline.harness.command import CONF, override
 from pipeline.harness.units import SelectionError, composed, resolved
-from pipeline.parameters import asked_of_make, read_parameters, write_parameters
-from pipeline.record import stages_of
-from pipeline.repro import arguments_of
 from tests.pipeline.conftest import request_of
 
 

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
+from pipeline.harness.locks import claimed
+from pipeline.plan import committed_seconds, plan_lines
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import write_json, write_record
 from pipeline.harness.cached_logits import logits_path, running_path, sidecar_path
 from pipeline.harness.command import UnitsFailed
-from pipeline.harness.locks import claimed
 from pipeline.logits import run_logits
-from pipeline.plan import committed_seconds, plan_lines
 from pipeline.status import details, states
 from tests.pipeline.conftest import request_of
 

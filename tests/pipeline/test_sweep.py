@@ -12,15 +12,15 @@ from types import SimpleNamespace
 
 import pytest
 from omegaconf import OmegaConf
+from pipeline.harness.engines import Ended, run_jobs
+from pipeline.harness.locks import claimed
+from pipeline.harness.runner import attempt, warning_lines
+from pipeline.harness.unit_stage import make_once
 
 from pipeline.fit import fit_tasks
 from pipeline.harness import engines
 from pipeline.harness.artifacts import read_json, write_json
 from pipeline.harness.command import CONF, Terminated
-from pipeline.harness.engines import Ended, run_jobs
-from pipeline.harness.locks import claimed
-from pipeline.harness.runner import attempt, warning_lines
-from pipeline.harness.unit_stage import make_once
 from pipeline.harness.units import composed, sweep_settings
 from pipeline.status import states
 from pipeline.sweep import (

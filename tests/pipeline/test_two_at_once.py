@@ -14,12 +14,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from pipeline.harness.locks import Busy, OtherSettings, claimed
 
 from pipeline.evaluate import EvaluateTask, evaluate_unit
 from pipeline.fit import FitTask, fit_tasks, fit_unit
 from pipeline.harness import locks
 from pipeline.harness.artifacts import read_npz
-from pipeline.harness.locks import Busy, OtherSettings, claimed
 from pipeline.logits import logits_aim, make_logits, run_logits
 
 ROUNDS = int(os.environ.get("ROUNDS", "8"))

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pipeline.harness.cache import publish
 
+from pipeline.harness.cache import publish
 from pipeline.reporting.collect import Scores
 from pipeline.scoring import scores as module
 from pipeline.scoring.files import score_files
