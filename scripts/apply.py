@@ -17,10 +17,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
-import pipeline
-
-if __name__ == "__main__":
-    pipeline.end_in_one_line()
+import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
 
 import numpy as np
 from numpy.typing import NDArray

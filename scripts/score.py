@@ -32,10 +32,7 @@ from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
-import pipeline
-
-if __name__ == "__main__":
-    pipeline.end_in_one_line()
+import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
 
 from omegaconf import DictConfig
 
