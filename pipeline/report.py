@@ -137,11 +137,14 @@ def report_benchmark(
     evaluation = settings["evaluation"]["name"]
     stem = ScoreFiles(results, scores.benchmark, evaluation).stem
     specs = table_specs(settings, scores, stem, methods)
-    studies = study_figures(scores.benchmark, results / "figures")
-    section = section_of(scores, specs, studies)
+    study = study_drawings(scores, settings["benchmark"]["title"], results)
+    figures = {
+        kind: results / "figures" / f"{one.stem}.png" for kind, one in zip(STUDY_CAPTIONS, study)
+    }
+    section = section_of(scores, specs, figures)
     tables = results / "tables"
     files = write_tables(section.tables, tables)
-    drawings = drawings_of(section, results / "figures", f"_{stem}")
+    drawings = [*drawings_of(section, results / "figures", f"_{stem}"), *study]
     groups = groups_of(scores, section)
     section = replace(section, groups=groups.sentences)
     files.append(write_json(tables / f"{stem}_verdict.json", groups.added_to(section.verdict)))
@@ -149,10 +152,15 @@ def report_benchmark(
     return BenchmarkReport(section, groups, files, drawings)
 
 
-def study_figures(benchmark: str, folder: Path) -> dict[str, Path]:
-    """What the dynamics stage drew of this benchmark, by the names of STUDY_CAPTIONS."""
-    paths = {kind: folder / f"dynamics_{kind}_{benchmark}.png" for kind in STUDY_CAPTIONS}
-    return {kind: path for kind, path in paths.items() if path.is_file()}
+def study_drawings(scores: Scores, title: str, results: Path) -> list[Drawing]:
+    """The figures of the appendix study of this benchmark, where the dynamics stage ran it."""
+    folder = results / "dynamics" / scores.benchmark
+    families = {path.parent.name: path.parent for path in sorted(folder.glob("*/dynamics.json"))}
+    if not families:
+        return []
+    from pipeline.reporting.dynamics_figures import dynamics_drawings
+
+    return dynamics_drawings(families, title, results / "figures", scores.benchmark)
 
 
 def table_specs(

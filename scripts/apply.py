@@ -19,6 +19,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
 
+# isort: split
+
 import numpy as np
 from numpy.typing import NDArray
 

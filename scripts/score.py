@@ -34,6 +34,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
 
+# isort: split
+
 from omegaconf import DictConfig
 
 from pipeline.evaluate import run_evaluate

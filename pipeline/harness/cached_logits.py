@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,16 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
 
 from pipeline.harness.artifacts import CorruptFile, read_npz
 from pipeline.harness.cache import arrays_digest, record_of
-from pipeline.harness.command import CONF, override
 from pipeline.harness.units import Settings
 
 READ_TOGETHER = 4096
 """Rows copied at a time."""
-FILE_SOURCE = "pipeline.sources.file.file_logits"
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,10 @@ def find_logits(settings: Settings) -> CachedLogits:
     path = logits_path(settings)
     found = _found(path, path.stat().st_mtime_ns) if path.is_file() else None
     if found is None:
-        raise CorruptFile(f"{path}: no logits, or damaged ones; run {command_for(settings)}")
+        raise CorruptFile(
+            f"{path}: no logits, or damaged ones; run python -m pipeline.logits with the same "
+            "arguments"
+        )
     return found[0]
 
 
@@ -81,21 +80,6 @@ def _found(path: Path, changed: int) -> tuple[CachedLogits, dict[str, Any]] | No
         classes=sidecar["classes"],
         similarity_sha256=arrays_digest(path, ("similarity",)) if has_similarity else None,
     ), sidecar
-
-
-def command_for(settings: Settings) -> str:
-    """The command line that makes these logits, with the user's file and folders where given."""
-    benchmark, paths = settings["benchmark"], settings["paths"]
-    chosen = [override("benchmark", benchmark["name"])]
-    if benchmark["source"]["_target_"] == FILE_SOURCE:  # its name is the user's, not conf/'s
-        chosen = ["benchmark=file", override("benchmark.name", benchmark["name"])]
-        chosen.append(override("benchmark.source.path", str(benchmark["source"]["path"])))
-    usual = OmegaConf.to_container(OmegaConf.load(CONF / "paths" / "default.yaml"))
-    assert isinstance(usual, dict)
-    for key in ("data", "precomputed"):
-        if paths[key] != usual[key]:
-            chosen.append(override(f"paths.{key}", str(paths[key])))
-    return shlex.join(["python", "-m", "pipeline.logits", *chosen])
 
 
 @lru_cache(maxsize=1)

@@ -146,16 +146,6 @@ def _end(how: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def override(key: str, value: str) -> str:
-    """`key=value` as Hydra reads it, whatever characters `value` holds; `${` stays what it is."""
-    is_word = re.fullmatch(r"[A-Za-z/]([\w./:+@% -]*[\w./:+@%-])?", value, re.ASCII)
-    if is_word and value.lower() not in ("null", "true", "false", "nan", "inf"):
-        return f"{key}={value}"
-    text = re.sub(r"(\\*)'", r"\1\1\'", value.replace("${", r"\${"))
-    text = re.sub(r"(\\+)$", r"\1\1", text)
-    return f"{key}='{text}'"
-
-
 def literal(text: object) -> str:
     """`text` as a value of a configuration that is not interpolated: `${x}` stays what it is."""
     return re.sub(r"(\\*)\$\{", r"\1\1\\${", str(text))

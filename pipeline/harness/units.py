@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,6 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 
 from pipeline.harness.command import CONF, UsageError
@@ -27,10 +26,6 @@ Settings = dict[str, Any]
 
 LARGEST_SEED = 2**32 - 1
 """What scikit-learn takes; the tuning hands it the seed."""
-
-
-EACH = "each"
-"""Where several options of a group are composed side by side."""
 
 
 MOST_SPLITS = 1000
@@ -124,12 +119,7 @@ class Request:
         return units
 
     def _calibrators(self, overrides: list[str]) -> dict[str, DictConfig]:
-        """The calibrators' configurations, all at once unless an override changes them."""
-        if len(self._without_calibrator()) == len(self.overrides):
-            side_by_side = [f"+calibrator@{EACH}.{name}={name}" for name in self.calibrators]
-            with suppress(MissingConfigException):  # told below, by the name that was asked for
-                found = composed([*overrides, *side_by_side])[EACH]
-                return {name: found[name] for name in self.calibrators}
+        """The calibrators' configurations by name."""
         return {
             name: composed([*overrides, f"calibrator={name}"]).calibrator
             for name in self.calibrators
