@@ -80,6 +80,14 @@ class UtilityClass(ABC):
                 block = block._replace(predicted=block.predicted[:, alike])
             yield block
 
+    def spread(self, block: Block) -> Tensor:
+        """Return the range ρ of each utility of a block, largest less smallest value: [b].
+
+        The general form takes the payoffs of the block. Override it where these are not all that
+        the utility can pay.
+        """
+        return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
+
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:

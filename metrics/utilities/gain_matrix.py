@@ -251,6 +251,10 @@ class GainMatrix(UtilityClass):
             lambda users, survey: users._block(forecast, outcomes, survey),
         )
 
+    def spread(self, block: Block) -> Tensor:
+        """1 - the smallest gain of any user: the block holds only the gains that were drawn."""
+        return torch.full_like(block.predicted[:, 0], 1 - self.low)
+
     def _block(self, forecast: Forecast, outcomes: Outcomes, survey: Tensor) -> Block:
         best, chosen = self._choices(forecast, survey)
         predicted = best.T.contiguous()
