@@ -1,11 +1,13 @@
 """The noise floor: errors of a forecast whose labels were drawn from itself.
 
-Such a forecast is perfectly calibrated, so what it shows on n points is sampling alone: a Monte
-Carlo test of calibration (Vaicenavicius et al. 2019; "consistency resampling", Bröcker & Smith
-2007). Each repetition draws one label per point; the uniform behind it belongs to seed, repetition
-and the point's number in the whole data set. A point that several splits test, or several methods
-predict, thus draws its label from the same uniform, each time by the probabilities of that split
-and method, and the mean over splits of a repetition is a draw of the mean that a table prints.
+If its rows sum to one, such a forecast is perfectly calibrated, so what it shows on n points is
+sampling alone: a Monte Carlo test of calibration (Vaicenavicius et al. 2019; "consistency
+resampling", Bröcker & Smith 2007). Rows that do not sum to one have no noise floor, because no
+label can be drawn from them.
+
+Each (seed, repetition, point) has one uniform number, used in every split and for every method; the
+point's number in the whole data set names it. So a repetition's mean over splits is one draw of the
+mean that a table prints, and methods are compared on the same luck.
 
 The draws share every sort, so one costs a sum per point and utility, and a look into the payoffs
 where its label is not the usual one: 400 draws of 1000 classes on 15,000 points are 6·10⁹ sums per
@@ -68,7 +70,7 @@ def noise_floor(
     Args:
         utilities: any `UtilityClass`.
         probabilities, labels: [n, C] and [n]; or lists of them, one per split: the floor is that of
-            the mean over splits.
+            the mean over splits. Rows that do not sum to one are refused: they have no floor.
         repetitions: draws of the labels.
         seed: of the draws.
         points: [n], the number of each point in the whole data set, a list with several splits:

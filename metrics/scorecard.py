@@ -49,7 +49,8 @@ class Scorecard:
 
     metrics: value per key of `metrics.registry.METRICS`.
     noise_floor: per key of a calibration error, "mean" and 95 % quantile "q95" under labels drawn
-        from the forecast, and "p_value": how often a calibrated forecast does as badly.
+        from the forecast, and "p_value": how often a calibrated forecast does as badly; empty
+        without redrawn labels.
     worst: per utility metric, the utility attaining it and its interval ("utility", "low", "high",
         "sign", "error"); "utility" counts from 0 within the class.
     ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
@@ -57,7 +58,8 @@ class Scorecard:
     draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>": under
         resampled points, [B]. Equal positions of two splits or methods belong together.
     certificates: per utility metric bounds on its true value, and those of all classes together
-        under "all", own ones aside; none where utility metrics are means over batches.
+        under "all", own ones aside; none without redrawn labels, and none where utility metrics
+        are means over batches.
     zero_likelihood: points whose label had probability 0: the NLL without its floor is infinite.
     """
 
@@ -110,7 +112,8 @@ def scorecard(
             draws its label from the same uniforms. 0 … n - 1 if not given.
         population: points of the whole data set, which the bootstrap resamples; n if not given.
         confidence: of the certificates.
-        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
+        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them. Labels
+            cannot be drawn from such rows, so there are no noise floor and no certificates then.
 
     Raises:
         InputError: shapes, ranges or row sums are off, or an option is out of range.
@@ -127,6 +130,8 @@ def scorecard(
     population = len(y) if population is None else population
     if population > LARGEST:
         bootstrap_repetitions = 0
+    if not rows_sum_to_one:
+        floor_repetitions = 0
     observed, metrics = samples.observed(), metrics_of(options)
     with_floor = [metric for metric in metrics if metric.has_floor]
     floors, curves = _draws(samples.redrawn(floor_repetitions, noise_seed), with_floor, options)
@@ -141,7 +146,7 @@ def scorecard(
         draws={f"floor_{key}": draws for key, draws in floors.items()}
         | {f"bootstrap_{key}": draws for key, draws in moved.items()},
         certificates=_certificates(observed.whole, metrics, floors, confidence, noise_seed)
-        if not samples.in_batches
+        if floors and not samples.in_batches
         else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, observed.whole.outcomes)[0]),
     )
@@ -191,7 +196,7 @@ def _certificates(
     for metric in metrics:
         utilities = metric.utility_class(observed.options)
         if utilities is not None:
-            redrawn = torch.from_numpy(floors.get(metric.key, np.empty(0)))
+            redrawn = torch.from_numpy(floors[metric.key])
             found[metric.key] = evidence_of(
                 utilities, forecast, outcomes, redrawn, confidence, multipliers
             )

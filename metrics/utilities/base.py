@@ -23,9 +23,9 @@ from metrics.utility_calibration import WorstInterval, worst_interval
 from metrics.validation import InputError, check_numbers
 
 BLOCK_BYTES = 64 << 20
-"""Size of the [utilities, n] matrix of predicted utilities that is held at a time."""
+"""Bytes of the predicted utilities [b, n] that are held at a time, if `FEWEST_ROWS` rows fit."""
 FEWEST_ROWS = 64
-"""Utilities in a block at least: what a block costs by itself is the same for one."""
+"""Utilities in a block at least, as far as there are so many: small products run slowly."""
 
 
 class Block(NamedTuple):
@@ -79,6 +79,14 @@ class UtilityClass(ABC):
             if alike is not None:
                 block = block._replace(predicted=block.predicted[:, alike])
             yield block
+
+    def spread(self, block: Block) -> Tensor:
+        """Return the range ρ of each utility of a block, largest less smallest value: [b].
+
+        The general form takes the payoffs of the block. Override it where these are not all that
+        the utility can pay.
+        """
+        return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
@@ -161,7 +169,11 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
 
 
 class FunctionUtility(UtilityClass):
-    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch."""
+    """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch.
+
+    Each row of the answer must depend on the same row of the probabilities alone: the function is
+    also called for some of the rows.
+    """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self.function = function

@@ -13,20 +13,24 @@ Specialists need no product: the best class of their subset and the best class o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.utilities.base import Block, UtilityClass, parameter_matrix, rows_per_block
+from metrics.utilities.base import (
+    BLOCK_BYTES,
+    Block,
+    UtilityClass,
+    parameter_matrix,
+    rows_per_block,
+)
 from metrics.validation import InputError
-
-T = TypeVar("T")
 
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2
@@ -36,8 +40,6 @@ ROUNDING = 1e-12
 """Margin of the bounds: covers rounding of the products, which have C terms."""
 FEW_CLASSES = 50
 """Points with more possible choices than this get a closer look."""
-TOGETHER = 64
-"""Utilities per product: from here on products run at full speed."""
 
 
 class GainMatrix(UtilityClass):
@@ -140,28 +142,18 @@ class GainMatrix(UtilityClass):
         users = torch.arange(self.utilities, device=true.device)
         return self._matrices[users, true[:, None], predicted.to(torch.int64)]
 
-    def choose(self, forecast: Forecast, outcomes: Outcomes) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what every user predicts and gains.
+    def choose(self, forecast: Forecast) -> tuple[Tensor, Tensor]:
+        """Return what every user predicts, and which class.
 
         Returns:
             predicted: float64 [n, m], the expected gain of the best class;
-            realized: float64 [R, n, m], the gain under each draw of the labels;
             chosen: int64 [n, m], the class predicted.
         """
+        best, chosen = zip(*((best, chosen) for _, best, chosen in self._in_parts(forecast)))
+        return torch.cat(best, dim=1), torch.cat(chosen, dim=1).to(torch.int64)
 
-        def work(users: GainMatrix, survey: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            best, chosen = users._choices(forecast, survey)
-            gained = [users.gains(labels, chosen) for labels in outcomes.labels]
-            realized = torch.stack(gained) if gained else best.new_empty((0, *best.shape))
-            return best, realized, chosen.to(torch.int64)
-
-        best, realized, chosen = zip(*self._in_parts(forecast, outcomes.draws, work), strict=True)
-        return torch.cat(best, dim=1), torch.cat(realized, dim=2), torch.cat(chosen, dim=1)
-
-    def _in_parts(
-        self, forecast: Forecast, draws: int, work: Callable[[GainMatrix, Tensor], T]
-    ) -> Iterator[T]:
-        """Yield work(some of the users, survey) in order, for as many at a time as fit the memory.
+    def _in_parts(self, forecast: Forecast) -> Iterator[tuple[GainMatrix, Tensor, Tensor]]:
+        """Yield the users in order with their `_choices`, as many at a time as fit the memory.
 
         On the CPU every thread works on a part of its own: the products are many and small, and
         threads that share one would wait for each other longer than it takes.
@@ -169,8 +161,7 @@ class GainMatrix(UtilityClass):
         total, device = self.count(forecast.classes), forecast.probabilities.device
         usual = torch.get_num_threads()
         threads = usual if device.type == "cpu" else 1
-        most = max(rows_per_block(forecast.n * max(1, draws)), TOGETHER)
-        rounds = -(-total // (most * threads))
+        rounds = -(-total // (rows_per_block(forecast.n) * threads))
         size = -(-total // (rounds * threads))
         everyone = self.part(slice(None), device)
         parts = [everyone.part(slice(k, k + size), device) for k in range(0, total, size)]
@@ -179,12 +170,15 @@ class GainMatrix(UtilityClass):
             survey = everyone._survey(forecast, pool, threads)
             for start in range(0, len(parts), threads):
                 together = parts[start : start + threads]
-                ready = list(pool.map(work, together, [survey] * len(together)))
+                ready = list(pool.map(lambda users: users._choices(forecast, survey), together))
                 torch.set_num_threads(usual)
-                yield from ready
+                yield from ((users, *found) for users, found in zip(together, ready, strict=True))
 
     def _survey(self, forecast: Forecast, pool: ThreadPoolExecutor, threads: int) -> Tensor:
-        """What the choices of all users share; here who may choose what: bool [C, n]."""
+        """Precompute for all users, for each class and point, whether any of them could choose it.
+
+        Returns bool [C, n].
+        """
         rows = forecast.probabilities.split(-(-forecast.n // threads))
         return torch.cat(list(pool.map(self._possible, rows)), dim=1)
 
@@ -230,37 +224,35 @@ class GainMatrix(UtilityClass):
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """Return the gains of utility `index` under each outcome, given its choices: [n, C]."""
-        nobody = torch.empty((0, forecast.n), dtype=torch.int64)
         one = self.only(index)
-        _, _, chosen = one.choose(forecast, Outcomes(nobody, nobody))
+        _, chosen = one.choose(forecast)
         return one.matrix(0).to(chosen.device).T[chosen[:, 0]]
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
         """As in `blocks`, so that expected gains are tied here where they are tied there."""
-        first = Outcomes(outcomes.labels[:1], forecast=outcomes.forecast)
-        predicted, realized, _ = self.only(index).choose(forecast, first)
-        return predicted[:, 0], realized[0, :, 0]
+        one = self.only(index)
+        predicted, chosen = one.choose(forecast)
+        one = one.part(slice(None), chosen.device)
+        return predicted[:, 0], one.gains(outcomes.labels[0], chosen)[:, 0]
+
+    def spread(self, block: Block) -> Tensor:
+        """1 - the smallest gain of any user: the block holds only the gains that were drawn."""
+        return torch.full_like(block.predicted[:, 0], 1 - self.low)
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield utilities in blocks [b, n]; codes point into the realized gains."""
-        yield from self._in_parts(
-            forecast,
-            outcomes.draws,
-            lambda users, survey: users._block(forecast, outcomes, survey),
-        )
+        """Yield utilities in blocks [b, n]; a code is a point and its label in some draw.
 
-    def _block(self, forecast: Forecast, outcomes: Outcomes, survey: Tensor) -> Block:
-        best, chosen = self._choices(forecast, survey)
-        predicted = best.T.contiguous()
-        del best
-        shape = (self.utilities, outcomes.draws, forecast.n)
-        realized = torch.empty(shape, dtype=predicted.dtype, device=predicted.device)
-        for draw, labels in enumerate(outcomes.labels):
-            realized[:, draw] = self.gains(labels, chosen).T
-        codes = torch.arange(outcomes.draws * forecast.n, device=predicted.device)
-        return Block(predicted, realized.flatten(1), codes.view(outcomes.draws, -1))
+        Many draws have many codes, and the gains [b, L] then are what fills `BLOCK_BYTES`.
+        """
+        points, true, codes = _distinct_labels(outcomes.labels, forecast.classes)
+        step = max(1, BLOCK_BYTES // (8 * len(points)))
+        for users, best, chosen in self._in_parts(forecast):
+            for start in range(0, users.utilities, step):
+                some = slice(start, start + step)
+                gains = users.part(some, best.device).gains(true, chosen[points, some])
+                yield Block(best[:, some].T.contiguous(), gains.T.contiguous(), codes)
 
 
 class _AlignedGains(GainMatrix):
@@ -357,6 +349,24 @@ class _SpecialistGains(GainMatrix):
             if not len(points):
                 break
         return best, chosen
+
+
+def _distinct_labels(labels: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what differs among R draws of the labels [R, n], and where.
+
+    Returns:
+        points, true: int64 [L] each, all pairs of a point and a label that some draw gives it;
+        codes: integers [R, n], the number of the pair.
+    """
+    n = labels.shape[1]
+    numbers = torch.arange(n, device=labels.device)
+    if len(labels) == 1:
+        return numbers, labels[0].to(torch.int64), numbers[None]
+    pairs = numbers * classes + labels
+    seen = torch.zeros(n * classes, dtype=torch.bool, device=labels.device)
+    seen[pairs.flatten()] = True
+    found = torch.nonzero(seen).flatten()
+    return found // classes, found % classes, seen.cumsum(0, dtype=torch.int32)[pairs] - 1
 
 
 def _check_sample(count: int, classes: int, gain: float) -> None:

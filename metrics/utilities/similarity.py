@@ -8,7 +8,7 @@ from torch import Tensor
 
 from metrics.forecast import Forecast
 from metrics.kernels.product import product
-from metrics.utilities.base import UtilityClass, parameter_matrix
+from metrics.utilities.base import Block, UtilityClass, parameter_matrix
 from metrics.validation import InputError
 
 
@@ -37,3 +37,7 @@ class Similarity(UtilityClass):
         self.count(forecast.classes)
         p = forecast.probabilities
         return product(p, self.matrix.to(p.device))
+
+    def spread(self, block: Block) -> Tensor:
+        """The range of S: u is a mean of its entries."""
+        return (self.matrix.max() - self.matrix.min()).to(block.predicted.device)[None]

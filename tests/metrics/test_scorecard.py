@@ -147,7 +147,7 @@ def test_no_repetitions_leave_the_floors_empty(forecast_of):
     p, y = forecast_of("smooth", 40, 3, 6)
     card = scorecard(p, y, utilities=40, floor_repetitions=0)
     assert card.metrics == pytest.approx(scorecard(p, y, **SMALL).metrics, rel=1e-12)
-    assert card.noise_floor == {}
+    assert card.noise_floor == card.certificates == {}
     assert set(card.ecdf) == CURVES
 
 
@@ -234,6 +234,14 @@ def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
     assert card.metrics["brier"] == pytest.approx(expected)
     assert card.metrics["accuracy"] == pytest.approx((p.argmax(axis=1) == y).mean())
     assert card.worst["u_topk"]["error"] == pytest.approx(card.metrics["u_topk"], abs=1e-12)
+
+
+def test_rows_that_do_not_sum_to_one_have_no_floor_and_no_certificate():
+    """No label can be drawn from them, so both would speak of other rows."""
+    card = scorecard(*unnormalised(40, 3), rows_sum_to_one=False, bootstrap_repetitions=2, **SMALL)
+    assert card.noise_floor == card.certificates == {}
+    assert set(card.ecdf) == CURVES
+    assert set(card.draws) == {f"bootstrap_{key}" for key in card.metrics}
 
 
 def test_tensors_give_the_same_scorecard_as_arrays(forecast_of):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import GainMatrix, InputError, reference
-from metrics.forecast import Forecast, Outcomes
+from metrics.forecast import Forecast
 from metrics.scores import checked
 from metrics.utilities import gain_matrix
 
@@ -92,8 +92,7 @@ def test_the_bounds_exclude_no_class_that_is_chosen(
     p = p.clip(max=1)
     gains = random_gains(8, classes, low, low + width, seed)
     forecast = Forecast(torch.from_numpy(p))
-    nobody = torch.empty(0, 40, dtype=torch.int64)
-    predicted, _, chosen = GainMatrix(gains).choose(forecast, Outcomes(nobody, nobody))
+    predicted, chosen = GainMatrix(gains).choose(forecast)
     every = np.einsum("ni,mij->nmj", p, gains)
     np.testing.assert_allclose(predicted, every.max(axis=2), rtol=0, atol=1e-14)
     largest = np.take_along_axis(every, chosen.numpy()[..., None], axis=2)[..., 0]
@@ -103,10 +102,9 @@ def test_the_bounds_exclude_no_class_that_is_chosen(
 def test_the_first_of_equal_predictions_is_made():
     p = np.full((5, 4), 0.25)
     y = np.array([0, 1, 2, 3, 0])
-    nobody = torch.empty(0, 5, dtype=torch.int64)
     for gains in (np.eye(4)[None], random_gains(1, 4, 0.5, 0.5, 0)):
         users = GainMatrix(gains)
-        _, _, chosen = users.choose(Forecast(torch.from_numpy(p)), Outcomes(nobody, nobody))
+        _, chosen = users.choose(Forecast(torch.from_numpy(p)))
         assert chosen.flatten().tolist() == [0] * 5
         assert users.calibration_errors(p, y)[0] == pytest.approx(
             errors_of(gains, p, y)[0], abs=1e-15
@@ -214,10 +212,11 @@ def test_a_user_without_classes_to_specialise_in_predicts_the_most_probable_one(
     p, y = forecast_of("smooth", 40, 5, 3)
     nobody = gain_matrix._SpecialistGains(torch.zeros(1, 5, dtype=torch.bool), gain=1.0)
     forecast, outcomes = checked(p, y)
-    predicted, realized, chosen = nobody.choose(forecast, outcomes)
+    predicted, chosen = nobody.choose(forecast)
+    _, realized = nobody.predicted_and_realized(forecast, outcomes, 0)
     np.testing.assert_array_equal(chosen[:, 0], p.argmax(axis=1))
     np.testing.assert_array_equal(predicted[:, 0], p.max(axis=1))
-    np.testing.assert_array_equal(realized[0, :, 0], p.argmax(axis=1) == y)
+    np.testing.assert_array_equal(realized, p.argmax(axis=1) == y)
 
 
 @pytest.mark.parametrize(

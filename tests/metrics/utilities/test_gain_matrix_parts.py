@@ -37,14 +37,15 @@ def test_parts_equal_one_product_over_all_classes(
     family, threads, flat_and_sharp, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(gain_matrix, "rows_per_block", lambda n: 7)
-    monkeypatch.setattr(gain_matrix, "TOGETHER", 7)
+    monkeypatch.setattr(gain_matrix, "BLOCK_BYTES", 3 * 8 * 2 * 400)
     forecast, outcomes = flat_and_sharp
     users, usual = users_of(family), torch.get_num_threads()
     gains = torch.stack([users.matrix(k) for k in range(150)])
     expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
     torch.set_num_threads(threads)
     try:
-        predicted, realized, chosen = users.choose(forecast, outcomes)
+        predicted, chosen = users.choose(forecast)
+        blocks = list(users.blocks(forecast, outcomes))
         errors = users.errors(forecast, outcomes)
         assert torch.get_num_threads() == threads
     finally:
@@ -52,24 +53,25 @@ def test_parts_equal_one_product_over_all_classes(
     torch.testing.assert_close(predicted, expected.max(dim=2).values, rtol=0, atol=1e-14)
     picked = expected.gather(2, chosen[:, :, None])[:, :, 0]
     torch.testing.assert_close(picked, predicted, rtol=0, atol=1e-14)
-    everyone = torch.arange(150)
+    assert max(len(block.predicted) for block in blocks) == 3
     for draw in range(2):
-        own = gains[everyone, outcomes.labels[draw][:, None], chosen]
-        assert torch.equal(realized[draw], own)
+        realized = torch.cat([block.payoffs[:, block.codes[draw]] for block in blocks]).T
+        own = gains[torch.arange(150), outcomes.labels[draw][:, None], chosen]
+        assert torch.equal(realized, own)
     torch.testing.assert_close(
         errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
     )
 
 
 def test_the_closer_look_leaves_fewer_classes_and_those_that_are_chosen(flat_and_sharp):
-    forecast, outcomes = flat_and_sharp
+    forecast, _ = flat_and_sharp
     users = users_of("aligned")
     p = forecast.probabilities
     bounds = users._may_gain(p, p.max(dim=1).values)
     possible = users._possible(p).T
     assert (bounds.sum(dim=1) > gain_matrix.FEW_CLASSES).any()
     assert possible.sum() < bounds.sum()
-    chosen = users.choose(forecast, outcomes)[2]
+    chosen = users.choose(forecast)[1]
     assert bool(possible.gather(1, chosen).all())
 
 
