@@ -30,10 +30,6 @@ from pipeline.harness.units import Settings
 
 BYTES_PER_LOGIT = 60
 """What a process takes at most for each of a unit's logits, n x C; patching most, about 48."""
-BYTES_KEPT = 720 << 20
-"""What it takes at most besides for the predictions of sampled users (metrics.measurement)."""
-KEPT_PER_LOGIT = 7_200
-"""Of those, for each logit of two classes: 1,500 users of two families, 30 % of the points."""
 TINY = 200_000
 """Logits below which a unit may take less time than starting a process."""
 SECONDS_TO_START = 5.0
@@ -100,8 +96,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     if device.startswith("cuda"):
         return 1
     largest = max(1, *sizes)
-    needed = BYTES_PER_LOGIT * largest + min(BYTES_KEPT, KEPT_PER_LOGIT * largest)
-    cores, fit = core_count(), max(1, free_memory() // needed)
+    cores, fit = core_count(), max(1, free_memory() // (BYTES_PER_LOGIT * largest))
     threads = -(-cores // fit)  # where memory is short, each process has so many: no core is idle
     return min(cores // threads, len(sizes))
 

@@ -8,8 +8,7 @@ from functools import partial
 
 import pytest
 
-from metrics import InputError, measurement
-from metrics.measurement import kept_bytes
+from metrics import InputError
 from pipeline.harness import machine, runner
 from pipeline.harness.command import UnitsFailed
 from pipeline.harness.machine import has_no_gpu
@@ -193,12 +192,6 @@ def test_as_many_processes_as_cores_units_and_memory_allow(monkeypatch):
     assert job_count("auto", [1_000_000 * 1000] * 2, "cpu") == 1
     assert job_count("auto", small, "cuda") == 1
     assert job_count(3, large, "cuda") == 3
-
-
-def test_memory_is_left_for_what_sampled_users_keep():
-    """The runner does not import metrics, which would load torch."""
-    assert runner.BYTES_KEPT == measurement.LARGEST_SHARED
-    assert kept_bytes(1, 1500) * 0.3 == 2 * runner.KEPT_PER_LOGIT
 
 
 def test_closing_lines_group_equal_errors(capsys):
