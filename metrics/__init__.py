@@ -18,13 +18,6 @@ NumPy arrays and torch tensors on any device are accepted; the answer is of the 
 raises `InputError`, a ValueError with one line.
 """
 
-import os
-
-# After every product the threads of torch and of NumPy's BLAS spin on the cores that the compiled
-# kernels need next: not for long. Read when they are loaded; 2^4 cycles.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-
 from metrics.binned import binned_class_wise_error, binned_top_class_error
 from metrics.certificate import CalibrationInterval, calibration_interval
 from metrics.decisions import constant_losses, decisions, net_benefit

@@ -2,8 +2,7 @@
 
 The outcomes are draws of the labels or weights of the points (metrics.forecast.Outcomes). The order
 of the predicted utilities depends on neither, so all draws share every sort, and the binned errors
-share those of UC. Those of the sampled users, the most by far, are shared by observed, drawn and
-resampled outcomes as well.
+share those of UC.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from torch import Tensor
 
 from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.row_sort import ascending_order, sorted_rows
-from metrics.utilities.base import Block, UtilityClass, errors_of
+from metrics.kernels.row_sort import sorted_rows
+from metrics.utilities.base import UtilityClass
 from metrics.utilities.class_wise import ClassWise
 from metrics.utilities.linear import Linear
 from metrics.utilities.payoffs import GivenPayoffs
@@ -28,10 +27,6 @@ from metrics.utilities.top_k import TopClass
 
 FAMILIES = ("linear", "rank")
 """The sampled users of the eCDFs, paid by class and by rank, by their name in `Measurement`."""
-BYTES = 16
-"""Of a prediction, and of its point's number in their order, at most."""
-LARGEST_SHARED = 720 << 20
-"""Bytes that both families may keep: 15,000 points and 1,500 users take them."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +34,7 @@ class Options:
     """What the metrics depend on besides forecast and labels; see `metrics.scorecard`."""
 
     utilities: int = 1500
+    floor_utilities: int = 500
     utility_seed: int = 0
     bins: int = 15
     class_weights: Weights = "uniform"
@@ -47,64 +43,28 @@ class Options:
     own: Mapping[str, UtilityClass] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Users:
-    """A family of sampled users and their forecast.
-
-    is_shared: outcomes share predictions and sorts, which are kept; else each has its own made.
-    """
-
-    utilities: GivenPayoffs
-    forecast: Forecast
-    is_shared: bool
-    _kept: list[Block] = field(default_factory=list, init=False, repr=False)
-
-    def errors(self, outcomes: Outcomes) -> Tensor:
-        """UC of each user under each outcome: [R, M]."""
-        if not self.is_shared:
-            return self.utilities.errors(self.forecast, outcomes)
-        if not self._kept:
-            blocks = self.utilities.tied_blocks(self.forecast, outcomes)
-            self._kept[:] = [b._replace(predicted=b.predicted.clone()) for b in blocks]
-        if outcomes.draws > 1 and self._kept[0].order is None:
-            self._kept[:] = [b._replace(order=ascending_order(b.predicted)) for b in self._kept]
-        codes = self.utilities.codes(outcomes)
-        return errors_of((block._replace(codes=codes) for block in self._kept), outcomes)
-
-
-def kept_bytes(n: int, users: int) -> int:
-    """What the families of that many users keep of n points; 0 where it would be too much."""
-    needed = len(FAMILIES) * users * n * BYTES
-    return needed if needed <= LARGEST_SHARED else 0
-
-
-def sampled_users(forecast: Forecast, options: Options, kept: bool = True) -> dict[str, Users]:
-    """The users of "linear", paid by class, and of "rank", paid by rank; none if none are asked.
-
-    kept: whether they may keep predictions, up to `LARGEST_SHARED` bytes.
-    """
+def sampled_users(classes: int, options: Options, count: int) -> dict[str, GivenPayoffs]:
+    """The first `count` users of each family that `options` sample; none if none are sampled."""
     if not options.utilities:
         return {}
-    size = options.utilities, forecast.classes
-    families = {
-        "linear": Linear.sample(*size, options.utility_seed),
-        "rank": Rank.sample(*size, options.utility_seed + 1),
+    size, seed = (options.utilities, classes), options.utility_seed
+    return {
+        "linear": Linear(Linear.sample(*size, seed).matrix[:count]),
+        "rank": Rank(Rank.sample(*size, seed + 1).matrix[:count]),
     }
-    is_shared = kept and kept_bytes(forecast.n, options.utilities) > 0
-    return {name: Users(family, forecast, is_shared) for name, family in families.items()}
 
 
 @dataclass(frozen=True)
 class Measurement:
     """A forecast, R outcomes of it and the options: the input of every metric.
 
-    users: `sampled_users` of the forecast, which its measurements share.
+    users: those of `sampled_users` that are asked.
     """
 
     forecast: Forecast
     outcomes: Outcomes
     options: Options
-    users: Mapping[str, Users]
+    users: Mapping[str, UtilityClass]
     _errors: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
     _sorted: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
@@ -125,12 +85,12 @@ class Measurement:
     @cached_property
     def linear(self) -> Tensor:
         """UC of the sampled users paid by class: [R, M]."""
-        return self.users["linear"].errors(self.outcomes)
+        return self.users["linear"].errors(self.forecast, self.outcomes)
 
     @cached_property
     def rank(self) -> Tensor:
         """UC of the sampled users paid by rank: [R, M]."""
-        return self.users["rank"].errors(self.outcomes)
+        return self.users["rank"].errors(self.forecast, self.outcomes)
 
     def sorted_errors(self, family: str) -> Tensor:
         """UC of the users of "linear" or "rank" in ascending order: [R, M], sorted once."""

@@ -107,7 +107,7 @@ def _binned(key: str, name: str, power: int, of: str, compute: Callable[..., Ten
         html=f"{name}<sup>bin</sup>",
         latex=rf"$\mathrm{{{name}}}^{{\mathrm{{bin}}}}$",
         power=power,
-        meaning=f"binned {of} error, 15 bins of equal weight",
+        meaning=f"binned {of} error, bins of equal weight",
         unit="share",
         compute=compute,
     )

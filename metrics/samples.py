@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor
 from metrics.bootstrap import resampled_weights
 from metrics.floor import redrawn_outcomes
 from metrics.forecast import Forecast, Outcomes
-from metrics.measurement import Measurement, Options, Users, sampled_users
+from metrics.measurement import Measurement, Options, sampled_users
 from metrics.registry import Metric
 from metrics.validation import InputError
 
@@ -70,14 +69,21 @@ class Samples:
         return self.batches[0] is not self.whole
 
     def observed(self) -> Measured:
-        """Under the true labels: one outcome."""
-        return next(self._measured(lambda one: iter([one.forecast.outcomes(one.labels)])))
+        """Under the true labels: one outcome, and all sampled users."""
+        true = self._measured(
+            lambda one: iter([one.forecast.outcomes(one.labels)]), self.options.utilities
+        )
+        return next(true)
 
     def redrawn(self, repetitions: int, seed: int) -> Iterator[Measured]:
-        """Under labels drawn from the forecast, as many draws at a time as fit."""
+        """Under labels drawn from the forecast, as many draws at a time as fit.
+
+        Of the sampled users the first `floor_utilities` are measured, here and in `resampled`.
+        """
         n = len(self.whole.labels)
         return self._measured(
-            lambda one: redrawn_outcomes(one.forecast, one.points, repetitions, seed, n)
+            lambda one: redrawn_outcomes(one.forecast, one.points, repetitions, seed, n),
+            self.options.floor_utilities,
         )
 
     def resampled(self, repetitions: int, population: int, seed: int) -> Iterator[Measured]:
@@ -88,27 +94,17 @@ class Samples:
             for weights in resampled_weights(one.points, population, repetitions, seed, n):
                 yield one.forecast.outcomes(one.labels, weights)
 
-        return self._measured(outcomes)
+        return self._measured(outcomes, self.options.floor_utilities)
 
-    @cached_property
-    def _users(self) -> dict[str, Users]:
-        """Those of the whole, if it is what they are measured on."""
-        return sampled_users(self.whole.forecast, self.options)
-
-    def _users_of(self, sample: Sample) -> dict[str, Users]:
-        """Those of many batches would fill the memory, if each kept what its outcomes share."""
-        if not self.in_batches:
-            return self._users
-        if sample is self.whole:
-            return {}
-        return sampled_users(sample.forecast, self.options, kept=False)
-
-    def _measured(self, outcomes_of: Callable[[Sample], Iterator[Outcomes]]) -> Iterator[Measured]:
+    def _measured(
+        self, outcomes_of: Callable[[Sample], Iterator[Outcomes]], users: int
+    ) -> Iterator[Measured]:
         """Draw by draw in step: a point has the same outcome in the whole and in its batch."""
         samples = [self.whole, *self.batches] if self.in_batches else [self.whole]
+        sampled = sampled_users(self.whole.forecast.classes, self.options, users)
         for outcomes in zip(*map(outcomes_of, samples), strict=True):
             measured = [
-                Measurement(sample.forecast, some, self.options, self._users_of(sample))
+                Measurement(sample.forecast, some, self.options, sampled)
                 for sample, some in zip(samples, outcomes, strict=True)
             ]
             yield Measured(measured[0], measured[-len(self.batches) :])

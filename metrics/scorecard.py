@@ -54,7 +54,8 @@ class Scorecard:
     worst: per utility metric, the utility attaining it and its interval ("utility", "low", "high",
         "sign", "error"); "utility" counts from 0 within the class.
     ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
-        "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, [M].
+        "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, interpolated from
+        those of `floor_utilities` utilities, [M].
     draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>": under
         resampled points, [B]. Equal positions of two splits or methods belong together.
     certificates: per utility metric bounds on its true value, and those of all classes together
@@ -77,6 +78,7 @@ def scorecard(
     labels: Any,
     *,
     utilities: int = 1500,
+    floor_utilities: int = 500,
     utility_seed: int = 0,
     bins: int = 15,
     class_weights: Weights = "uniform",
@@ -97,6 +99,8 @@ def scorecard(
     Args:
         probabilities: [n, C]; labels: [n].
         utilities: M, sampled per family; 0 leaves the eCDFs out.
+        floor_utilities: so many of them, the first, are measured under drawn labels and resampled
+            points; floors and intervals of their quantiles come from these.
         utility_seed: the sample of utilities, the same for every method and split.
         bins, class_weights: of the binned errors.
         floor_repetitions: label draws R for the noise floors.
@@ -122,8 +126,17 @@ def scorecard(
     y = check_labels(labels, *p.shape).to(p.device)
     if min(utilities, floor_repetitions, bootstrap_repetitions) < 0:
         raise InputError("utilities, floor_repetitions, bootstrap_repetitions: expected >= 0")
+    if floor_utilities < 1:
+        raise InputError(f"floor_utilities: {floor_utilities}, expected at least 1")
     options = Options(
-        utilities, utility_seed, bins, class_weights, tuple(exponents), similarity, own or {}
+        utilities=utilities,
+        floor_utilities=floor_utilities,
+        utility_seed=utility_seed,
+        bins=bins,
+        class_weights=class_weights,
+        exponents=tuple(exponents),
+        similarity=similarity,
+        own=own or {},
     )
     whole = Sample(Forecast(p), y, point_numbers(points, len(y)).to(p.device))
     samples = Samples.of(whole, options, utility_batch, noise_seed)
@@ -213,7 +226,16 @@ def _error_curves(observed: Measured, drawn: Mapping[str, Floats]) -> dict[str, 
         errors = torch.stack([getattr(one, family)[0] for one in observed.batches]).mean(dim=0)
         curves[family] = errors.cpu().numpy()
         if family in drawn:
-            curves[f"{family}_floor_mean"] = drawn[family].mean(axis=0)
-            curves[f"{family}_floor_q05"] = np.quantile(drawn[family], 0.05, axis=0)
-            curves[f"{family}_floor_q95"] = np.quantile(drawn[family], 0.95, axis=0)
+            lines = {
+                "mean": drawn[family].mean(axis=0),
+                "q05": np.quantile(drawn[family], 0.05, axis=0),
+                "q95": np.quantile(drawn[family], 0.95, axis=0),
+            }
+            for name, line in lines.items():
+                curves[f"{family}_floor_{name}"] = _stretched(line, errors.numel())
     return curves
+
+
+def _stretched(ordered: Floats, count: int) -> Floats:
+    """`ordered` values as quantiles, read off at `count` levels from 0 to 1."""
+    return np.interp(np.linspace(0, 1, count), np.linspace(0, 1, len(ordered)), ordered)

@@ -14,10 +14,11 @@ from metrics.kinds import as_tensor
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest |row sum - 1| that passes: a float16 softmax over 1000 classes stays below it. Three
-decimals of three classes reach .001 itself, and as sums of doubles a little more."""
+probabilities rounded to three decimals can sum to 1 ± .001 exactly; 1e-9 covers the rounding of
+that sum."""
 
 ROUNDING = 1e-6
-"""How far outside [0, 1] a probability may lie: an ulp or two of float32 or of a projection."""
+"""A probability may lie this far outside [0, 1]: float32 and projections round by less."""
 
 COARSE_ROUNDING = 1e-4
 """How far outside [0, 1] values of printed probabilities lie; such rows are renormalised."""
@@ -30,7 +31,11 @@ NUMBERS = {
     *(torch.bool, torch.int8, torch.int16, torch.int32, torch.int64),
     *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    *(torch.complex32, torch.complex64, torch.complex128),  # told from the others where they count
+    *(
+        torch.complex32,
+        torch.complex64,
+        torch.complex128,
+    ),  # refused later
 }
 """Types of torch that can be compared and added up; it has others of a few bits."""
 
@@ -103,9 +108,14 @@ def _matrix(values: Any, name: str) -> Tensor:
     if matrix.dtype == torch.bool:
         raise InputError(f"{name}: expected real numbers, got {matrix.dtype}")
     if matrix.ndim != 2:
+        are_labels = matrix.ndim == 1 and _are_whole(matrix)
         raise InputError(
             f"{name}: expected shape [n, classes], got {list(matrix.shape)}; "
-            "give one row per point and one column per class"
+            + (
+                f"these look like labels, which come second: ({name}, labels)"
+                if are_labels
+                else "give one row per point and one column per class"
+            )
         )
     if matrix.shape[0] == 0:
         raise InputError(f"{name}: no rows; at least one point is needed")
@@ -114,6 +124,10 @@ def _matrix(values: Any, name: str) -> Tensor:
             f"{name}: {matrix.shape[1]} column; give one column per class, also for two classes"
         )
     return matrix
+
+
+def _are_whole(numbers: Tensor) -> bool:
+    return not numbers.dtype.is_floating_point or bool((numbers == numbers.round()).all())
 
 
 def _first_bad_row(bad: Tensor) -> int:
@@ -163,10 +177,13 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     vector = _class_numbers(labels, classes, name)
     if vector.ndim != 1:
-        raise InputError(
-            f"{name}: expected shape [n], got {list(vector.shape)}; give the number of each "
-            "point's class (argmax of one-hot rows, ravel of a single column)"
+        fix = (
+            f"these look like probabilities, which come first: (probabilities, {name})"
+            if vector.ndim == 2 and not _are_whole(vector)
+            else "give the number of each point's class (argmax of one-hot rows, ravel of a single "
+            "column)"
         )
+        raise InputError(f"{name}: expected shape [n], got {list(vector.shape)}; {fix}")
     if not len(vector):
         raise InputError(f"{name}: none; at least one point is needed")
     if vector.shape[0] != n:

@@ -3,18 +3,24 @@
 numba keeps compiled code per file and looks only at that file's age. A kernel that calls one from
 another file would go on running the old version of it after an edit. So the code is kept in a
 folder named after the content of all kernels: any edit starts an empty one, and the oldest go.
+
+That folder lies in `NUMBA_CACHE_DIR` if this is set, else in `metrics/__pycache__`. Where it cannot
+be written, nothing is kept and every process compiles the kernels that it calls.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKS = ("compiled import compiled", "numba.extending import")
@@ -22,8 +28,8 @@ KEPT = 4
 """Folders of earlier kernels that stay: going back to one costs no compilation."""
 
 
-@cache
-def _folder() -> str:
+def _folder() -> Path:
+    """The folder of the present kernels, which may not exist yet."""
     sources = [
         text
         for package in (ROOT / "metrics", ROOT / "calibrators")
@@ -31,12 +37,29 @@ def _folder() -> str:
         if any(mark in (text := path.read_text(encoding="utf-8")) for mark in MARKS)
     ]
     digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
-    folder = ROOT / "metrics" / "__pycache__" / f"kernels-{digest}"
-    if not folder.exists():
-        earlier = sorted(folder.parent.glob("kernels-*"), key=_last_change)
-        for path in earlier[:-KEPT]:
-            shutil.rmtree(path, ignore_errors=True)
-    return str(folder)
+    settings: Any = numba.config
+    parent = Path(settings.CACHE_DIR or ROOT / "metrics" / "__pycache__")
+    return parent / f"kernels-{digest}"
+
+
+@cache
+def _kept_in() -> Path | None:
+    """The folder in which this process keeps compiled kernels; None if it cannot be written.
+
+    When it makes a new one, it removes the oldest of the earlier ones.
+    """
+    folder = _folder()
+    try:
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            earlier = sorted(folder.parent.glob("kernels-*"), key=_last_change)
+            earlier.remove(folder)
+            for path in earlier[:-KEPT]:
+                shutil.rmtree(path, ignore_errors=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
 
 
 def _last_change(path: Path) -> float:
@@ -49,12 +72,14 @@ def _last_change(path: Path) -> float:
 def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Callable[..., Any]:
     """Decorate a function on arrays and numbers: compiled at its first call with given types."""
     settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = _folder()
+    before, folder = settings.CACHE_DIR, _kept_in()
+    settings.CACHE_DIR = str(folder or before)
     try:
-        return numba.njit(nogil=True, cache=True, fastmath=set(fastmath))(function)
+        kernel = numba.njit(nogil=True, cache=folder is not None, fastmath=set(fastmath))(function)
     finally:
         settings.CACHE_DIR = before
+    _notice.kernels.append(kernel)
+    return kernel
 
 
 def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,3 +89,30 @@ def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     same machine gives the same bytes.
     """
     return compiled(function, {"reassoc", "contract", "nsz"})
+
+
+class _Notice(event.Listener):
+    """Says on stderr, once per process, that kernels are compiled and not read from the folder."""
+
+    def __init__(self) -> None:
+        self.kernels: list[Any] = []
+        self.is_said = False
+
+    def on_start(self, event: event.Event) -> None:
+        """Called by numba when it starts to compile a function, of this project or another."""
+        dispatcher = event.data["dispatcher"]
+        if self.is_said or not any(dispatcher is kernel for kernel in self.kernels):
+            return
+        self.is_said = True
+        if folder := _kept_in():
+            later = f"later runs find the code in {folder}"
+        else:
+            later = f"every run does, as {_folder()} cannot be written: set NUMBA_CACHE_DIR"
+        print(f"compiling kernels, which can take a minute; {later}", file=sys.stderr)
+
+    def on_end(self, event: event.Event) -> None:
+        """Called by numba when a function is compiled."""
+
+
+_notice = _Notice()
+event.register("numba:compile", _notice)

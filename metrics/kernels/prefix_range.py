@@ -65,8 +65,9 @@ def prefix_range(
         predicted: float64 [b, n], the predicted utilities v of b utilities at n points.
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
-        edges: increasing integers [E] from 0 to n, positions where the running sum is reported;
-            with weights float64 [R, E], the weight passed there: a point across one is divided.
+        edges: increasing integers [E], positions where the running sum is reported, the first 0
+            and the last n; with weights float64 [R, E], the weight passed there: a point across
+            one is divided.
         weights: float64 or float32 [R, n], of each point; codes are [1, n] then.
         order: `row_sort.ascending_order` of `predicted`, where it is known already.
     """
@@ -146,6 +147,7 @@ def _several_draws(
     outcomes = short_codes(codes, table.shape[1])
     draws = Draws.of(np.ascontiguousarray(outcomes.T))
     positions = edges.to(torch.int64).contiguous().numpy()
+    assert positions[0] == 0 and positions[-1] == v.shape[1], "edges: expected 0, …, n"
     found = _Found.of(len(v), len(outcomes), positions.size)
 
     def work(start: int, stop: int) -> None:

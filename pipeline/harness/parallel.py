@@ -22,10 +22,6 @@ from pipeline.harness.units import Settings
 
 BYTES_PER_LOGIT = 60
 """Memory of one process for each of a unit's n x C logits. Patching takes most, about 48 bytes."""
-BYTES_OF_USERS = 720 << 20
-"""The most that the predictions of the sampled users take besides (`metrics.scorecard`)."""
-BYTES_OF_USERS_PER_LOGIT = 7_200
-"""Those predictions for small units: two families of 1,500 users on 30 % of the points, C = 2."""
 SECONDS_IDLE = 20
 """How long a worker process waits for work before it ends."""
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
@@ -110,9 +106,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
         return min(int(jobs), len(sizes))
     if device.startswith("cuda"):
         return 1
-    largest = max(sizes)
-    users = min(BYTES_OF_USERS, BYTES_OF_USERS_PER_LOGIT * largest)
-    fitting = max(1, free_memory() // (BYTES_PER_LOGIT * largest + users))
+    fitting = max(1, free_memory() // (BYTES_PER_LOGIT * max(1, *sizes)))
     return min(core_count(), fitting, len(sizes))
 
 

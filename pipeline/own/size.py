@@ -2,8 +2,7 @@
 
 What is held at once, by the largest arrays. Logits stay in the file where it can be mapped. Fitting
 takes the calibration points' logits, in float32; scoring the test points' probabilities, in
-float64, with the classes' order, labels and ranks of all draws of the noise floor, and of files
-that are not too long for it the predictions of the sampled users.
+float64, with the classes' order, labels and ranks of all draws of the noise floor.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metrics.archive import array_headers
-from metrics.measurement import kept_bytes
 from metrics.validation import InputError
 from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
@@ -50,7 +48,6 @@ class Size:
     calibration: int
     test: int
     draws: int
-    users: int
     mapped: bool
     """Whether the logits stay in the file."""
     general: bool
@@ -65,7 +62,6 @@ class Size:
         test = self.test * self.classes
         scoring = (PER_TEST_PROBABILITY * (1 + self.grouped) + GENERAL * self.general) * test
         scoring += PER_DRAWN_LABEL * self.draws * self.test
-        scoring += kept_bytes(self.test, self.users)
         reading = 0 if self.mapped else READ_WHOLE * logits
         return BASE + max(reading, 4 * self.calibration * self.classes, scoring)
 
@@ -132,7 +128,6 @@ def _size(path: Path, settings: Settings, general: bool = False) -> Size | None:
         calibration,
         n - calibration,
         settings["evaluation"]["floor_repetitions"],
-        settings["evaluation"]["utilities"],
         mapped=matrix.can_be_mapped and kind == "logits" and matrix.dtype == "float32",
         general=general,
         grouped="groups" in headers,

@@ -123,6 +123,15 @@ def test_bad_labels_are_named(call, bad, words):
         assert word in message
 
 
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_labels_given_first_are_told_as_such(call):
+    for labels in (Y, Y.astype(float), torch.from_numpy(Y).to(torch.uint8)):
+        assert "labels, which come second: (probabilities, labels)" in message_of(call, labels, P)
+    assert "probabilities, which come first: (probabilities, labels)" in message_of(
+        call, np.eye(3)[:2], P
+    )
+
+
 SHAPES_AND_RANGES = [
     name for name in BAD_PROBABILITIES if name not in ("row sums", "one row's sum")
 ]

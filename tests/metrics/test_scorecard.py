@@ -23,6 +23,8 @@ from metrics import (
     scorecard,
     worst_interval,
 )
+from metrics.floor import redrawn_outcomes
+from metrics.forecast import Forecast
 from metrics.measurement import Measurement, Options
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
@@ -151,6 +153,26 @@ def test_no_repetitions_leave_the_floors_empty(forecast_of):
     assert set(card.ecdf) == CURVES
 
 
+def test_floors_and_intervals_of_sampled_users_come_from_the_first_of_them(forecast_of):
+    p, y = forecast_of("smooth", 150, 5, 6)
+    options = {"utilities": 40, "floor_repetitions": 30, "bootstrap_repetitions": 5}
+    few, every = (scorecard(p, y, floor_utilities=count, **options) for count in (15, 40))
+    assert few.metrics == every.metrics
+    for family in CURVES:
+        np.testing.assert_array_equal(few.ecdf[family], every.ecdf[family])
+    for key, draws in few.draws.items():
+        is_sampled = METRICS[key.split("_", 1)[1]].sampled
+        assert (draws != every.draws[key]).any() == is_sampled, key
+    first = Linear(Linear.sample(40, 5, 0).matrix[:15])
+    forecast = Forecast(torch.from_numpy(p))
+    drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0, 150))
+    errors = first.errors(forecast, drawn).sort(dim=1).values.numpy()
+    np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
+    line = few.ecdf["linear_floor_mean"]
+    np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)
+    assert len(line) == 40 and (np.diff(line) > 0).all()
+
+
 def test_no_utilities_leave_the_curves_out(forecast_of):
     card = scorecard(*forecast_of("smooth", 40, 3, 7), utilities=0, floor_repetitions=2)
     assert card.ecdf == {}
@@ -197,10 +219,10 @@ def test_fewer_points_than_two_batches_are_taken_at_once(forecast_of):
     assert scorecard(p, y, utility_batch=999, **SMALL).noise_floor == full.noise_floor
 
 
-@pytest.mark.parametrize("points", [0, -3])
-def test_batches_of_no_points_are_refused(points, forecast_of):
-    with pytest.raises(InputError, match="utility_batch"):
-        scorecard(*forecast_of("smooth", 20, 3, 10), utility_batch=points, **SMALL)
+@pytest.mark.parametrize("key", ["utility_batch", "floor_utilities"])
+def test_batches_and_floors_of_nothing_are_refused(key, forecast_of):
+    with pytest.raises(InputError, match=f"{key}: 0, expected at least 1"):
+        scorecard(*forecast_of("smooth", 20, 3, 10), **{key: 0}, **SMALL)
 
 
 def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):

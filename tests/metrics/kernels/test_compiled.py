@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numba
@@ -35,7 +37,9 @@ def copy_of_the_packages(tmp_path, monkeypatch):
 
 
 def folder():
-    return module._folder.__wrapped__()
+    """The folder of the kernels as they are now, made if it can be."""
+    assert module._kept_in.__wrapped__() == module._folder()
+    return module._folder()
 
 
 def test_there_are_kernels_in_both_packages():
@@ -49,20 +53,20 @@ def test_an_edit_of_any_kernel_starts_an_empty_folder(source, copy_of_the_packag
     path = copy_of_the_packages / source
     path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     assert folder() != before
-    assert Path(folder()).parent == Path(before).parent
+    assert folder().parent == before.parent
 
 
 def test_the_oldest_folders_are_removed_when_a_new_one_starts(copy_of_the_packages):
-    parent = Path(folder()).parent
+    parent = module._folder().parent
     for age in range(module.KEPT + 3):
         path = parent / f"kernels-{age}"
         path.mkdir(parents=True)
         os.utime(path, (1000 - age, 1000 - age))
     other = parent / "something.pyc"
     other.write_text("")
-    assert not Path(folder()).exists()
+    new = folder()
     left = {path.name for path in parent.glob("kernels-*")}
-    assert left == {f"kernels-{age}" for age in range(module.KEPT)}
+    assert left == {new.name, *(f"kernels-{age}" for age in range(module.KEPT))}
     assert other.exists()
 
 
@@ -92,7 +96,66 @@ def test_kernels_are_kept_in_the_named_folder():
     from metrics.kernels.row_sort import argsort_rows
 
     argsort_rows(np.array([[2.0, 1.0]]), False, np.empty((1, 2), np.int32))
-    assert list(Path(module._folder()).rglob("row_sort.argsort_rows*.nbi"))
+    assert list(module._folder().rglob("row_sort.argsort_rows*.nbi"))
+
+
+TWO_KERNELS = """
+from metrics.kernels.compiled import compiled
+
+@compiled
+def twice(x):
+    return 2 * x
+
+@compiled
+def half(x):
+    return x / 2
+
+assert (twice(3), twice(3.0), half(3)) == (6, 6.0, 1.5)
+"""
+
+
+@pytest.fixture
+def small_package(tmp_path):
+    """A package that holds the decorator and two kernels: it loads without torch."""
+    kernels = tmp_path / "metrics" / "kernels"
+    kernels.mkdir(parents=True)
+    (kernels.parent / "__init__.py").touch()
+    shutil.copy(module.__file__, kernels / "compiled.py")
+    (kernels / "two.py").write_text(TWO_KERNELS)
+    return tmp_path
+
+
+def said(folder, cache=None):
+    """What a new process in a copy of the packages writes on stderr when it calls two kernels."""
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+    if cache is not None:
+        environment["NUMBA_CACHE_DIR"] = str(cache)
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "metrics.kernels.two"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr
+
+
+def test_only_the_process_that_compiles_says_so_and_in_one_line(small_package):
+    cache = small_package / "cache"
+    first = said(small_package, cache)
+    assert re.fullmatch(rf"compiling kernels, .* in {cache}/kernels-\w+\n", first)
+    assert said(small_package, cache) == ""
+    assert not list((small_package / "metrics").glob("__pycache__/kernels-*"))
+
+
+def test_kernels_work_where_no_folder_can_be_written(small_package):
+    in_the_way = small_package / "metrics" / "__pycache__"  # a file: root may write anywhere
+    in_the_way.write_text("")
+    line = said(small_package)
+    assert line.startswith("compiling kernels")
+    assert f"{in_the_way}/kernels-" in line
+    assert "cannot be written: set NUMBA_CACHE_DIR" in line
 
 
 def test_a_folder_that_another_process_removes_meanwhile_counts_as_the_oldest(tmp_path):

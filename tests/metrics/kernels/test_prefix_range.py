@@ -203,3 +203,10 @@ def plain_torch(predicted, payoffs, codes, edges, weights=None, order=None):
         return prefix_range_torch(predicted, payoffs, codes, edges, long)
     no_edges = torch.zeros(len(weights), 0)
     return weighted_prefix_range_torch(predicted, payoffs, codes[0], no_edges, weights, long)
+
+
+@pytest.mark.parametrize("edges", [[2, 10], [0, 5]])
+def test_edges_of_several_draws_cover_all_points(edges):
+    predicted, payoffs, outcome = problem(1, 10, 3, 2, 0, 10)
+    with pytest.raises(AssertionError, match="edges"):
+        prefix_range(predicted, payoffs, outcome, torch.tensor(edges))

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.metrics.kernels.uncompiled import answers
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_compiled_kernels_answer_what_python_answers(tmp_path, measured_child):
     path = tmp_path / "answers.npz"
     command = [sys.executable, "-m", "tests.metrics.kernels.uncompiled", str(path)]

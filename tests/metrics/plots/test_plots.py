@@ -1,7 +1,4 @@
-"""The public figures: what is drawn, and that metrics does without matplotlib."""
-
-import subprocess
-import sys
+"""The public figures: what is drawn."""
 
 import numpy as np
 import pytest
@@ -76,12 +73,6 @@ def test_ecdf_of_one_array_or_of_several():
 def test_nothing_to_draw_is_told(errors):
     with pytest.raises(InputError):
         plot_ecdf(errors)
-
-
-def test_metrics_itself_does_without_matplotlib():
-    code = "import sys, metrics, metrics.diagram; print('matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_no_method_is_nothing_to_draw():

@@ -45,8 +45,7 @@ def bytes_in(line) -> list[int]:
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):
-    # The 150 test points, 400 draws, 1,500 users of two families.
-    scaling = 1000 + 11 * 150 * CLASSES + 16 * 400 * 150 + 16 * 2 * 1500 * 150
+    scaling = 1000 + 11 * 150 * CLASSES + 16 * 400 * 150  # 150 test points, 400 draws
     free(monkeypatch, scaling)
     monkeypatch.setattr(size, "BYTES_PER_LOGIT", 10_000)
     line = refused(path, "patching", "temperature", "vector", "dirichlet")
