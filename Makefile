@@ -59,6 +59,8 @@ endif
 
 # Told before minutes of setting up.
 known-suite:
+	@case "$$SUITE" in extended|cifar_closest) echo \
+	  "SUITE=$$SUITE: its stages are run by hand; conf/suite/$$SUITE.yaml says how" >&2; exit 2;; esac
 	@test -z "$$SUITE" || test -f "conf/suite/$$SUITE.yaml" || { \
 	  echo "SUITE=$$SUITE: no such suite; known:" $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
 

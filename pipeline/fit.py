@@ -136,14 +136,16 @@ def fit_tasks(units: Sequence[Unit]) -> list[FitTask]:
 
 def say_replaced_seeds(units: Sequence[Unit]) -> None:
     """Tell where units of another seed lie: they have the same place and are replaced."""
-    for unit in {unit.benchmark: unit for unit in units}.values():
-        record = record_of(unit.fit_path)
-        seed = unit.settings["splits"]["seed"]
-        if record and record["splits"]["seed"] != seed:
-            say(
-                f"{unit.benchmark}: fits of seed {record['splits']['seed']} are replaced by those "
-                f"of seed {seed}; give each seed its own paths.data and paths.results to keep both"
-            )
+    told: set[str] = set()
+    for unit in units:
+        record, seed = record_of(unit.fit_path), unit.settings["splits"]["seed"]
+        if unit.benchmark in told or record is None or record["splits"]["seed"] == seed:
+            continue
+        told.add(unit.benchmark)
+        say(
+            f"{unit.benchmark}: fits of seed {record['splits']['seed']} are replaced by those of "
+            f"seed {seed}; give each seed its own paths.data and paths.results to keep both"
+        )
 
 
 if __name__ == "__main__":

@@ -99,15 +99,14 @@ def _logits_of(settings: Settings) -> CachedLogits | str:
 
 def _last_errors(data: Path) -> dict[str, str]:
     """Why the last attempt to make a unit failed, by unit; nothing where it succeeded."""
-    found: dict[str, str] = {}
-    for path in sorted((data / "log").glob("*.jsonl")):
+    runs = []
+    for path in (data / "log").glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
-                run = json.loads(line)
+                runs.append(json.loads(line))
             except ValueError:  # cut by a kill
                 continue
-            found[run["unit"]] = run["error"]
-    return found
+    return {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
 
 
 def status_table(found: Sequence[State]) -> Table:

@@ -3,9 +3,8 @@
 python -m pipeline.sweep suite=paper hydra/launcher=slurm hydra.launcher.partition=cpu
 python -m pipeline.sweep suite=digits hydra/launcher=queue
 
-It calls the stages with --multirun, then evaluates here (nothing is left to do but to write
-results/scores) and reports. A stage whose jobs failed does not stop the next: what could not be
-made is told, and the same command again makes what is missing.
+It calls the stages with --multirun. Where all jobs ended well it then writes results/scores and the
+report here. Where some failed, the same command again makes what is missing.
 """
 
 from __future__ import annotations
@@ -30,19 +29,20 @@ def main(config: DictConfig) -> None:
     benchmarks = f"benchmark={','.join(request.benchmarks)}"
     pairs = [benchmarks, f"calibrator={','.join(request.calibrators)}"]
     study = [f"benchmark={','.join(config.suite.get('dynamics') or ())}"]
-    calls = [
+    sweeps = [
         ["logits", "--multirun", benchmarks, *shared],
         ["fit", "--multirun", *pairs, *shared],
         ["evaluate", "--multirun", *pairs, *shared],
-        *([["dynamics", "--multirun", *study, *shared]] if study != ["benchmark="] else []),
-        ["evaluate", *here],
-        ["report", *here],
     ]
-    failed = [call[0] for call in calls if _run(call) != 0]
+    if study != ["benchmark="]:
+        sweeps.append(["dynamics", "--multirun", *study, *shared])
+    failed = [call[0] for call in sweeps if _run(call) != 0]
+    if not failed:
+        failed = [stage for stage in ("evaluate", "report") if _run([stage, *here]) != 0]
     if failed:
         raise UnitsFailed(
-            f"sweep: {', '.join(dict.fromkeys(failed))} did not end well; "
-            "python -m pipeline.status says what is missing, and the same command makes it"
+            f"sweep: jobs of {', '.join(failed)} failed; python -m pipeline.status says what is "
+            "missing, and the same command makes it"
         )
 
 

@@ -1,1 +1,1 @@
-"""What the stages stand on: units, runs, files, fingerprints."""
+"""What the stages are built on: units, their cache, parallel runs, the command line."""

@@ -34,9 +34,10 @@ def code_digest(*targets: str) -> str:
     Raises:
         UnknownTarget: a target's module does not exist.
     """
-    ours = {*PACKAGES, *(target.partition(".")[0] for target in targets)}
-    found: dict[str, str] = {}
-    waiting = [_module_of(target) for target in targets]
+    found = {target: "installed" for target in targets if _is_installed(target)}
+    own = [target for target in targets if target not in found]
+    ours = {*PACKAGES, *(target.partition(".")[0] for target in own)}
+    waiting = [_module_of(target) for target in own]
     while waiting:
         module = waiting.pop()
         if module in found:
@@ -57,6 +58,12 @@ def targets_in(settings: Any) -> Iterator[str]:
     if isinstance(settings, list):
         for value in settings:
             yield from targets_in(value)
+
+
+def _is_installed(target: str) -> bool:
+    top = target.partition(".")[0]
+    spec = None if top in PACKAGES else importlib.util.find_spec(top)
+    return spec is not None and "site-packages" in (spec.origin or "")
 
 
 @cache

@@ -215,7 +215,8 @@ def _close(title: str, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> No
     failed = [outcome for outcome in outcomes if outcome.error]
     if len(tasks) == 1:
         if failed:
-            say(failed[0].details.rstrip())
+            if failed[0].details:
+                say(failed[0].details.rstrip())
             raise UnitsFailed(f"{tasks[0]}: {failed[0].error}")
         say(f"{title}: {tasks[0]}, {outcomes[0].seconds:.1f} s")
         return

@@ -2,7 +2,7 @@
 
 All come from probmetrics, which has beta calibration from betacal and Venn-Abers from venn-abers.
 Nothing of a method is written again here: probabilities go in and come out, with the packages'
-defaults. They install with the extra `peers`; docs/extended.md says how to run them.
+defaults. They install with the extra `peers`; docs/methods/peers.md says how to run them.
 """
 
 from __future__ import annotations
