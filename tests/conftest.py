@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,14 +25,6 @@ def one_thread_of_products() -> Iterator[None]:
 
     with threadpool_limits(1, "blas"):
         yield
-
-
-@pytest.fixture(autouse=True)
-def no_workers_left() -> Iterator[None]:
-    """Another test's tiny tasks would go to them, where nothing is patched."""
-    yield
-    if runner := sys.modules.get("pipeline.harness.runner"):
-        runner.end_workers()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@
     patch   f_j ← f_j exp(ν δ u⃗_j) / Z for the points with v in I, δ the minimiser of their NLL
     stop    where cross-validation by a proper score says so, possibly before the first patch
 
-docs/methods/logit_shift.md tells what this minimises, why it stops, what it guarantees, and what was tried.
+docs/methods/logit_shift.md says what this minimises, why it stops, what it guarantees and what was
+tried.
 """
 
 from __future__ import annotations

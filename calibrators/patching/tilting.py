@@ -2,7 +2,8 @@
 
 For an event (a class, or one of the K most probable) that is a shift of its logit, logit(v) + ν δ,
 while the classes inside the event and those outside it keep their proportions. δ minimises the NLL
-of the witness's points, a convex problem in one dimension. docs/methods/logit_shift.md has the proofs.
+of the witness's points, a convex problem in one dimension. The proofs are in
+docs/methods/logit_shift.md.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,14 +40,18 @@ def request_of(*overrides: str) -> Request:
 
 def run_all(request: Request) -> None:
     """Logits, fits and scores."""
-    run_logits(request.benchmark_settings(), request)
-    run_fit(request.units(), request)
-    run_evaluate(request.units(), request)
+    run_logits(request.benchmark_settings())
+    run_fit(request.units())
+    run_evaluate(request.units())
 
 
 def times(folder: Path) -> dict[Path, int]:
-    """When each file was written."""
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.is_file()}
+    """When each file was written; locks and the log of runs are left out."""
+    return {
+        path: path.stat().st_mtime_ns
+        for path in folder.rglob("*.*")
+        if path.is_file() and path.suffix not in (".lock", ".jsonl")
+    }
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -58,21 +63,23 @@ def files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.fixture
-def request_tiny(tmp_path: Path) -> MakeRequest:
-    """Requests on a benchmark `tiny` of 200 points, 3 classes, 3 splits, in a temporary folder."""
-    write_example(tmp_path / "tiny.npz")
-    fixed = [
+def tiny_overrides(source: Path, folder: Path) -> list[str]:
+    """The settings of a benchmark `tiny` of 3 splits, whose results lie in `folder`."""
+    return [
         "benchmark=file",
         "benchmark.name=tiny",
-        f"benchmark.source.path={tmp_path / 'tiny.npz'}",
-        f"paths.data={tmp_path / 'data'}",
-        f"paths.results={tmp_path / 'results'}",
+        f"benchmark.source.path={source}",
+        f"paths.data={folder / 'data'}",
+        f"paths.results={folder / 'results'}",
         "splits.count=3",
         "evaluation.utilities=20",
         "evaluation.floor_repetitions=4",
         "jobs=1",
     ]
+
+
+def request_maker(fixed: list[str]) -> MakeRequest:
+    """Requests with the settings in `fixed` and those given; the given ones win."""
 
     def make(*overrides: str) -> Request:
         keys = {text.partition("=")[0] for text in overrides}
@@ -80,3 +87,29 @@ def request_tiny(tmp_path: Path) -> MakeRequest:
         return request_of(*kept, *overrides)
 
     return make
+
+
+@pytest.fixture
+def request_tiny(tmp_path: Path) -> MakeRequest:
+    """Requests on a benchmark `tiny` of 200 points and 3 classes, of which nothing is made."""
+    source = write_example(tmp_path / "tiny.npz")
+    return request_maker(tiny_overrides(source, tmp_path))
+
+
+@pytest.fixture(scope="session")
+def evaluated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which temperature and vector scaling of `tiny` are fitted and evaluated."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    source = write_example(folder / "tiny.npz")
+    make = request_maker(tiny_overrides(source, folder))
+    run_all(make("suite.calibrators=[temperature,vector]"))
+    return folder
+
+
+@pytest.fixture
+def request_made(evaluated_once: Path, tmp_path: Path) -> MakeRequest:
+    """Requests on a copy of what `evaluated_once` made, both calibrators unless one is chosen."""
+    for name in ("data", "results"):
+        shutil.copytree(evaluated_once / name, tmp_path / name)
+    fixed = tiny_overrides(evaluated_once / "tiny.npz", tmp_path)
+    return request_maker([*fixed, "suite.calibrators=[temperature,vector]"])
