@@ -89,19 +89,17 @@ def utility_predictions(
     labels: Any,
     index: int,
     uniforms: Any,
-    rows_sum_to_one: bool = True,
 ) -> Predictions:
     """Evaluate utility `index` on a forecast [n, C] and labels [n].
 
     Args:
         uniforms: [R, n] in [0, 1), behind the redrawn labels; the same numbers for a point in
             several splits give it the same luck in all of them.
-        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
 
     Raises:
         InputError: shapes, ranges or row sums are off.
     """
-    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one).cpu()
+    p = check_probabilities(probabilities).cpu()
     y = check_labels(labels, *p.shape).cpu()
     forecast = Forecast(p)
     drawn = forecast.redraw(torch.as_tensor(np.asarray(uniforms, dtype=np.float64)))
