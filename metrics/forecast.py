@@ -13,7 +13,6 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from metrics.kernels.label_ranks import label_ranks
 from metrics.kernels.near_ties import near_tie_order, places_of
 from metrics.kernels.row_sort import descending_order
 from metrics.kernels.threads import row_blocks
@@ -208,9 +207,7 @@ class Outcomes:
             return self.known_ranks
         if self.forecast is None:
             raise ValueError("outcomes without a forecast have no ranks")
-        if self.forecast.tied:
-            return torch.stack([places_of(draw, self.forecast.order) for draw in self.labels])
-        return label_ranks(self.forecast.probabilities, self.labels)
+        return torch.stack([places_of(draw, self.forecast.order) for draw in self.labels])
 
     @property
     def draws(self) -> int:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.kernels.compiled import compiled
-from metrics.kernels.extremes import larger, smaller
 
 
 class Draws(NamedTuple):
@@ -134,5 +133,5 @@ def _add_unusual(
 @compiled
 def _widen(lowest: float, highest: float, away: Any, smallest: Any, largest: Any) -> None:
     for draw in range(away.size):
-        smallest[draw] = smaller(smallest[draw], lowest + away[draw])
-        largest[draw] = larger(largest[draw], highest + away[draw])
+        smallest[draw] = min(smallest[draw], lowest + away[draw])
+        largest[draw] = max(largest[draw], highest + away[draw])

@@ -33,10 +33,10 @@ from metrics.kernels.compiled import compiled
 from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
 from metrics.kernels.row_sort import argsort_rows
 from metrics.kernels.threads import over_row_blocks
-from metrics.kernels.weighted_ranges import short_weights, weighted_ranges_of_rows
+from metrics.kernels.weighted_ranges import weighted_ranges_of_rows
 
 SORTED_AT_ONCE = 1 << 22
-"""Predictions whose order a thread holds at a time, where it is not known: 16 MiB."""
+"""Predictions whose order a thread holds at a time: 16 MiB."""
 
 
 class PrefixRange(NamedTuple):
@@ -57,7 +57,6 @@ def prefix_range(
     codes: Tensor,
     edges: Tensor | None = None,
     weights: Tensor | None = None,
-    order: Tensor | None = None,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
@@ -69,29 +68,23 @@ def prefix_range(
             and the last n; with weights float64 [R, E], the weight passed there: a point across
             one is divided.
         weights: float64 or float32 [R, n], of each point; codes are [1, n] then.
-        order: `row_sort.ascending_order` of `predicted`, where it is known already.
     """
     if weights is not None:
-        return _weighted(predicted, payoffs, codes[0], edges, weights, order)
+        return _weighted(predicted, payoffs, codes[0], edges, weights)
     if edges is None:
         edges = torch.tensor([0, predicted.shape[1]])
     if predicted.device.type != "cpu":
-        return prefix_range_torch(predicted, payoffs, codes, edges, order)
+        return prefix_range_torch(predicted, payoffs, codes, edges)
     if len(codes) == 1:
         return _one_draw(predicted, payoffs, codes, edges)
-    return _several_draws(predicted, payoffs, codes, edges, order)
+    return _several_draws(predicted, payoffs, codes, edges)
 
 
 def prefix_range_torch(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    edges: Tensor,
-    order: Tensor | None = None,
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
 ) -> PrefixRange:
     """`prefix_range` in plain torch: any device; the reference for the compiled version."""
-    order = torch.sort(predicted, dim=1, stable=True).indices if order is None else order
-    ordered = predicted.gather(1, order)
+    ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = torch.ones_like(ordered, dtype=torch.bool)
     ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     edges = edges.to(predicted.device)
@@ -140,9 +133,7 @@ def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) 
     return found.by_draw()
 
 
-def _several_draws(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, order: Tensor | None
-) -> PrefixRange:
+def _several_draws(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) -> PrefixRange:
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcomes = short_codes(codes, table.shape[1])
     draws = Draws.of(np.ascontiguousarray(outcomes.T))
@@ -151,9 +142,9 @@ def _several_draws(
     found = _Found.of(len(v), len(outcomes), positions.size)
 
     def work(start: int, stop: int) -> None:
-        for part, known in _sorted_parts(v, order, slice(start, stop)):
+        for part, order in _sorted_parts(v, start, stop):
             own = (array[part] for array in found)
-            ranges_of_draws(v[part], known, table[part], *draws, positions, *own)
+            ranges_of_draws(v[part], order, table[part], *draws, positions, *own)
 
     over_row_blocks(work, len(v), v.size * len(outcomes))
     return found.by_draw()
@@ -165,38 +156,34 @@ def _weighted(
     codes: Tensor,
     edges: Tensor | None,
     weights: Tensor,
-    order: Tensor | None,
 ) -> PrefixRange:
     if edges is None:
         edges = torch.zeros(len(weights), 0, dtype=torch.float64)
     if predicted.device.type != "cpu":
-        return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights, order)
+        return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
     draws, rows = len(weights), len(predicted)
     found = _Found.of(rows, draws, edges.shape[1])
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])
-    by_point = short_weights(weights.numpy())
+    by_point = np.ascontiguousarray(weights.numpy().T, np.float64)
     positions = edges.contiguous().numpy()
 
     def work(start: int, stop: int) -> None:
-        for part, known in _sorted_parts(v, order, slice(start, stop)):
+        for part, order in _sorted_parts(v, start, stop):
             own = (array[part] for array in found)
-            weighted_ranges_of_rows(v[part], known, table[part], outcome, by_point, positions, *own)
+            weighted_ranges_of_rows(v[part], order, table[part], outcome, by_point, positions, *own)
 
     over_row_blocks(work, rows, v.size * draws)
     return found.by_draw()
 
 
 def _sorted_parts(
-    v: NDArray[np.float64], order: Tensor | None, rows: slice
+    v: NDArray[np.float64], first: int, last: int
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """Some of the rows after another with the order of each, sorted here if it is not known."""
-    if order is not None:
-        yield rows, order[rows].numpy()
-        return
+    """Yield the rows from `first` to `last` in parts, with the order of each row."""
     step = max(1, SORTED_AT_ONCE // v.shape[1])
-    for start in range(rows.start, rows.stop, step):
-        part = slice(start, min(start + step, rows.stop))
+    for start in range(first, last, step):
+        part = slice(start, min(start + step, last))
         found = np.empty(v[part].shape, np.int32)
         argsort_rows(v[part], False, found)
         yield part, found
@@ -230,11 +217,9 @@ def weighted_prefix_range_torch(
     codes: Tensor,
     edges: Tensor,
     weights: Tensor,
-    order: Tensor | None = None,
 ) -> PrefixRange:
     """`prefix_range` with weights in plain torch, for codes [n]: any device; the reference."""
-    order = torch.sort(predicted, dim=1, stable=True).indices if order is None else order
-    ordered = predicted.gather(1, order)
+    ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = torch.ones_like(ordered, dtype=torch.bool)
     ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
     residuals = payoffs.gather(1, codes.to(torch.int64)[order]) - ordered

@@ -244,20 +244,6 @@ def descending_order(matrix: Tensor) -> Tensor:
     return torch.from_numpy(order)
 
 
-def ascending_order(matrix: Tensor) -> Tensor:
-    """Return the stable ascending argsort of each long row: int32 [rows, n], int64 elsewhere."""
-    if matrix.device.type != "cpu":
-        return torch.sort(matrix, dim=1, stable=True).indices
-    values = matrix.contiguous().numpy()
-    order = np.empty(values.shape, np.int32)
-
-    def work(start: int, stop: int) -> None:
-        argsort_rows(values[start:stop], False, order[start:stop])
-
-    over_row_blocks(work, values.shape[0], values.size)
-    return torch.from_numpy(order)
-
-
 def sorted_rows(matrix: Tensor) -> Tensor:
     """Return each row in ascending order; NumPy sorts in vector lanes where no order is wanted."""
     if matrix.device.type != "cpu":

@@ -1,8 +1,7 @@
 """Ranges of sorted running sums under many sets of weights of the points, side by side.
 
-Four points at a time where no two are tied: the sums and their extremes are then read and written
-once for four. Small whole numbers, as resampling gives, are read as bytes; beyond some thousand
-points reading the weights is what takes the time. Neither changes any rounding.
+Where four points follow that are not tied, the sums and their extremes are read and written once
+for the four, which changes no rounding.
 """
 
 from __future__ import annotations
@@ -10,22 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metrics.kernels.compiled import compiled
-from metrics.kernels.extremes import larger, smaller
 
 TOGETHER = 4
-
-
-def short_weights(weights: NDArray[np.float64]) -> NDArray[Any]:
-    """Return weights [R, n] by point, [n, R], as bytes if that loses nothing."""
-    by_point = np.ascontiguousarray(weights.T)
-    if by_point.size and by_point.min() >= 0 and by_point.max() < 256:
-        short = by_point.astype(np.uint8)
-        if np.array_equal(short, by_point):
-            return short
-    return by_point
 
 
 @compiled
@@ -46,10 +33,9 @@ def weighted_ranges_of_rows(
     a point across one is divided.
     """
     rows, n = predicted.shape
-    draws, count = edges.shape
+    draws = len(edges)
     ordered, residuals = np.empty(n), np.empty(n)
     total, smallest, largest = np.empty(draws), np.empty(draws), np.empty(draws)
-    passed, following = np.empty(draws), np.empty(draws, np.int64)
     for row in range(rows):
         order = orders[row]
         for j in range(n):
@@ -58,14 +44,9 @@ def weighted_ranges_of_rows(
         total[:] = 0.0
         smallest[:] = 0.0
         largest[:] = 0.0
-        passed[:] = 0.0
-        following[:] = 0
         j = 0
         while j < n:
             untied = TOGETHER if _untied(ordered, j) else 1
-            if count:
-                some, part = order[j : j + untied], residuals[j : j + untied]
-                _pass_edges(weights, some, part, edges, total, passed, following, at_edges[row])
             if untied == TOGETHER:
                 _add_untied(weights, order, residuals, j, total, smallest, largest)
             else:
@@ -74,8 +55,9 @@ def weighted_ranges_of_rows(
             j += untied
         low[row] = smallest
         high[row] = largest
-        for draw in range(draws):  # an edge at the sum of all weights may be missed by rounding
-            at_edges[row, draw, following[draw] :] = total[draw]
+        if edges.size:
+            for draw in range(draws):
+                _sums_at(edges[draw], weights[:, draw], order, residuals, at_edges[row, draw])
 
 
 @compiled
@@ -103,8 +85,8 @@ def _add_untied(
         three = two + third[draw] * g
         four = three + fourth[draw] * h
         total[draw] = four
-        smallest[draw] = smaller(smallest[draw], smaller(smaller(one, two), smaller(three, four)))
-        largest[draw] = larger(largest[draw], larger(larger(one, two), larger(three, four)))
+        smallest[draw] = min(smallest[draw], min(min(one, two), min(three, four)))
+        largest[draw] = max(largest[draw], max(max(one, two), max(three, four)))
 
 
 @compiled
@@ -116,36 +98,19 @@ def _add_one(
         total[draw] += weights[draw] * residual
     if ends:
         for draw in range(total.size):
-            smallest[draw] = smaller(smallest[draw], total[draw])
-            largest[draw] = larger(largest[draw], total[draw])
+            smallest[draw] = min(smallest[draw], total[draw])
+            largest[draw] = max(largest[draw], total[draw])
 
 
 @compiled
-def _pass_edges(
-    weights: Any,
-    points: Any,
-    residuals: Any,
-    edges: Any,
-    total: Any,
-    passed: Any,
-    following: Any,
-    at_edges: Any,
-) -> None:
-    """Write the sums at the edges among some points, which `total` does not hold yet."""
-    count = edges.shape[1]
-    for draw in range(total.size):
-        reached = passed[draw]
-        for k in range(points.size):
-            reached += weights[points[k], draw]
-        edge = following[draw]
-        if edge < count and reached >= edges[draw, edge]:
-            weight, running = passed[draw], total[draw]
-            for k in range(points.size):
-                weight += weights[points[k], draw]
-                running += weights[points[k], draw] * residuals[k]
-                while edge < count and weight >= edges[draw, edge]:
-                    beyond = weight - edges[draw, edge]
-                    at_edges[draw, edge] = running - beyond * residuals[k]
-                    edge += 1
-            following[draw] = edge
-        passed[draw] = reached
+def _sums_at(edges: Any, weights: Any, order: Any, residuals: Any, at_edges: Any) -> None:
+    """Write the running sum where the weight passed reaches each of `edges`."""
+    edge, passed, total = 0, 0.0, 0.0
+    for j in range(order.size):
+        weight = weights[order[j]]
+        passed += weight
+        total += weight * residuals[j]
+        while edge < edges.size and passed >= edges[edge]:
+            at_edges[edge] = total - (passed - edges[edge]) * residuals[j]
+            edge += 1
+    at_edges[edge:] = total  # rounding may leave an edge at the sum of all weights out of reach

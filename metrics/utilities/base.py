@@ -31,14 +31,12 @@ FEWEST_ROWS = 64
 class Block(NamedTuple):
     """Some utilities of a class on some forecast, in the form that `prefix_range` takes.
 
-    predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes]; order:
-    [b, n], that of `predicted` where it is known already.
+    predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes].
     """
 
     predicted: Tensor
     payoffs: Tensor
     codes: Tensor
-    order: Tensor | None = None
 
 
 class UtilityClass(ABC):
@@ -137,8 +135,8 @@ class UtilityClass(ABC):
 def errors_of(blocks: Iterable[Block], outcomes: Outcomes) -> Tensor:
     """Return UC of the utilities of some blocks, side by side: [R, m]."""
     parts = []
-    for predicted, payoffs, codes, order in blocks:
-        sums = prefix_range(predicted, payoffs, codes, weights=outcomes.weights, order=order)
+    for predicted, payoffs, codes in blocks:
+        sums = prefix_range(predicted, payoffs, codes, weights=outcomes.weights)
         parts.append((sums.high - sums.low) / outcomes.size)
     return torch.cat(parts, dim=1)
 

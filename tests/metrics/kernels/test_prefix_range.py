@@ -12,8 +12,6 @@ from metrics.kernels.prefix_range import (
     prefix_range_torch,
     weighted_prefix_range_torch,
 )
-from metrics.kernels.row_sort import ascending_order
-from metrics.kernels.weighted_ranges import short_weights
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
@@ -152,21 +150,6 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
         torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)
 
 
-def test_bytes_give_the_bits_of_the_numbers():
-    """Whole weights are read as bytes, halves are not: twice the halves must give the same."""
-    predicted, payoffs, outcome = problem(3, 500, 4, 1, 0, 400)
-    weights = torch.from_numpy(np.random.default_rng(0).poisson(1, (5, 500)).astype(np.float64))
-    short, long = (
-        prefix_range(predicted, payoffs, outcome, None, w) for w in (weights, weights / 2)
-    )
-    assert short_weights(weights.numpy()).dtype == np.uint8
-    assert short_weights((weights / 2).numpy()).dtype == np.float64
-    assert short_weights((weights * 300).numpy()).dtype == np.float64
-    assert short_weights((-weights).numpy()).dtype == np.float64
-    assert torch.equal(short.high, 2 * long.high)
-    assert torch.equal(short.low, 2 * long.low)
-
-
 def test_draws_that_never_agree_and_draws_that_always_do_equal_plain_torch():
     predicted, payoffs, _ = problem(3, 200, 7, 1, 3, 150)
     same = torch.randint(7, (200,), generator=torch.Generator().manual_seed(0))
@@ -178,31 +161,20 @@ def test_draws_that_never_agree_and_draws_that_always_do_equal_plain_torch():
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("held", [1 << 22, 80])
-def test_an_order_that_is_known_changes_nothing(held, monkeypatch):
-    """Nor does how many rows are sorted at a time where it is not."""
-    monkeypatch.setattr(kernel, "SORTED_AT_ONCE", held)
+def test_how_many_rows_are_sorted_at_a_time_changes_nothing(monkeypatch):
     predicted, payoffs, codes = problem(7, 40, 3, 4, seed=5, distinct=20)
-    order, weights = ascending_order(predicted), torch.rand(3, 40, dtype=torch.float64)
-    edges = torch.arange(5) * 10
-    for given_ in ((codes, edges), (codes[:1], None, weights)):
-        for function in (prefix_range, plain_torch):
-            sorted_there = function(predicted, payoffs, *given_)
-            for own, known in zip(
-                sorted_there, function(predicted, payoffs, *given_, order=order), strict=True
-            ):
-                assert torch.equal(own, known)
-            backwards = function(predicted, payoffs, *given_, order=order.flip(1))
-            assert not torch.equal(backwards.low, sorted_there.low)  # it is taken as given
-
-
-def plain_torch(predicted, payoffs, codes, edges, weights=None, order=None):
-    """`prefix_range` as on a GPU."""
-    long = None if order is None else order.to(torch.int64)
-    if weights is None:
-        return prefix_range_torch(predicted, payoffs, codes, edges, long)
-    no_edges = torch.zeros(len(weights), 0)
-    return weighted_prefix_range_torch(predicted, payoffs, codes[0], no_edges, weights, long)
+    weights = torch.rand(3, 40, dtype=torch.float64)
+    whole = (
+        prefix_range(predicted, payoffs, codes),
+        prefix_range(predicted, payoffs, codes[:1], None, weights),
+    )
+    monkeypatch.setattr(kernel, "SORTED_AT_ONCE", 80)
+    parts = (
+        prefix_range(predicted, payoffs, codes),
+        prefix_range(predicted, payoffs, codes[:1], None, weights),
+    )
+    for expected, found in zip(whole, parts, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 @pytest.mark.parametrize("edges", [[2, 10], [0, 5]])

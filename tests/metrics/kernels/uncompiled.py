@@ -25,7 +25,7 @@ from calibrators import (
 )
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.gap_range import gap_range
-from metrics.kernels.label_ranks import label_ranks
+from metrics.kernels.near_ties import places_of
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.row_sort import argsort_rows, descending_order
 from metrics.kernels.softmax import residuals, softmax, squared_errors
@@ -106,10 +106,9 @@ def rows() -> Iterator[Named]:
             yield f"gradient {name} {n}", gradient
         p = softmax(z, 0.5)
         yield f"softmax {n}", p
-        yield f"ranks {n}", label_ranks(p, y[None])
         top_sums = p.sort(dim=1, descending=True).values.cumsum(dim=1)
         yield f"sums {n}", class_wise_sums(p, y)
-        yield f"top {n}", top_k_sums(top_sums, label_ranks(p, y[None])[0])
+        yield f"top {n}", top_k_sums(top_sums, places_of(y, descending_order(p)))
         yield f"projected {n}", project_rows(z)
     keys = stream_keys(0, 7)
     yield "uniforms", hashed_uniforms(keys, torch.arange(3)[:, None])
