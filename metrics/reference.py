@@ -307,13 +307,15 @@ def noise_floor(p: Floats, uniforms: Floats) -> Floats:
 
 
 def certificate(v: Floats, u: Floats, multipliers: Floats, confidence: float = 0.95) -> Floats:
-    """What bounds the true UC of one utility (`metrics.certificate`): [1 + R].
+    """What bounds the true UC of one utility of range 1 (`metrics.certificate`): [1 + R].
 
-    UC + z √(V/n), and the range of the running sum of the residuals times each of `multipliers`
-    [R, n], over n. Of a class of utilities take the largest of each.
+    The asymptotic upper bound, and the range of the running sum of the residuals times each of
+    `multipliers` [R, n], over n. Of a class of utilities take the largest of each.
     """
     n, residuals = len(v), u - v
-    bound = NormalDist().inv_cdf(confidence) * math.sqrt(np.mean(residuals**2) / n)
+    z = NormalDist().inv_cdf(confidence)
+    hits, extra = np.sum(residuals**2), (4 - z**2) / 6
+    bound = (z * (math.sqrt(hits + extra + z**2 / 4) + z / 2) + extra) / n
     order = np.argsort(v)
     sums = np.cumsum(multipliers[:, order] * residuals[order], axis=1)
     ends = np.pad(sums[:, np.append(np.diff(v[order]) > 0, True)], ((0, 0), (1, 0)))
