@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from metrics.forecast import Forecast
+from metrics.kernels.product import product
 from metrics.utilities.base import UtilityClass, parameter_matrix
 from metrics.validation import InputError
 
@@ -35,4 +36,4 @@ class Similarity(UtilityClass):
         """Return p S: [n, C]."""
         self.count(forecast.classes)
         p = forecast.probabilities
-        return p @ self.matrix.to(p.device)
+        return product(p, self.matrix.to(p.device))
