@@ -15,7 +15,7 @@ class DiscountedCumulativeGain(PayoffClass):
     """U_dcg (app. C.3): θ_r = log2(1 + r)^-γ for each exponent γ.
 
     Args:
-        exponents: the grid of γ >= 0; with γ = 0 every rank is paid 1.
+        exponents: the grid of γ >= 0.
     """
 
     coordinate = "rank"

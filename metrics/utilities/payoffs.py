@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.product import product
 from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
 from metrics.validation import InputError
 
@@ -37,12 +36,10 @@ class PayoffClass(UtilityClass):
         payoffs = self.payoffs(forecast.classes, part).to(p.device)
         out = None if spare is None else spare[: len(payoffs)]
         if self.coordinate == "class":
-            return product(payoffs, p.T, out)
+            return torch.matmul(payoffs, p.T, out=out)
         if forecast.is_large:
-            return forecast.joined(
-                lambda some: product(payoffs, some.ranked.T), len(payoffs), spare
-            )
-        return product(payoffs, forecast.ranked.T, out)
+            return forecast.joined(lambda some: payoffs @ some.ranked.T, len(payoffs), spare)
+        return torch.matmul(payoffs, forecast.ranked.T, out=out)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
         """Return the coordinate of each outcome: [R, n]."""
