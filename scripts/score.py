@@ -48,7 +48,7 @@ from pipeline.own.all_or_nothing import all_or_nothing
 from pipeline.own.deployed import check_is_loaded, fit_on_all
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
-from pipeline.own.utilities import aim_at, is_patching, own_utilities, remarks
+from pipeline.own.utilities import OWN, aim_at, is_patching, own_utilities, remarks
 from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
 
@@ -59,14 +59,6 @@ QUICK_EVALUATION = (
     "evaluation.floor_repetitions=100",
     "evaluation.bootstrap_repetitions=100",
 )
-OWN = {
-    "payoffs": "users paid by class: CSV, a line per user, a column per class",
-    "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
-    "losses": "a decision: CSV, a line per class (named first), a column per action",
-    "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
-    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
-}
-"""Options for a person's own utilities; each gives the metric u_<option>."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

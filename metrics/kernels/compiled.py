@@ -52,10 +52,9 @@ def _kept_in() -> Path | None:
     folder = _folder()
     try:
         if not folder.exists():
-            folder.mkdir(parents=True)
-            earlier = sorted(folder.parent.glob("kernels-*"), key=_last_change)
-            earlier.remove(folder)
-            for path in earlier[:-KEPT]:
+            folder.mkdir(parents=True, exist_ok=True)  # another process may have made it meanwhile
+            earlier = [path for path in folder.parent.glob("kernels-*") if path != folder]
+            for path in sorted(earlier, key=_last_change)[:-KEPT]:
                 shutil.rmtree(path, ignore_errors=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder

@@ -14,6 +14,15 @@ from pipeline.harness.cached_logits import sidecar_path
 from pipeline.harness.units import Settings
 from pipeline.sources.own_utilities import settings_of, who_values_a_worse_rank_more
 
+OWN = {
+    "payoffs": "users paid by class: CSV, a line per user, a column per class",
+    "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
+    "losses": "a decision: CSV, a line per class (named first), a column per action",
+    "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
+    "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
+}
+"""Options for a person's own utilities; each gives the metric u_<option>."""
+
 
 def own_utilities(given: Mapping[str, str], settings: Settings) -> dict[str, dict[str, Any]]:
     """`evaluation.own` for utilities {kind: file or module:function}.

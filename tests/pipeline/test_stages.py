@@ -71,14 +71,14 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     assert changed_below(data, before) == units_of("fits", "vector") | scored
 
 
-def test_settings_without_effect_on_the_fitted_arrays_evaluate_nothing(request_made, tmp_path):
-    request = request_made("calibrator=vector", "calibrator.max_iterations=400")
+def test_a_refit_with_equal_arrays_evaluates_nothing(request_made, tmp_path, monkeypatch):
+    request = request_made("calibrator=vector")
     before = times(tmp_path / "data")
+    monkeypatch.setattr("pipeline.fit.code_digest", lambda *targets: "other code")
     run_fit(request.units())
-    fitted = units_of("fits", "vector")
-    assert changed_below(tmp_path / "data", before) == fitted
+    assert changed_below(tmp_path / "data", before) == units_of("fits", "vector")
     run_evaluate(request.units())
-    assert changed_below(tmp_path / "data", before) == fitted
+    assert changed_below(tmp_path / "data", before) == units_of("fits", "vector")
 
 
 def test_options_of_the_evaluation_refit_nothing(request_made, tmp_path):

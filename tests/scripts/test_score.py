@@ -64,13 +64,18 @@ def test_csv_similarity_and_a_single_split(score, tmp_path):
     rows = np.column_stack([arrays["labels"], arrays["logits"]])
     np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="label,a,b,c", comments="")
     np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
-    result = quick(
+    arguments = [
         score, tmp_path / "x.csv", tmp_path / "out", "--methods", "temperature", "--splits", "1",
         "--similarity", str(tmp_path / "s.csv"), "--title", "Mine",
-    )  # fmt: skip
+    ]  # fmt: skip
+    result = quick(*arguments)
     assert list(result["temperature"]) == list(metrics.METRICS)
     assert result["temperature"]["accuracy"]["two_se"] is None
     assert "Mine" in (tmp_path / "out/table.tex").read_text()
+    np.savetxt(tmp_path / "s.csv", (np.ones((3, 3)) + np.eye(3)) / 2, delimiter=",")
+    other = quick(*arguments)  # of another matrix in the file of the same name
+    assert other["temperature"]["u_w2v"] != result["temperature"]["u_w2v"]
+    assert other["temperature"]["u_cwe"] == result["temperature"]["u_cwe"]
 
 
 def test_names_and_groups_reach_the_cached_logits(score, tmp_path):

@@ -3,7 +3,7 @@
 import errno
 import resource
 import signal
-import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -13,12 +13,10 @@ from pipeline.harness.artifacts import (
     read_json,
     read_json_if_whole,
     read_npz,
-    read_record,
     sha256_of,
     sha256_of_json,
     write_json,
     write_npz,
-    write_record,
 )
 
 
@@ -26,8 +24,9 @@ def test_npz_round_trip_and_equal_bytes(tmp_path):
     arrays = {"logits": np.arange(6.0).reshape(2, 3), "labels": np.array([0, 2])}
     first, second = tmp_path / "a" / "first.npz", tmp_path / "second.npz"
     assert write_npz(first, **arrays) == sha256_of(first)
-    time.sleep(1.1)  # a zip's timestamps count in two seconds
     write_npz(second, **arrays)
+    with zipfile.ZipFile(first) as archive:  # a date would make other bytes two seconds later
+        assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     assert first.read_bytes() == second.read_bytes()
     for name, array in read_npz(first).items():
         np.testing.assert_array_equal(array, arrays[name])
@@ -39,19 +38,6 @@ def test_json_takes_numpy_and_paths(tmp_path):
     with pytest.raises(TypeError, match="set"):
         write_json(tmp_path / "x.json", {1, 2})
     assert read_json(path)["a"] == 0.5
-
-
-@pytest.mark.parametrize("edit", [("1.5", "1.6"), ('"a"', '"c"'), ('"checksum"', '"sum"')])
-def test_an_edited_record_counts_as_absent(tmp_path, edit):
-    path = write_record(tmp_path / "x.json", {"a": 1.5, "b": [np.int64(2)], 3: None})
-    record = read_record(path)
-    assert record is not None
-    assert {key: record[key] for key in ("a", "b", "3")} == {"a": 1.5, "b": [2], "3": None}
-    write_record(path, {**record, "b": 7})  # of what was read: with a checksum of its own
-    changed = read_record(path)
-    assert changed is not None and changed["b"] == 7
-    path.write_text(path.read_text().replace(*edit))
-    assert read_record(path) is None
 
 
 def test_canonical_hash_ignores_key_order():

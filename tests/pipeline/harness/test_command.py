@@ -3,8 +3,8 @@
 import signal
 import subprocess
 import sys
-import time
 import warnings
+from importlib import import_module
 from subprocess import PIPE
 
 import numpy as np
@@ -13,7 +13,7 @@ from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 from yaml import YAMLError
 
-from pipeline.harness.artifacts import read_json, write_npz
+from pipeline.harness.artifacts import write_npz
 from pipeline.harness.command import (
     CONF,
     is_user_error,
@@ -21,7 +21,8 @@ from pipeline.harness.command import (
     one_line,
     user_errors_in_one_line,
 )
-from tests.pipeline.conftest import write_example
+from tests.pipeline.conftest import files_below, tiny_overrides, write_example
+from tests.waiting import wait_until
 
 ROOT = CONF.parent
 
@@ -62,26 +63,32 @@ def written_below(folder):
         ("evaluate", ["seed=-1"], 2, ["seed=-1", "from 0"]),
         ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
-        ("fit", ["split=1,2"], 1, ["split"]),
+        ("fit", ["split=1,2"], 2, ["split"]),
+        (
+            "evaluate",
+            ["benchmark.metrics=[u_cwo]", "benchmark=digits"],
+            1,
+            ["u_cwo is no metric (did you mean u_cwe?)"],
+        ),
     ],
 )
-def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path):
+def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path, monkeypatch, capsys):
     folders = [f"paths.data={tmp_path}", f"paths.results={tmp_path}"]
-    result = call(module, *arguments, *folders)
-    assert result.returncode in (code, 2), result.stderr
-    assert result.stderr.count("\n") == 1, result.stderr
-    assert all(word in result.stderr for word in words), result.stderr
-    assert "Traceback" not in result.stderr + result.stdout
-    assert written_below(tmp_path) <= {"logits/digits.failed.json", "logits/file.failed.json"}
+    monkeypatch.setattr(sys, "argv", [f"pipeline.{module}", *arguments, *folders])
+    with pytest.raises(SystemExit) as ended:
+        import_module(f"pipeline.{module}").main()
+    told = capsys.readouterr()
+    assert ended.value.code == code, told.err
+    assert told.err.count("\n") == 1, told.err
+    assert all(word in told.err for word in words), told.err
+    assert "Traceback" not in told.err + told.out
+    assert not {name for name in written_below(tmp_path) if name.endswith((".npz", ".csv"))}
 
 
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"logits": np.zeros((4, 3))}, ["labels"]),
         ({"logits": np.full((4, 3), np.nan), "labels": np.zeros(4, int)}, ["NaN"]),
-        ({"logits": np.zeros((4, 3)), "labels": np.full(4, 3)}, ["labels", "0 to 2"]),
-        ({"logits": np.zeros((4, 3)), "labels": np.zeros(5, int)}, ["5 labels for 4 rows"]),
     ],
 )
 def test_a_bad_file_is_one_line_and_writes_nothing(arrays, words, tmp_path):
@@ -93,7 +100,9 @@ def test_a_bad_file_is_one_line_and_writes_nothing(arrays, words, tmp_path):
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert all(word in result.stderr for word in ["bad.npz", *words]), result.stderr
-    assert written_below(tmp_path) == {"bad.npz", "data/logits/file.failed.json"}  # for status
+    assert {name for name in written_below(tmp_path) if name.endswith((".npz", ".csv"))} == {
+        "bad.npz"
+    }
 
 
 def test_a_configuration_that_is_no_yaml_is_one_line_with_its_place(tmp_path):
@@ -124,101 +133,57 @@ def test_cfg_job_prints_the_configuration():
     assert "_target_: calibrators.DirichletCalibration" in result.stdout
 
 
-SLOW = """
-import time
+WAITING = """
+import os, pathlib, time
 from calibrators import Uncalibrated
 
-class Slow(Uncalibrated):
-    def _fit(self, logits, labels):
-        time.sleep(0.5)
+class Waiting(Uncalibrated):
+    def _fit(self, logits, labels, weights=None):
+        folder = pathlib.Path(os.environ["WAIT_IN"])
+        if len(list(folder.glob("data/fits/tiny/uncalibrated/*.npz"))) == 2:
+            (folder / "waits").touch()
+            while not (folder / "go").exists():
+                time.sleep(0.01)
         super()._fit(logits, labels)
 """
 
 
-@pytest.fixture
-def slow_run(tmp_path, monkeypatch):
-    """A fit of six units, half a second each: start it, wait for two of them, send it a signal."""
-    write_example(tmp_path / "tiny.npz")
-    (tmp_path / "slow_calibrator.py").write_text(SLOW)
+SIGNALS = [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch):
+    """The calibrator waits in its third unit until the run is stopped there."""
+    source = write_example(tmp_path / "tiny.npz")
+    (tmp_path / "waiting_calibrator.py").write_text(WAITING)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("WAIT_IN", str(tmp_path))
     arguments = [
-        "benchmark=file", "benchmark.name=tiny", f"benchmark.source.path={tmp_path / 'tiny.npz'}",
-        f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}",
-        "calibrator=uncalibrated", "calibrator._target_=slow_calibrator.Slow", "splits.count=6",
+        *tiny_overrides(source, tmp_path), "calibrator=uncalibrated", "splits.count=4",
+        "calibrator._target_=waiting_calibrator.Waiting",
     ]  # fmt: skip
-    results = tmp_path / "results/runs/tiny/uncalibrated"
-
-    def run(number, *more):
-        command = [sys.executable, "-m", "pipeline.fit", *arguments, *more]
-        child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
-        deadline = time.monotonic() + 120
-        while len(list(results.glob("*/fit.json"))) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        child.send_signal(number)
-        _, errors = child.communicate(timeout=60)
-        return child.returncode, errors, [*arguments, *more], results
-
-    return run
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_run_continues_where_it_stopped(slow_run, number):
-    code, errors, arguments, results = slow_run(number, "jobs=2")
-    if number != signal.SIGKILL:
-        assert code == 128 + number
+    command = [sys.executable, "-m", "pipeline.fit", *arguments]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
+    wait_until((tmp_path / "waits").exists, seconds=300)
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=60)
+    if number == signal.SIGKILL:
+        assert child.returncode == -number
+    else:
+        assert child.returncode == 128 + number
         assert errors.count("\n") == 1 and "finished units are kept" in errors, errors
-    time.sleep(1.0)  # its workers end by themselves
-    done = {path: path.stat().st_mtime_ns for path in results.glob("*/fit.json")}
-    assert 2 <= len(done) < 6
+    fits = tmp_path / "data/fits/tiny/uncalibrated"
+    done = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in fits.glob("*.npz")}
+    assert len(done) == 2
+    (tmp_path / "go").touch()
     again = call("fit", *arguments)
     assert again.returncode == 0, again.stderr
-    assert {path: path.stat().st_mtime_ns for path in done} == done
-    records = [read_json(path) for path in sorted(results.glob("*/fit.json"))]
-    assert [record["split"] for record in records] == list(range(6))
-    assert not list(results.rglob(".*")) + list(results.rglob("running*"))
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("program", ["-m pipeline.fit", "scripts/score.py", "scripts/apply.py"])
-def test_a_signal_during_the_imports_is_one_line(program, number):
-    command = [sys.executable, "-X", "importtime", *program.split()]
-    child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if line.rstrip().endswith((" pipeline.harness", " numpy")):  # amid what it needs
-            break
-    child.send_signal(number)
-    rest = child.stderr.read()
-    child.communicate(timeout=60)
-    told = [line for line in rest.splitlines() if not line.startswith("import time:")]
-    assert (child.returncode, told) == (
-        128 + number,
-        ["ended before it began; nothing was changed"],
-    )
-
-
-def test_a_sweep_fills_the_same_folders(tmp_path):
-    write_example(tmp_path / "tiny.npz")
-    result = call(
-        "fit", "--multirun", "benchmark=file", "benchmark.name=tiny", "split=0,1",
-        f"benchmark.source.path={tmp_path / 'tiny.npz'}", f"paths.data={tmp_path / 'data'}",
-        f"paths.results={tmp_path / 'results'}", "calibrator=uncalibrated,temperature",
-        f"hydra.sweep.dir={tmp_path / 'multirun'}",
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    assert len(list(tmp_path.glob("results/runs/tiny/*/split-[01]/fit.json"))) == 4
-
-
-def test_a_program_ends_without_a_search_for_garbage():
-    program = """
-import atexit, gc
-from pipeline.harness.command import user_errors_in_one_line
-atexit.register(lambda: print(gc.get_freeze_count() > 1000))
-with user_errors_in_one_line():
-    pass
-"""
-    asked = [sys.executable, "-c", program]
-    assert subprocess.check_output(asked, text=True, cwd=ROOT) == "True\n"
+    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in done} == done
+    assert sorted(path.name for path in fits.iterdir()) == [f"{k}.npz" for k in range(4)]
+    if number == signal.SIGKILL:
+        stopped = files_below(fits)
+        assert call("fit", *arguments, "force=true").returncode == 0
+        assert files_below(fits) == stopped  # the bytes of a run that nothing stopped
 
 
 def test_a_warning_is_one_line(capsys):

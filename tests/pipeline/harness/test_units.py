@@ -31,15 +31,14 @@ def test_nothing_chosen_is_the_whole_default_suite():
     request = request_of()
     assert (request.suite, request.benchmarks) == ("digits", ("digits",))
     assert (request.calibrators, request.splits) == (SEVEN, tuple(range(10)))
-    assert request.whole_suite
     assert len(request.units()) == 70
 
 
 def test_one_unit():
     (unit,) = request_of("benchmark=cifar10_resnet", "calibrator=temperature", "split=3").units()
     assert str(unit) == "cifar10_resnet temperature split 3"
-    expected = "results/runs/cifar10_resnet/temperature/split-3"
-    assert unit.folder.as_posix() == expected
+    assert unit.fit_path.as_posix() == "data/fits/cifar10_resnet/temperature/3.npz"
+    assert unit.scores_path.as_posix() == "data/scores/cifar10_resnet/temperature/3.npz"
 
 
 def test_overrides_reach_every_unit():
@@ -52,20 +51,12 @@ def test_overrides_reach_every_unit():
     assert all("on" not in (s["calibrator"] or {}) for s in request.benchmark_settings())
 
 
-@pytest.mark.parametrize(
-    ("overrides", "whole"),
-    [
-        (["calibrator=vector"], True),
-        (["suite.calibrators=[vector]"], True),
-        (["evaluation.utilities=3"], True),
-        (["benchmark=digits"], False),
-        (["split=0"], False),
-        (["suite=cifar", "suite.benchmarks=[cifar10_resnet]"], False),
-        (["splits.count=3"], False),
-    ],
-)
-def test_what_counts_as_the_whole_suite(overrides, whole):
-    assert request_of(*overrides).whole_suite is whole
+@pytest.mark.parametrize("name", ["../../x", "/x", "a/b", ".hidden", ""])
+def test_a_benchmark_and_an_evaluation_keep_to_their_folders(name):
+    for key in ("benchmark.name", "evaluation.name"):
+        arguments = ["benchmark=file", "benchmark.source.path=x.npz", f"{key}='{name}'"]
+        with pytest.raises(SelectionError, match=rf"^{key}=.*becomes part of a file's name"):
+            resolved(composed(arguments))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +88,6 @@ def test_splits_that_cannot_be_made(override, wanted):
     ("override", "wanted"),
     [
         ("force=maybe", "true or false"),
-        ("sweep.report=perhaps", "true or false"),
         ("jobs=many", "auto"),
         ("jobs=0", "auto"),
         ("jobs=true", "auto"),
