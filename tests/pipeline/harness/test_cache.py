@@ -1,0 +1,165 @@
+"""The cache of units: whole or absent, made by one process, named by its key."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import signal
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.cache import (
+    Busy,
+    arrays_digest,
+    is_current,
+    made_by_one,
+    publish,
+    record_of,
+)
+
+SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
+ARRAYS = {"a": np.arange(300.0), "b": np.arange(4)}
+
+
+def publish_arrays(path, key="k", **more):
+    publish(path, partial(save_npz, arrays={**ARRAYS, **more}), {"key": key, "split": 2})
+
+
+@pytest.fixture
+def unit(tmp_path):
+    path = tmp_path / "unit.npz"
+    publish_arrays(path)
+    return path
+
+
+def test_a_unit_is_one_file_with_its_record_and_equal_content_is_equal_bytes(unit, tmp_path):
+    assert [path.name for path in tmp_path.iterdir()] == ["unit.npz"]
+    record = record_of(unit)
+    assert record is not None
+    assert (record["key"], record["split"], record["arrays"]) == ("k", 2, arrays_digest(unit))
+    for name, array in read_npz(unit).items():
+        np.testing.assert_array_equal(array, ARRAYS[name])
+    publish_arrays(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == unit.read_bytes()
+
+
+def test_the_digest_is_of_the_arrays_alone(unit, tmp_path):
+    other = tmp_path / "other.npz"
+    publish_arrays(other, key="another")
+    assert arrays_digest(other) == arrays_digest(unit)
+    publish_arrays(other, b=np.arange(1, 5))
+    assert arrays_digest(other) != arrays_digest(unit)
+    assert arrays_digest(other, ("a",)) == arrays_digest(unit, ("a",))
+
+
+def test_a_unit_is_current_where_its_key_is_the_one_asked_for(unit, tmp_path):
+    assert is_current(unit, "k")
+    assert not is_current(unit, "other")
+    assert not is_current(tmp_path / "absent.npz", "k")
+
+
+def flipped(content):
+    return content[:400] + bytes([content[400] ^ 1]) + content[401:]
+
+
+def without_record(content):
+    return content.replace(b"record.json", b"recorD.json")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:-40],
+        lambda content: content[: len(content) // 2],
+        lambda content: b"{}",
+        flipped,
+        without_record,
+    ],
+)
+def test_a_damaged_unit_counts_as_absent(unit, damage):
+    unit.write_bytes(damage(unit.read_bytes()))
+    assert record_of(unit) is None
+    assert not is_current(unit, "k")
+
+
+def test_a_failed_write_keeps_the_unit_that_was_there(unit, tmp_path):
+    def fail(path):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=r"No space left on device.*unit\.npz"):
+        publish(unit, fail, {"key": "new"})
+    assert is_current(unit, "k")
+    assert [path.name for path in tmp_path.iterdir()] == ["unit.npz"]
+
+
+def make_noting(path, notes):
+    """Make a unit and leave a file that tells who did."""
+    (notes / str(os.getpid())).touch()
+    publish_arrays(path)
+
+
+def made(path, lock, notes, barrier):
+    barrier.wait(60)
+    made_by_one(path, "k", lock, partial(make_noting, path, notes), force=False, wait=True)
+
+
+def test_of_two_processes_one_makes_a_unit(tmp_path):
+    path, lock, notes = tmp_path / "unit.npz", tmp_path / "locks/unit.lock", tmp_path / "notes"
+    notes.mkdir()
+    barrier = SPAWN.Barrier(2)
+    both = [SPAWN.Process(target=made, args=(path, lock, notes, barrier)) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join(60)
+    assert [one.exitcode for one in both] == [0, 0]
+    assert len(list(notes.iterdir())) == 1
+    assert is_current(path, "k")
+
+
+def hold(path, lock, held, end):
+    def wait():
+        held.set()
+        end.wait(60)
+
+    made_by_one(path, "k", lock, wait, force=False, wait=True)
+
+
+def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
+    path, lock = tmp_path / "unit.npz", tmp_path / "locks/unit.lock"
+    held, end = SPAWN.Event(), SPAWN.Event()
+    holder = SPAWN.Process(target=hold, args=(path, lock, held, end))
+    holder.start()
+    assert held.wait(60)
+    make = partial(publish_arrays, path)
+    with pytest.raises(Busy, match=r"unit\.npz: another process works on it"):
+        made_by_one(path, "k", lock, make, force=False, wait=False)
+    assert not path.exists()
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join(60)
+    assert made_by_one(path, "k", lock, make, force=False, wait=False)
+    assert is_current(path, "k")
+
+
+def test_what_is_current_is_made_again_only_by_force(unit, tmp_path):
+    calls = []
+    for force in (False, True):
+        made_by_one(unit, "k", tmp_path / "x.lock", lambda: calls.append(1), force, wait=True)
+        assert len(calls) == force
+
+
+def test_without_locks_of_the_file_system_the_unit_is_made_all_the_same(tmp_path, monkeypatch):
+    def refuse(self):
+        raise NotImplementedError("FileSystem does not appear to support flock")
+
+    monkeypatch.setattr("pipeline.harness.cache.FileLock.acquire", refuse)
+    path = tmp_path / "unit.npz"
+    make = partial(publish_arrays, path)
+    assert made_by_one(path, "k", tmp_path / "x.lock", make, force=False, wait=False)
+    assert is_current(path, "k")

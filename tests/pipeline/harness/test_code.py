@@ -1,0 +1,109 @@
+"""The digest of the code behind a target: which edits count."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import pytest
+
+from pipeline.harness import code
+from pipeline.harness.code import UnknownTarget, code_digest, targets_in
+
+FILES = {
+    "__init__.py": "from {name}.maker import Maker as Given\n",
+    "maker.py": "import math\n\nfrom .parts.deep import depth\n\n\nclass Maker:\n    top = depth\n",
+    "parts/__init__.py": "",
+    "parts/deep.py": "def depth():\n    from {name}.late import late\n\n    return late\n",
+    "late.py": "late = 1\n",
+    "beside.py": "aside = 1\n",
+}
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A user's own package that nobody has imported, and its name."""
+    name = f"own_{next(NUMBERS)}"
+    for path, text in FILES.items():
+        (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / path).write_text(text.replace("{name}", name))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path / name, name
+
+
+def digest(target):
+    """The digest as the next program computes it."""
+    for function in (code.code_digest, code._module_of, code._parsed, code._file):
+        function.cache_clear()
+    return code_digest(target)
+
+
+@pytest.mark.parametrize(
+    ("file", "added", "counts"),
+    [
+        ("maker.py", "x = 1\n", True),
+        ("parts/deep.py", "x = 1\n", True),
+        ("late.py", "x = 1\n", True),
+        ("late.py", "# a comment\n", False),
+        ("late.py", '\n\ndef more():\n    """Of a function."""\n', True),
+        ("beside.py", "x = 1\n", False),
+    ],
+)
+def test_an_edit_counts_where_the_target_imports_the_file(package, file, added, counts):
+    folder, name = package
+    before = digest(f"{name}.Given")
+    with (folder / file).open("a") as edited:
+        edited.write(added)
+    assert (digest(f"{name}.Given") != before) is counts
+
+
+def test_docstrings_and_line_breaks_do_not_count(package):
+    folder, name = package
+    before = digest(f"{name}.Given")
+    (folder / "maker.py").write_text(
+        '"""A module."""\nimport math\nfrom .parts.deep import depth\n'
+        'class Maker:\n    """A class."""\n    top = depth\n'
+    )
+    assert digest(f"{name}.Given") == before
+
+
+def test_a_name_that_a_package_passes_on_is_the_module_that_defines_it(package):
+    _, name = package
+    assert digest(f"{name}.Given") == digest(f"{name}.maker.Maker") == digest(f"{name}.maker")
+    assert digest(f"{name}.beside") != digest(f"{name}.maker")
+
+
+def test_a_users_module_reaches_this_repository_and_nothing_is_imported(tmp_path, monkeypatch):
+    path = tmp_path / "own_calibrator.py"
+    path.write_text("raise SystemExit\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    alone = digest("own_calibrator.Mine")
+    path.write_text("from calibrators import VectorScaling\nraise SystemExit\n")
+    assert digest("own_calibrator.Mine") != alone
+    assert "own_calibrator" not in sys.modules
+    monkeypatch.setattr(
+        code, "_tree", lambda module, tree=code._tree: seen.append(module) or tree(module)
+    )
+    seen: list[str] = []
+    digest("own_calibrator.Mine")
+    assert {"own_calibrator", "calibrators.vector", "calibrators.base"} <= set(seen)
+    assert "calibrators.dirichlet" not in seen  # the package passes it on, and nobody asks for it
+
+
+def test_every_calibrator_of_conf_has_code_of_its_own():
+    names = ("TemperatureScaling", "VectorScaling", "UtilityPatching", "IsotonicCalibration")
+    assert len({digest(f"calibrators.{name}") for name in names}) == len(names)
+    assert len(digest("calibrators.VectorScaling")) == 64
+
+
+@pytest.mark.parametrize("target", ["no_such_module.Name", "no_such_module"])
+def test_an_unknown_target_is_told_in_one_line(target):
+    with pytest.raises(UnknownTarget, match=r"^no_such_module: no such module or name; check"):
+        digest(target)
+
+
+def test_targets_of_a_configuration_are_found_however_deep():
+    settings = {"_target_": "a.B", "own": {"u": [{"_target_": "c.D", "of": {"_target_": "e.F"}}]}}
+    assert list(targets_in(settings)) == ["a.B", "c.D", "e.F"]
+    assert list(targets_in({"x": [1, None]})) == []

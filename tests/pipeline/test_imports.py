@@ -1,0 +1,106 @@
+"""Imports point one way and make no circle; files stay small; pipeline's top holds the stages."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from pipeline.harness.command import CONF
+
+ROOT = CONF.parent
+LEVELS = ("metrics.kernels", "metrics", "calibrators", "pipeline", "scripts")
+"""Each may import itself and what stands before it."""
+MOST_LINES = 300
+AT_THE_TOP = {"__init__", "logits", "fit", "evaluate", "dynamics", "dynamics_study", "report",
+              "status", "sweep"}  # fmt: skip
+ROOMS = {"harness", "own", "reporting", "scoring", "sources"}
+ABOVE_THE_HARNESS = ("sources", "scoring", "reporting", "own")
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every file of the program by its module's name."""
+    folders = ("metrics", "calibrators", "pipeline", "scripts")
+    found = {}
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imported(module: str) -> set[str]:
+    """The modules of this repository that `module` imports, those inside functions, too.
+
+    What only type checkers read does not count.
+    """
+    tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    package = module if modules()[module].name == "__init__.py" else module.rpartition(".")[0]
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*(above if node.level else []), *filter(None, [node.module])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    nearest = {name if name in modules() else name.rpartition(".")[0] for name in names}
+    return (nearest & modules().keys()) - {module}
+
+
+def level_of(module: str) -> int:
+    inside = [k for k, name in enumerate(LEVELS) if f"{module}.".startswith(f"{name}.")]
+    return min(inside)
+
+
+def test_imports_point_one_way():
+    upward = [
+        f"{module} imports {other}"
+        for module in modules()
+        for other in imported(module)
+        if level_of(other) > level_of(module)
+    ]
+    assert upward == []
+
+
+@pytest.mark.parametrize("package", ["metrics", "calibrators", "pipeline", "scripts"])
+def test_there_is_no_circle(package):
+    inside = {module for module in modules() if f"{module}.".startswith(f"{package}.")}
+    graph = {module: imported(module) & inside for module in inside}
+    order = list(TopologicalSorter(graph).static_order())  # CycleError names the circle
+    assert len(order) >= len(graph) > 3
+
+
+def test_the_harness_knows_nothing_of_the_rooms_above_it():
+    rooms = tuple(f"pipeline.{name}" for name in ABOVE_THE_HARNESS)
+    found = {
+        f"{module} imports {other}"
+        for module in modules()
+        if module.startswith("pipeline.harness")
+        for other in imported(module)
+        if other.startswith(rooms) or other.removeprefix("pipeline.") in AT_THE_TOP
+    }
+    assert found == set()
+
+
+def test_files_are_at_most_so_long():
+    lines = {
+        name: len(path.read_text(encoding="utf-8").splitlines())
+        for name, path in modules().items()
+        if not name.startswith("metrics")
+    }
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_the_top_of_the_pipeline_holds_its_stages_and_its_rooms():
+    top = ROOT / "pipeline"
+    assert {path.stem for path in top.glob("*.py")} == AT_THE_TOP
+    folders = {path.name for path in top.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == ROOMS
+    assert all((top / name / "__init__.py").is_file() for name in ROOMS)
