@@ -5,6 +5,7 @@ import pytest
 from pipeline.harness.artifacts import read_json, sha256_of
 from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
+from pipeline.sources.result import MissingResource
 from tests.pipeline.conftest import times, write_example
 
 
@@ -63,5 +64,5 @@ def test_a_truncated_file_is_named(request_tiny, tmp_path, folder):
 
 
 def test_a_folder_that_does_not_exist_is_named(request_tiny, tmp_path):
-    with pytest.raises(UnitsFailed, match="no such folder"):
+    with pytest.raises(MissingResource, match="no such folder; correct or unset it"):
         run_logits(requested(request_tiny, ("precomputed", str(tmp_path / "none"))))

@@ -115,9 +115,9 @@ def edit(path: Path, text: str) -> None:
 def test_after_an_edit_of_metric_code_no_unit_is_done(copied, evaluated_once):
     settings = tiny_overrides(evaluated_once / "tiny.npz", evaluated_once)
     asked = ("-m", "pipeline.status", *settings, "calibrator=vector")
-    edit(copied / "metrics/ecdf.py", "# a comment\n")
+    edit(copied / "metrics/binned.py", "# a comment\n")
     assert "3 of 3 units are done" in run(copied, *asked)
-    edit(copied / "metrics/ecdf.py", "EDITED = 1\n")
+    edit(copied / "metrics/binned.py", "EDITED = 1\n")
     told = run(copied, *asked)
     assert "0 of 3 units are done" in told
     assert "stale: 3 units (other logits, other fit or other code)" in told
