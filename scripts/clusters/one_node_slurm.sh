@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Slurm cluster of one node, this machine, from Debian's packages: to test sweeps, not to run them.
+# A Slurm cluster of one node, this machine, from Debian packages: to test --multirun, not to use it.
 #
 #   scripts/clusters/one_node_slurm.sh up FOLDER      installs (as root), starts, waits until it takes jobs
 #   export SLURM_CONF=FOLDER/slurm.conf

@@ -33,8 +33,8 @@ LOADED_ONCE = (
 )
 """What programs import when they need it: the process that children are forked from has it."""
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
-OF_ONE_RUN = "run-"
-"""How the names of files begin that say when, where and how long."""
+OF_ONE_RUN = ("log", "locks")
+"""Folders below data/ that say when, where and how long, or are empty."""
 
 
 class Fault(NamedTuple):
@@ -100,7 +100,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted((folder / "out").rglob("*"))
-        if path.is_file() and not path.name.startswith(OF_ONE_RUN)
+        if path.is_file() and path.parent.name not in OF_ONE_RUN
     }
 
 
