@@ -87,6 +87,7 @@ def test_importing_the_calibrators_loads_none_of_them() -> None:
     assert answer.stdout.split() == ["False", "False"]
 
 
+@pytest.mark.slow
 def test_the_core_alone_scores_an_array_in_an_empty_environment(tmp_path: Path) -> None:
     python, project = tmp_path / "environment" / "bin" / "python", tmp_path / "project"
     for name in ("metrics", "calibrators", "pipeline"):  # building leaves folders in the project's
