@@ -26,9 +26,16 @@ def call(tmp_path):
     def run(name, stage, *arguments):
         settings = tiny_overrides(source, tmp_path / name)
         sweeps = f"hydra.sweep.dir={tmp_path / name / 'multirun'}"
-        command = [sys.executable, "-m", f"pipeline.{stage}", *settings, sweeps, *arguments]
+        flags = [one for one in arguments if one.startswith("--")]  # Hydra reads them first
+        others = [one for one in arguments if not one.startswith("--")]
+        program = [sys.executable, "-m", f"pipeline.{stage}"]
         return subprocess.run(
-            command, cwd=CONF.parent, capture_output=True, text=True, check=False, timeout=900
+            [*program, *flags, *settings, sweeps, *others],
+            cwd=CONF.parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=900,
         )
 
     return run

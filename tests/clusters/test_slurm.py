@@ -46,7 +46,10 @@ class Sweep:
 
     def command(self, stage, *more):
         sweeps = f"hydra.sweep.dir={self.folder / 'multirun'}"
-        return [sys.executable, "-m", f"pipeline.{stage}", *self.settings, sweeps, *more]
+        flags = [one for one in more if one.startswith("--")]  # Hydra reads them first
+        others = [one for one in more if not one.startswith("--")]
+        program = [sys.executable, "-m", f"pipeline.{stage}"]
+        return [*program, *flags, *self.settings, sweeps, *others]
 
     def run(self, stage, *more):
         return subprocess.run(

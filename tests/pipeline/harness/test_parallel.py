@@ -125,7 +125,7 @@ def test_a_killed_worker_is_told_and_the_same_call_makes_the_rest(tmp_path, caps
     tasks = examples(tmp_path, *[""] * 4, "kill", "", jobs=2)
     with pytest.raises(UnitsFailed):
         run_tasks("fit", tasks)
-    assert f"example 4: {parallel.KILLED}" in capsys.readouterr().out.replace(" and 1 more", "")
+    assert parallel.KILLED in capsys.readouterr().out
     again = examples(tmp_path, *[""] * 6)
     run_tasks("fit", again)
     assert made(again) == [True] * 6
