@@ -208,7 +208,7 @@ def test_a_failing_figure_leaves_the_earlier_results(score, tmp_path, monkeypatc
         raise ZeroDivisionError
 
     monkeypatch.setattr("pipeline.reporting.figures.ecdf_figure", fail)
-    with pytest.raises(UnitsFailed, match="figures: 1 of 3 failed"):
+    with pytest.raises(ZeroDivisionError):
         run(score, path, out, *arguments, "--seed", "1")
     assert {path: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
     assert not list(out.glob(".*"))
