@@ -106,7 +106,7 @@ def test_what_was_fitted_on_the_device_is_stored_for_any(
 def test_every_calibrator_has_a_case() -> None:
     public = [getattr(calibrators, name) for name in calibrators.__all__]
     kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Calibrator)}
-    assert {type(case) for case in CALIBRATORS.values()} == kinds
+    assert {type(case) for case in CALIBRATORS.values()} == kinds - {Calibrator}
 
 
 def test_every_utility_class_has_a_case() -> None:

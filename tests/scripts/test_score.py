@@ -10,7 +10,6 @@ import metrics
 from calibrators.temperature import TemperatureScaling
 from metrics import InputError, registry
 from pipeline.harness.artifacts import read_json, read_npz
-from pipeline.harness.command import UnitsFailed
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick, run
 

@@ -91,7 +91,7 @@ def test_both_patchings_calibrate_for_the_own_utility(score, tmp_path):
     result = quick(score, path, tmp_path / "out", *arguments)
     for method in ("patching", "logit_shift"):
         assert result[method]["u_payoffs"]["mean"] < result["uncalibrated"]["u_payoffs"]["mean"]
-        fitted = Calibrator.load(tmp_path / f"out/runs/x/{method}/split-0/parameters.npz")
+        fitted = Calibrator.load(tmp_path / f"out/data/fits/x/{method}/0.npz")
         assert fitted.standard is False
         assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
         assert set(fitted.kinds_) <= {KINDS.index("own")}
