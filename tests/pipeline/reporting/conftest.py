@@ -80,7 +80,7 @@ def request_of(
         f"paths.data={folder / 'data'}",
         *extra,
     )
-    return Request(suite, benchmarks, tuple(METHODS), tuple(range(splits)), overrides, True)
+    return Request(suite, benchmarks, tuple(METHODS), tuple(range(splits)), overrides)
 
 
 def write(

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from metrics.validation import InputError
-from pipeline.sources.inference import Run, forward_logits, full_float32, resolve_device
-from pipeline.sources.result import MissingResource
+from pipeline.harness.machine import MissingDevice, device_name
+from pipeline.sources.inference import Run, forward_logits, full_float32
 
 ROWS, CLASSES = 23, 4
 KEY = {"data": "points"}
@@ -195,9 +195,9 @@ def test_an_empty_data_set_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_named() -> None:
-    assert resolve_device("auto").type == "cpu"
-    with pytest.raises(MissingResource, match=r"device=cuda: torch .* sees no CUDA GPU"):
-        resolve_device("cuda")
+    assert device_name("auto") == "cpu"
+    with pytest.raises(MissingDevice, match=r"device=cuda: torch .* sees no CUDA GPU"):
+        device_name("cuda")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
