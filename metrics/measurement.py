@@ -34,7 +34,7 @@ class Options:
     """What the metrics depend on besides forecast and labels; see `metrics.scorecard`."""
 
     utilities: int = 1500
-    floor_utilities: int = 500
+    floor_utilities: int = 1000
     utility_seed: int = 0
     bins: int = 15
     class_weights: Weights = "uniform"

@@ -78,7 +78,7 @@ def scorecard(
     labels: Any,
     *,
     utilities: int = 1500,
-    floor_utilities: int = 500,
+    floor_utilities: int = 1000,
     utility_seed: int = 0,
     bins: int = 15,
     class_weights: Weights = "uniform",
