@@ -70,6 +70,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     options.own = {}  # known once the classes are
     options.draws = None  # known once the points are
+    options.evaluation = ()
     if options.quick:
         _make_quick(options)
     options.methods = list(dict.fromkeys(options.methods))
@@ -183,6 +184,7 @@ def _what_to_save(options: argparse.Namespace) -> str | None:
 
 def _make_quick(options: argparse.Namespace) -> None:
     """The methods without tuning on three splits, unless the command line names others."""
+    options.evaluation = QUICK_EVALUATION
     if options.methods == list(METHODS):
         options.methods = list(QUICK_METHODS)
     if options.splits == DEFAULT_SPLITS:
@@ -210,9 +212,8 @@ def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> S
         f"splits.count={options.splits}",
         f"seed={options.seed}",
         f"jobs={options.jobs}",
+        *options.evaluation,
     ]
-    if options.quick:
-        overrides += QUICK_EVALUATION
     if calibrator is not None:
         overrides.append(f"calibrator={calibrator}")
     config = _with_paths(deepcopy(_composed(tuple(overrides))), options)

@@ -1,4 +1,4 @@
-"""10,000 damaged files and odd arguments; and those that once did harm, by name."""
+"""Damaged files and odd arguments; and those that once did harm, by name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.__main__ import CORPUS, call, read
+from tests.fuzz.__main__ import CORPUS, call, fuzz_one, read
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = sorted(CORPUS.iterdir())
 
 
+def test_three_hundred_inputs_end_in_an_answer_or_one_line(tmp_path):
+    problems = [fuzz_one(number, tmp_path) for number in range(300)]
+    assert [problem for problem in problems if problem is not None] == []
+
+
+@pytest.mark.slow
 def test_ten_thousand_inputs_end_in_an_answer_or_one_line():
     """In two processes of their own: their memory is limited."""
     command = [sys.executable, "-m", "tests.fuzz", "--inputs", "5000", "--seed"]

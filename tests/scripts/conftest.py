@@ -20,11 +20,21 @@ def score():
     return module
 
 
+FEW_DRAWS = (
+    "evaluation.utilities=20",
+    "evaluation.floor_repetitions=20",
+    "evaluation.bootstrap_repetitions=20",
+)
+
+
 def run(score, path, out, *arguments):
-    score.score(score.parse([str(path), "--output", str(out), "--jobs", "1", *arguments]))
+    """Score `path` as the command line does, with few draws; return metrics.json."""
+    options = score.parse([str(path), "--output", str(out), "--jobs", "1", *arguments])
+    options.evaluation = FEW_DRAWS
+    score.score(options)
     return read_json(out / "metrics.json")
 
 
 def quick(score, path, out, *arguments):
-    """Fewer draws and no images, whose drawing is most of a small run."""
+    """Without images, whose drawing is most of a small run."""
     return run(score, path, out, "--quick", *arguments)

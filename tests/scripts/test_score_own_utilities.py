@@ -8,7 +8,7 @@ from calibrators.patching.utilities import KINDS
 from pipeline.harness.artifacts import read_json
 from pipeline.reporting.verdict import rounded_up, short
 from tests.pipeline.conftest import write_example
-from tests.scripts.conftest import quick, run
+from tests.scripts.conftest import quick
 
 
 def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
@@ -30,7 +30,7 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
         (tmp_path / f"{kind}.csv").write_text(text)
         arguments += [f"--{kind}", f"{kind}.csv"]
     chosen = ("--methods", "uncalibrated", "temperature", "--splits", "1")
-    result = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
+    result = quick(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
     keys = [f"u_{kind}" for kind in (*files, "utility")]
     for scores in result.values():
         assert list(scores)[-5:] == keys
@@ -48,7 +48,7 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
     )
     (tmp_path / "payoffs.csv").write_text(files["payoffs"].replace("100", "10"))
     chosen = ("--methods", "uncalibrated", "--splits", "1")
-    again = run(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
+    again = quick(score, tmp_path / "mine.npz", tmp_path / "out", *chosen, *arguments)
     assert again["uncalibrated"]["u_payoffs"] != result["uncalibrated"]["u_payoffs"]
     assert again["uncalibrated"]["u_losses"] == result["uncalibrated"]["u_losses"]
 
@@ -57,7 +57,7 @@ def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path,
     path = write_example(tmp_path / "two.npz", n=300, classes=2)
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
     arguments = ("--methods", "uncalibrated", "temperature", "--splits", "2")
-    run(score, path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
+    quick(score, path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
     told = capsys.readouterr().out
     assert "u_losses, Uncalibrated: l (utility: minus the loss), predicted -" in told
     assert "so it is not gap times share" in told
@@ -76,25 +76,24 @@ def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path,
     at = curve["thresholds"].index(0.2)  # where acting always costs as the losses say
     gained = record["constant"]["wait"] - methods["temperature"]["cost"]
     assert 4 * curve["methods"]["temperature"][at] == pytest.approx(gained)
-    assert (tmp_path / "out/decision_curve.svg").is_file()
     assert "against always treat" in (tmp_path / "out/decisions.md").read_text()
 
 
-def test_both_patchings_calibrate_for_the_own_utility(score, tmp_path):
-    path = write_example(tmp_path / "x.npz", n=400)
+def test_patching_calibrates_for_the_own_utility(score, tmp_path):
+    path = write_example(tmp_path / "x.npz", n=300)
     (tmp_path / "p.csv").write_text("0,1,2\n1,-1,0\n0,1,0\n")
     arguments = [
-        "--methods", "uncalibrated", "patching", "logit_shift", "--splits", "1", "--payoffs",
+        "--methods", "uncalibrated", "logit_shift", "--splits", "1", "--payoffs",
         str(tmp_path / "p.csv"), "--calibrate-for", "payoffs", "--method", "logit_shift", "--save",
         str(tmp_path / "saved.npz"),
     ]  # fmt: skip
     result = quick(score, path, tmp_path / "out", *arguments)
-    for method in ("patching", "logit_shift"):
-        assert result[method]["u_payoffs"]["mean"] < result["uncalibrated"]["u_payoffs"]["mean"]
-        fitted = Calibrator.load(tmp_path / f"out/data/fits/x/{method}/0.npz")
-        assert fitted.standard is False
-        assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
-        assert set(fitted.kinds_) <= {KINDS.index("own")}
+    aimed, plain = result["logit_shift"]["u_payoffs"], result["uncalibrated"]["u_payoffs"]
+    assert aimed["mean"] < plain["mean"]
+    fitted = Calibrator.load(tmp_path / "out/data/fits/x/logit_shift/0.npz")
+    assert fitted.standard is False
+    assert fitted.utilities == [{"kind": "Linear", "values": [[1, -1, 0], [0, 1, 0]]}]
+    assert set(fitted.kinds_) <= {KINDS.index("own")}
     assert set(Calibrator.load(tmp_path / "saved.npz").kinds_) <= {KINDS.index("own")}
     assert "calibrates to u_payoffs alone" in (tmp_path / "out/table.md").read_text()
 
