@@ -1,21 +1,19 @@
 """Programs as a person starts them, each in a child that a fault strikes at a chosen moment.
 
-Moments are counted in changes of files (one opened for writing, renamed or removed, a folder made),
-so that they are the same on slow and fast machines and lie where harm could be done.
+Moments are counted in changes of files (a file opened for writing, renamed or removed, a folder
+made). They are therefore the same on slow and fast machines.
 """
 
 from __future__ import annotations
 
 import errno
-import itertools
 import multiprocessing
 import os
-import resource
 import runpy
 import shutil
 import signal
 import sys
-import time
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,24 +23,16 @@ import numpy as np
 from pipeline import evaluate, fit, logits, report
 from pipeline.harness.command import CONF
 
-LOADED_ONCE = (
-    "scripts.score",
-    "pipeline.reporting.worst_figures",
-    "matplotlib.backends.backend_pdf",
-    "matplotlib.backends.backend_svg",
-)
-"""What programs import when they need it: the process that children are forked from has it."""
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 OF_ONE_RUN = ("log", "locks")
-"""Folders below data/ that say when, where and how long, or are empty."""
+"""Folders below data/ that say when, where and how long a run was; they differ between runs."""
 
 
 class Fault(NamedTuple):
     """What happens to a program.
 
-    how: kill (-9) or full (no file can be opened for writing any more), both from change number
-        `at` on; read-only (no change at all); cut (killed when a file grows beyond `at` bytes) or
-        short (writing beyond them fails); clock (an hour back at every look).
+    how: "kill" (signal 9 at change number `at`), "full" (from change number `at` on no file can be
+        opened for writing) or "read-only" (no change at all is possible).
     """
 
     how: str = "none"
@@ -50,7 +40,7 @@ class Fault(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a program ended: exit code (-9: killed), standard error, changes of files so far."""
+    """How a program ended: exit code (-9: killed), standard error, number of changes of files."""
 
     code: int | None
     errors: str
@@ -58,11 +48,11 @@ class Ended(NamedTuple):
 
 
 def score() -> None:
-    """scripts/score.py on one file, with a similarity, own payoffs and a calibrator to save."""
+    """scripts/score.py on one file, with a calibrator to save."""
     sys.argv = [
         "score.py", "in/mine.npz", "--output", "out", "--jobs", "1", "--splits", "2", "--quick",
-        "--methods", "temperature", "isotonic", "--similarity", "in/similarity.csv",
-        "--payoffs", "in/payoffs.csv", "--save", "out/saved.npz", "--method", "temperature",
+        "--methods", "temperature", "isotonic", "--save", "out/saved.npz",
+        "--method", "temperature",
     ]  # fmt: skip
     runpy.run_path(str(CONF.parent / "scripts/score.py"), run_name="__main__")
 
@@ -90,13 +80,11 @@ def fresh(folder: Path) -> Path:
         z = random.normal(scale=3.0, size=(90, classes)).astype(np.float32)
         labels = (z / 2 + random.gumbel(size=z.shape)).argmax(axis=1)
         np.savez(folder / f"in/{name}.npz", logits=z, labels=labels)
-    np.savetxt(folder / "in/similarity.csv", np.eye(3), delimiter=",")
-    (folder / "in/payoffs.csv").write_text("0,1,2\n1,-1,0\n")
     return folder
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """Every file below out/ by its path, temporary ones too, but for notes on one run."""
+    """Every file below out/ by its path, temporary files too, without the notes on one run."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted((folder / "out").rglob("*"))
@@ -105,10 +93,12 @@ def written(folder: Path) -> dict[str, bytes]:
 
 
 def start(program: str, folder: Path, fault: Fault = Fault()) -> Callable[[], Ended]:  # noqa: B008
-    """Start a program in `folder`; the answer waits for its end."""
+    """Start a program in `folder`; calling the result waits for its end."""
+    # The process that children are forked from has imported this module: a start takes no seconds.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *LOADED_ONCE])
-    changes, errors = context.Value("l", 0), folder / f"errors-{next(_NUMBERS)}.txt"
+    context.set_forkserver_preload([__name__])
+    changes = context.Value("l", 0)
+    errors = Path(tempfile.mkstemp(dir=folder, suffix=".errors")[1])
     child = context.Process(target=_child, args=(program, folder, fault, changes, errors))
     child.start()
 
@@ -119,22 +109,10 @@ def start(program: str, folder: Path, fault: Fault = Fault()) -> Callable[[], En
     return end
 
 
-_NUMBERS = itertools.count()
-
-
 def _child(program: str, folder: Path, fault: Fault, changes: Any, errors: Path) -> None:
     os.chdir(folder)
-    for path, descriptor in ((errors, 2), (os.devnull, 1)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
-    if fault.how == "clock":
-        looks = itertools.count()
-        now = time.time()
-        time.time = lambda: now - 3600 * next(looks)
-    if fault.how in ("cut", "short"):
-        ends_it = {"cut": signal.SIG_DFL, "short": signal.SIG_IGN}[fault.how]
-        signal.signal(signal.SIGXFSZ, ends_it)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (fault.at, resource.RLIM_INFINITY))
+    for path, descriptor in ((str(errors), 2), (os.devnull, 1)):
+        os.dup2(os.open(path, os.O_WRONLY), descriptor)
     sys.addaudithook(_watch(folder / "out", fault, changes))
     PROGRAMS[program]()
 
