@@ -27,14 +27,17 @@ from metrics.registry import METRICS, Metric, register, utility_metric
 from metrics.scorecard import Scorecard, scorecard
 from metrics.scores import accuracy, brier_score, negative_log_likelihood
 from metrics.utilities.base import FunctionUtility, UtilityClass
-from metrics.utilities.class_wise import ClassWise
 from metrics.utilities.decision import Decision
-from metrics.utilities.discounted_gain import DiscountedCumulativeGain
 from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.linear import Linear
-from metrics.utilities.rank import Rank
+from metrics.utilities.payoffs import (
+    ClassWise,
+    DiscountedCumulativeGain,
+    Linear,
+    Rank,
+    TopClass,
+    TopK,
+)
 from metrics.utilities.similarity import Similarity
-from metrics.utilities.top_k import TopClass, TopK
 from metrics.utility_calibration import WorstInterval, utility_calibration, worst_interval
 from metrics.validation import InputError
 

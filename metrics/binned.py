@@ -16,8 +16,7 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
 from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.class_wise import ClassWise
-from metrics.utilities.top_k import TopClass
+from metrics.utilities.payoffs import ClassWise, TopClass
 from metrics.validation import InputError, is_whole
 
 Scheme = Literal["equal_weight", "equal_width"]

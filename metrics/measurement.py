@@ -19,11 +19,7 @@ from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.row_sort import sorted_rows
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.class_wise import ClassWise
-from metrics.utilities.linear import Linear
-from metrics.utilities.payoffs import GivenPayoffs
-from metrics.utilities.rank import Rank
-from metrics.utilities.top_k import TopClass
+from metrics.utilities.payoffs import ClassWise, GivenPayoffs, Linear, Rank, TopClass
 
 FAMILIES = ("linear", "rank")
 """The sampled users of the eCDFs, paid by class and by rank, by their name in `Measurement`."""

@@ -20,10 +20,8 @@ from metrics.binned import class_weights
 from metrics.measurement import Measurement, Options
 from metrics.scores import accuracies, brier_scores, log_losses
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.class_wise import ClassWise
-from metrics.utilities.discounted_gain import DiscountedCumulativeGain
+from metrics.utilities.payoffs import ClassWise, DiscountedCumulativeGain, TopClass, TopK
 from metrics.utilities.similarity import Similarity
-from metrics.utilities.top_k import TopClass, TopK
 from metrics.validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")

@@ -20,8 +20,7 @@ from metrics.diagram import utility_of
 from metrics.forecast import Forecast
 from metrics.kinds import as_tensor
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.class_wise import ClassWise
-from metrics.utilities.top_k import TopK
+from metrics.utilities.payoffs import ClassWise, TopK
 from metrics.validation import InputError, check_labels, check_logits, check_probabilities
 
 try:

@@ -34,7 +34,7 @@ from metrics.kernels.bounds import indicator_bounds
 from metrics.kernels.gap_range import gap_range, gap_range_of_columns
 from metrics.kernels.product import product
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
 
 TIED = 1e-6

@@ -20,8 +20,7 @@ from metrics.forecast import Outcomes
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.decision import Decision
 from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.linear import Linear
-from metrics.utilities.rank import Rank
+from metrics.utilities.payoffs import Linear, Rank
 from metrics.utilities.similarity import Similarity
 from metrics.validation import InputError
 

@@ -1,13 +1,14 @@
 """Utilities that pay by the outcome's class or by its rank: u(p, e_j) = a[j] or θ[rank(p, j)].
 
 Both are linear forms, in the probabilities (class coordinates) or in the sorted probabilities
-(rank coordinates): predicted utilities of a block of utilities are one matrix product.
+(rank coordinates): the predicted utilities of a block of utilities are one matrix product.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
-from metrics.validation import InputError
+from metrics.validation import InputError, is_whole
 
 
 class PayoffClass(UtilityClass):
@@ -30,7 +31,7 @@ class PayoffClass(UtilityClass):
     def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
         """Return v of the utilities in `part`: [b, n], in the memory of `spare` [>= b, n] if given.
 
-        Fresh memory is slow: the system hands it out page by page.
+        Memory is reused because fresh memory is slow: the system hands it out page by page.
         """
         p = forecast.probabilities
         payoffs = self.payoffs(forecast.classes, part).to(p.device)
@@ -38,7 +39,7 @@ class PayoffClass(UtilityClass):
         if self.coordinate == "class":
             return torch.matmul(payoffs, p.T, out=out)
         if forecast.is_large:
-            return forecast.joined(lambda some: payoffs @ some.ranked.T, len(payoffs), spare)
+            return forecast.joined(lambda rows: payoffs @ rows.ranked.T, len(payoffs), spare)
         return torch.matmul(payoffs, forecast.ranked.T, out=out)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
@@ -55,13 +56,13 @@ class PayoffClass(UtilityClass):
         return torch.empty_like(p).scatter_(1, order, payoff.expand_as(p))
 
     def alike(self, forecast: Forecast) -> Tensor | None:
-        """Equal probabilities by class or, where ranks are paid, in descending order."""
+        """Compare probabilities by class or, where ranks are paid, in descending order."""
         return forecast.alike if self.coordinate == "class" else forecast.ranked_alike
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
-        """As in `blocks`, so that sums by rank are tied here where they are tied there."""
+        """Return v and u as in `blocks`, so that sums are tied here where they are tied there."""
         part = slice(index, index + 1)
         payoff = self.payoffs(forecast.classes, part)[0].to(outcomes.labels.device)
         return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
@@ -76,15 +77,109 @@ class PayoffClass(UtilityClass):
             yield Block(predicted, payoffs, codes)
 
 
+class ClassWise(PayoffClass):
+    """U_CWE (Example 3.4): for each class c, v = p_c and u = 1{y = c}."""
+
+    coordinate = "class"
+
+    def count(self, classes: int) -> int:
+        """Return the number of classes: one utility each."""
+        return classes
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Return unit vectors."""
+        return torch.eye(classes, dtype=torch.float64)[part]
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Return columns of the probabilities, without a product: ties stay ties."""
+        return forecast.probabilities[:, part].T
+
+
+class TopK(PayoffClass):
+    """U_topK (Example 3.6): for each K in 1 … C, u = 1{rank(p, y) <= K} and v its probability.
+
+    Args:
+        ks: the K to use; all of 1 … C if not given.
+    """
+
+    coordinate = "rank"
+
+    def __init__(self, ks: tuple[int, ...] | None = None) -> None:
+        self.ks = ks
+
+    def _chosen(self, classes: int) -> Tensor:
+        if self.ks is None:
+            return torch.arange(1, classes + 1)
+        ks = list(self.ks) if isinstance(self.ks, Iterable) else []
+        if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
+            raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
+        return torch.tensor(ks)
+
+    def count(self, classes: int) -> int:
+        """Return the number of K; `InputError` if they are no numbers in 1 … `classes`."""
+        return len(self._chosen(classes))
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Return ones up to rank K, then zeros."""
+        ranks = torch.arange(classes)
+        return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Return the sums of the K largest probabilities; those of all K without a copy."""
+        chosen = self._chosen(forecast.classes)[part]
+        columns = part if self.ks is None else chosen.to(forecast.probabilities.device) - 1
+        return forecast.joined(lambda rows: rows.top_sums[:, columns].T, len(chosen), spare)
+
+
+class TopClass(TopK):
+    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, the first class winning ties."""
+
+    def __init__(self) -> None:
+        super().__init__(ks=(1,))
+
+    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+        """Return the largest probability, which needs no ranking."""
+        return forecast.probabilities.amax(dim=1)[None]
+
+    def alike(self, forecast: Forecast) -> Tensor | None:
+        """Compare probabilities by class: those of another order have the same largest anyway."""
+        return forecast.alike
+
+
+class DiscountedCumulativeGain(PayoffClass):
+    """U_dcg (app. C.3): the rank r = 1 … C of the outcome pays log2(1 + r)^-γ, for each γ.
+
+    Args:
+        exponents: the grid of γ >= 0.
+    """
+
+    coordinate = "rank"
+
+    def __init__(self, exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2)) -> None:
+        if not exponents or not all(math.isfinite(g) and g >= 0 for g in exponents):
+            raise InputError(f"exponents: expected numbers >= 0, got {list(exponents)}")
+        self.exponents = tuple(float(g) for g in exponents)
+
+    def count(self, classes: int) -> int:
+        """Return the number of exponents."""
+        return len(self.exponents)
+
+    def payoffs(self, classes: int, part: slice) -> Tensor:
+        """Return the discounts by rank."""
+        ranks = torch.arange(1, classes + 1, dtype=torch.float64)
+        gammas = torch.tensor(self.exponents[part], dtype=torch.float64)
+        return torch.log2(1 + ranks)[None, :] ** -gammas[:, None]
+
+
 class GivenPayoffs(PayoffClass):
-    """Payoff vectors given as a matrix [m, C]."""
+    """Payoff vectors given as a matrix [m, C], called `name` in messages."""
 
     def __init__(self, matrix: Any, name: str) -> None:
         self.matrix = parameter_matrix(matrix, name)
         self.name = name
 
     def count(self, classes: int) -> int:
-        """The number of rows; `InputError` if the rows are for another number of classes."""
+        """Return the number of rows; `InputError` if they are for another number of classes."""
         if self.matrix.shape[1] != classes:
             raise InputError(
                 f"{self.name}: {self.matrix.shape[1]} columns for a forecast over {classes} classes"
@@ -92,6 +187,57 @@ class GivenPayoffs(PayoffClass):
         return self.matrix.shape[0]
 
     def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Rows of the matrix."""
+        """Return rows of the matrix."""
         self.count(classes)
         return self.matrix[part]
+
+
+class Linear(GivenPayoffs):
+    """U_lin (Example 3.5): u(p, e_j) = a_j, v = <p, a>.
+
+    Args:
+        payoffs: [m, C] (or [C]), one payoff vector per row.
+    """
+
+    coordinate = "class"
+
+    def __init__(self, payoffs: Any) -> None:
+        super().__init__(payoffs, "payoffs")
+
+    @classmethod
+    def sample(cls, count: int, classes: int, seed: int) -> Linear:
+        """Draw `count` payoff vectors uniformly from {‖a‖_∞ = 1}."""
+        return cls(sample_unit_sphere_infinity(count, classes, seed))
+
+
+class Rank(GivenPayoffs):
+    """U_rank (Example 3.6): u(p, e_j) = θ_rank(p, j), v = Σ_i p_i θ_rank(p, i).
+
+    Args:
+        valuations: [m, C] (or [C]), the value of each rank, best rank first.
+    """
+
+    coordinate = "rank"
+
+    def __init__(self, valuations: Any) -> None:
+        super().__init__(valuations, "valuations")
+
+    @classmethod
+    def sample(cls, count: int, classes: int, seed: int) -> Rank:
+        """Draw `count` valuations uniformly from {‖θ‖_∞ = 1, θ_1 >= … >= θ_C}."""
+        vectors = sample_unit_sphere_infinity(count, classes, seed)
+        return cls(vectors.sort(dim=1, descending=True).values)
+
+
+def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
+    """Return `count` vectors uniform on {a in R^C : ‖a‖_∞ = 1}: float64 [count, C] (sec. 4).
+
+    One uniformly chosen coordinate is ±1, the others are uniform in [-1, 1].
+    """
+    if count < 1 or classes < 2:
+        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
+    generator = torch.Generator().manual_seed(seed)
+    vectors = torch.rand(count, classes, generator=generator, dtype=torch.float64) * 2 - 1
+    face = torch.randint(classes, (count, 1), generator=generator)
+    sign = torch.randint(2, (count, 1), generator=generator).to(torch.float64) * 2 - 1
+    return vectors.scatter_(1, face, sign)

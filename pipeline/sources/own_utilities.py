@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from metrics.utilities.base import FunctionUtility
 from metrics.utilities.decision import Decision
 from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.linear import Linear
-from metrics.utilities.rank import Rank
+from metrics.utilities.payoffs import Linear, Rank
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest

@@ -23,7 +23,7 @@ from metrics import (
     utility_calibration,
     worst_interval,
 )
-from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.validation import (
     check_labels,
     check_logits,

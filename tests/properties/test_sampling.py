@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from metrics import Rank, reference
-from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from tests.properties.examples import PROPERTY, seeds
 
 COUNT = 600

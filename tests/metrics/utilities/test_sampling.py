@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from metrics import Linear, Rank
-from metrics.utilities.sampling import sample_unit_sphere_infinity
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 100])
