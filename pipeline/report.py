@@ -73,7 +73,7 @@ def run_report(request: Request) -> None:
     ]
     written = [path for report in reports for path in report.files]
     drawings = [drawing for report in reports for drawing in report.drawings]
-    written += draw_all(drawings, settings[0]["jobs"])
+    written += draw_all(drawings)
     files, comparison = write_paper_comparison(settings, results)
     written += files
     stem = page_stem(settings[0], request)

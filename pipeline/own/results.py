@@ -62,7 +62,7 @@ def write_results(
     if figures:
         from pipeline.reporting.worst_figures import drawings_of
 
-        draw_all(drawings_of(section, folder), settings["jobs"])
+        draw_all(drawings_of(section, folder))
     _write_pages(settings, scores, section, groups, folder)
     groups.write(folder / "groups.csv")
     rows = long_form(section.tables[0]).to_dict("records")

@@ -12,11 +12,9 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
-from calibrators.files import atomic_path
 from pipeline.reporting.names import VARIANT_WORDS, family
 
 if TYPE_CHECKING:  # pages take colours alone from here, and need none of what draws
@@ -89,13 +87,6 @@ RC: Any = {
     "svg.fonttype": "path",
     "svg.hashsalt": "utility-calibration",
 }
-FORMATS = ("pdf", "svg", "png")
-# No creation dates and no version stamps: equal content gives equal bytes.
-METADATA: dict[str, dict[str, None]] = {
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-    "svg": {"Date": None, "Creator": None},
-    "png": {"Software": None},
-}
 
 
 def look(method: str) -> LineLook:
@@ -164,24 +155,3 @@ def house_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC)
         yield
-
-
-def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure."""
-    written = []
-    with house_style():
-        _lay_out(figure)
-        for suffix in FORMATS:
-            path = folder / f"{stem}.{suffix}"
-            with atomic_path(path) as temporary:
-                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])
-            written.append(path)
-    return written
-
-
-def _lay_out(figure: Figure) -> None:
-    """Once for all formats, at the resolution of images: it takes as long as drawing."""
-    figure.set_dpi(RC["savefig.dpi"])
-    if engine := figure.get_layout_engine():
-        engine.execute(figure)
-    figure.set_layout_engine(None)
