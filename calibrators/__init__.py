@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calibrators.base import Calibrator
+    from calibrators.base import Calibrator, Uncalibrated
     from calibrators.calibrated_model import CalibratedModel
     from calibrators.dirichlet.calibrator import DirichletCalibration
     from calibrators.inputs import from_probabilities
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from calibrators.patching.calibrator import UtilityPatching
     from calibrators.patching.logit_shift import LogitShiftPatching
     from calibrators.temperature import TemperatureScaling
-    from calibrators.uncalibrated import Uncalibrated
     from calibrators.vector import VectorScaling
 
 __all__ = [
@@ -39,7 +38,7 @@ WHERE = {
     "IsotonicCalibration": "isotonic",
     "LogitShiftPatching": "patching.logit_shift",
     "TemperatureScaling": "temperature",
-    "Uncalibrated": "uncalibrated",
+    "Uncalibrated": "base",
     "UtilityPatching": "patching.calibrator",
     "VectorScaling": "vector",
     "from_probabilities": "inputs",

@@ -23,13 +23,10 @@ from torch import Tensor, nn
 from calibrators.classes import classes_of, codes_of
 from calibrators.files import LATEST, read_archive, write_archive
 from calibrators.inputs import Inputs, from_probabilities, lookalike
-from calibrators.modules import OfProbabilities
+from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
+from metrics.kernels.softmax import softmax
 from metrics.kinds import Array, like
-from metrics.validation import (
-    InputError,
-    check_logits,
-    check_weights,
-)
+from metrics.validation import InputError, check_logits, check_numbers, check_weights
 
 NOT_STORED = ("tuning_log_",)
 
@@ -65,10 +62,11 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
-        NumPy arrays, torch tensors and data frames are accepted, and names as labels where they say
-        which column is theirs (`calibrators.classes`). `InputError` (one line) on NaN or infinite
-        logits, on labels out of range, and on lengths that differ. A warning where the values look
-        like probabilities, percentages or votes: their softmax is not what they say.
+        NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
+        clear which column each name belongs to (`calibrators.classes`). `InputError` (one line) on
+        NaN or infinite logits, on labels out of range, and on lengths that differ. A warning where
+        the values look like probabilities, percentages or votes, because the softmax of those is
+        something else.
 
         `sample_weight` [n]: a point of weight 2 counts like two points, one of weight 0 is left
         out. Temperature and vector scaling, Dirichlet calibration (its hold-out is a share of the
@@ -76,7 +74,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         them (`calibrators.patching.base` says why).
         """
         names = _column_names(X)
-        z = self._logits(X)
+        z = self._logits(X, y)
         if self.inputs == "logits" and (seen := lookalike(z)):
             warnings.warn(
                 f"logits: {seen.what}; {seen.step}give their logarithm: "
@@ -87,15 +85,17 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         labels = codes_of(y, z.shape[0], classes).to(z.device).contiguous()
         if len(labels) > 1 and bool((labels == labels[0]).all()):
             warnings.warn(
-                f"labels: all {len(labels)} are {classes[int(labels[0])]}, which a calibrator "
-                "learns to say always; give points of at least two classes",
+                f"labels: all {len(labels)} are {classes[int(labels[0])]}, so the calibrator will "
+                "predict nothing else; give points of at least two classes",
                 stacklevel=2,
             )
         self.tuning_log_ = []
         with torch.no_grad():
-            learn: Callable[..., None] = self._fit
-            points = z, labels
-            learn(*(points if sample_weight is None else self._weighted(*points, sample_weight)))
+            if sample_weight is None:
+                self._fit(z, labels)
+            else:
+                weighted_fit: Callable[..., None] = self._fit
+                weighted_fit(*self._weighted(z, labels, sample_weight))
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
         if names is not None:
@@ -162,9 +162,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         the file is missing, damaged, of another kind or of a newer format.
         """
         kind, parameters, fitted, version = read_archive(path)
-        everything = import_module("calibrators")
-        for name in everything.__all__:  # each is loaded, and a subclass, once it is asked for
-            getattr(everything, name)
+        package = import_module("calibrators")
+        for name in package.__all__:  # importing a calibrator makes it a known subclass
+            getattr(package, name)
         known = {subclass.__name__: subclass for subclass in _descendants(cls)}
         if kind not in known:
             raise InputError(
@@ -201,11 +201,23 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def _has_names(self) -> bool:
         return self.classes_.dtype.kind == "U"
 
-    def _logits(self, X: Any) -> Tensor:
-        """Return X as checked logits float32 or float64 [n, C]."""
+    def _logits(self, X: Any, y: Any = None) -> Tensor:
+        """Return X as checked logits float32 or float64 [n, C]; `y` only improves a message."""
         if self.inputs not in get_args(Inputs):
             raise InputError(f"inputs: {self.inputs!r}; choose {' or '.join(get_args(Inputs))}")
-        given = from_probabilities(X) if self.inputs == "probabilities" else X
+        given = check_numbers(X, self.inputs)
+        if given.ndim == 1 and getattr(y, "ndim", 1) == 2:
+            raise InputError(
+                f"X and y: {list(given.shape)} and {list(y.shape)} are reversed; give "
+                f"fit({self.inputs}, labels)"
+            )
+        if self.inputs == "probabilities":
+            given = from_probabilities(given)
+        elif given.ndim == 1:
+            raise InputError(
+                f"logits: expected shape [n, classes], got {list(given.shape)}; give one row per "
+                "point and one column per class (a single point: X.reshape(1, -1))"
+            )
         return _working_type(check_logits(given))
 
     def _probabilities(self, X: Any) -> Tensor:
@@ -244,6 +256,24 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         raise TypeError(f"{type(self).__name__} must define _to_module")
+
+
+class Uncalibrated(Calibrator):
+    """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
+
+    takes_weights = True
+
+    def __init__(self, inputs: Inputs = "logits") -> None:
+        self.inputs = inputs
+
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+        pass
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        return softmax(logits)
+
+    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
+        return ScaledSoftmax(constant(1.0, dtype), constant(0.0, dtype))
 
 
 def _column_names(logits: Any) -> NDArray[np.str_] | None:

@@ -1,19 +1,16 @@
-"""Files that are whole or not there, and fitted calibrators as .npz files among them.
+"""Files that are whole or not there, and fitted calibrators as .npz files.
 
-A calibrator's file holds arrays and a JSON string, never pickle. What needs NumPy is imported where
-it is used: the stages that find all done and the programs' `--help` import this module, and do
-without what takes a second to load.
+A calibrator's file holds arrays and a JSON string, never pickle. NumPy is imported inside the
+functions that need it, because the programs' `--help` imports this module and should be fast.
 """
 
 from __future__ import annotations
 
 import glob
 import json
-import os
-import re
-import socket
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -27,51 +24,39 @@ LATEST = 1
 """Format of the files written here. Those of format 0 do not say theirs."""
 
 
+STALE = 3600.0
+"""Seconds after which a temporary file belongs to no writer any more, but to a killed one."""
+
+
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary name beside `path` that becomes `path` when the block ends well.
 
     On an exception the temporary file is removed and `path` stays as it was. What a killed process
-    left is removed by the next write of the same file. The suffix is kept, so that writers which
-    choose the format by it (matplotlib) work.
+    left is removed by a write of the same file at least an hour later. The suffix is kept, so that
+    writers which choose the format by it (matplotlib) work.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
-    token = f"{_host()}-{os.getpid()}.{uuid4().hex[:8]}"  # containers may share host and process
-    temporary = path.with_name(f".{path.stem}.{token}.tmp{path.suffix}")
+    _remove_leftovers(path)
+    temporary = path.with_name(f".{path.stem}.{uuid4().hex[:16]}.tmp{path.suffix}")
     try:
         yield temporary
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # "no space left on device" says of itself not where
+            error.filename = str(path)  # "no space left on device" does not say where
         raise
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary files for `path` of processes of this machine that no longer run."""
-    # The stars: what a second `atomic_path`, such as that of `save`, put around the name.
+def _remove_leftovers(path: Path) -> None:
+    # The first star: a second `atomic_path`, such as that of `save`, puts a dot before the name.
     stem, suffix = glob.escape(path.stem), glob.escape(path.suffix)
-    for leftover in path.parent.glob(f"*.{stem}.{_host()}-*.tmp{suffix}*"):
-        process = re.search(r"-(\d+)\.\w+\.tmp", leftover.name)
-        if process and int(process[1]) != os.getpid() and not _runs(int(process[1])):
-            leftover.unlink(missing_ok=True)
-
-
-def _host() -> str:
-    return re.sub(r"\W", "_", socket.gethostname())
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    for leftover in path.parent.glob(f"*.{stem}.*.tmp{suffix}"):
+        with suppress(FileNotFoundError):  # another process removes it, too
+            if time.time() - leftover.stat().st_mtime > STALE:
+                leftover.unlink()
 
 
 class Saved(NamedTuple):
@@ -113,9 +98,9 @@ def write_archive(
 def read_archive(path: str | Path | IO[bytes]) -> Saved:
     """Return what a file by `write_archive` holds.
 
-    Zero-dimensional arrays come back as plain numbers, strings or booleans. Members that are JSON
-    are notes of whoever wrote the file and passed over. `InputError` (one line) where the file is
-    missing, damaged, not a calibrator, or of a newer format.
+    Zero-dimensional arrays come back as plain numbers, strings or booleans. JSON members
+    are notes of the program that wrote the file and are ignored. `InputError` (one line) where the
+    file is missing, damaged, not a calibrator, or of a newer format.
     """
     import numpy as np
 

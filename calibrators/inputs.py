@@ -1,4 +1,4 @@
-"""What calibrators take: logits. Probabilities become logits here, and mistaken ones are told."""
+"""What calibrators take: logits. Probabilities become logits here; mistaken ones are noticed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import COARSE_ROUNDING, check_numbers, check_probabilities
 
 Inputs = Literal["logits", "probabilities"]
-NEARLY_ONE = 0.05
-"""Rows of numbers in [0, 1] whose sums are this close to one are taken for probabilities."""
-SAME_SUMS = 1e-3
-"""Rows of numbers >= 0 whose sums differ by no larger a share are taken for votes."""
+SAME_SUMS = 0.05
+"""Rows have a common sum if none differs from the median by more than this share of it."""
 MAJORITY = 0.6
 """Rows with a common sum are votes only if some row's largest entry exceeds this share of it.
 Shifted or quantised logits can also have a common sum, but with more than a few classes their
@@ -30,8 +28,8 @@ def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
 
     For a model that gives probabilities only: `TemperatureScaling().fit(from_probabilities(p), y)`.
     The floor is the one of the negative log-likelihood (`metrics.scores.LIKELIHOOD_FLOOR`): a zero
-    would be minus infinity. A probability of one stands 27.6 above such a zero, and the softmax of
-    the result differs from the row by less than C x 1e-12. Rows off one by rounding come back
+    would be minus infinity. The logarithm of one is 27.6 above that of such a zero, and the softmax
+    of the result differs from the row by less than C x 1e-12. Rows off one by rounding come back
     renormalised, because the softmax ignores a common factor.
 
     Args:
@@ -60,7 +58,7 @@ def both_classes(probabilities: Any, name: str = "probabilities") -> Tensor:
 
 
 class Lookalike(NamedTuple):
-    """What some numbers look like, and what to do first to make probabilities of them."""
+    """What numbers look like, and what to do first to make probabilities of them."""
 
     what: str
     step: str
@@ -69,36 +67,28 @@ class Lookalike(NamedTuple):
 def lookalike(matrix: Tensor) -> Lookalike | None:
     """Return what `matrix` [n, C] looks like, if it looks like anything but logits.
 
-    It may be a map of a file, so a block of rows is read at a time. Logits have negative entries,
-    so mostly the first block decides.
+    `matrix` may be a map of a file, so a block of rows is read at a time. Logits have negative
+    entries, so mostly the first block decides.
     """
-    sums, largest, whole = [], 0.0, True
+    sums, largest = [], 0.0
     for start, stop in row_blocks(len(matrix), matrix.shape[1]):
         rows = matrix[start:stop].to(torch.float64)
         if not bool((rows >= -COARSE_ROUNDING).all()):
             return None
         sums.append(rows.sum(dim=1))
         largest = max(largest, float(rows.max()))
-        whole = whole and bool((rows == rows.round()).all())
-    total = torch.cat(sums) if sums else torch.zeros(0)
-    if not len(total) or not bool(total.isfinite().all()):
-        return None
-    gap = float((total - 1).abs().max())
-    if largest <= 1 + COARSE_ROUNDING and gap <= NEARLY_ONE:
-        seen = f"these look like probabilities (in [0, 1], rows sum to one within {gap:.1g})"
-        return Lookalike(seen, "")
-    if float((total - 100).abs().max()) <= 100 * NEARLY_ONE:
-        seen = "these look like percentages (rows sum to about 100)"
-        return Lookalike(seen, "divide them by 100 and ")
+    total = torch.cat(sums) if sums else torch.zeros(1)
     common = float(total.median())
-    # Whole numbers may be rounded, each by less than one.
-    slack = max(SAME_SUMS * common, min(matrix.shape[1], common / 4) if whole else 0.0)
-    if len(total) < ENOUGH_ROWS or largest < MAJORITY * common:
+    if not bool(((total - common).abs() <= SAME_SUMS * common).all()):  # also where not finite
         return None
-    if float((total - common).abs().max()) > slack:
+    off = float((total - 1).abs().max())
+    if largest <= 1 + COARSE_ROUNDING and off <= SAME_SUMS:
+        seen = f"these look like probabilities (in [0, 1], rows sum to one within {off:.1g})"
+        return Lookalike(seen, "")
+    if len(total) < ENOUGH_ROWS or not largest > MAJORITY * common:
         return None
     return Lookalike(
-        f"all rows sum to about {common:.6g} and nothing is negative, as of votes or "
+        f"all rows sum to about {common:.6g} and nothing is negative, as of votes, percentages or "
         "probabilities times a number",
         "divide each row by its sum and ",
     )

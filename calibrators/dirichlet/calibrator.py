@@ -23,8 +23,7 @@ from calibrators.dirichlet.tuning import HeldOut, TuningRuns, tune_penalties
 from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
-from calibrators.progress import with_progress
-from calibrators.solvers.search import How
+from calibrators.solvers.search import How, with_progress
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.product import product
 from metrics.kernels.softmax import softmax

@@ -29,8 +29,7 @@ from calibrators.patching.tuning import (
 )
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import classes_of
-from calibrators.progress import with_progress
-from calibrators.solvers.search import best_run, evenly_spread
+from calibrators.solvers.search import best_run, evenly_spread, with_progress
 from metrics.validation import InputError
 
 PaperStart = Literal["softmax", "temperature"]

@@ -26,7 +26,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tilting import ExponentialTilting
 from calibrators.patching.tuning import FOLDS, Score, fewest_steps, held_out_losses
 from calibrators.patching.utilities import classes_of
-from calibrators.progress import with_progress
+from calibrators.solvers.search import with_progress
 from metrics.validation import InputError, is_whole
 
 

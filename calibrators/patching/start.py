@@ -14,10 +14,9 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from calibrators.base import Calibrator
+from calibrators.base import Calibrator, Uncalibrated
 from calibrators.dirichlet.calibrator import DirichletCalibration
 from calibrators.temperature import TemperatureScaling
-from calibrators.uncalibrated import Uncalibrated
 from calibrators.vector import VectorScaling
 from metrics.validation import InputError
 

@@ -1,14 +1,15 @@
-"""The search over a calibrator's own parameters, and the log of its runs.
+"""The search over a calibrator's settings, the log of its runs, and a progress bar.
 
-The default spreads the points evenly over the space (a Halton sequence). They depend on neither the
-scores nor the processor, so every machine tries the same ones. The hold-out losses are flat around
-their minimum, and a Gaussian process gained nothing measurable there. `how="bayes"` asks
-scikit-optimize's `Optimizer` for every point instead, as the paper's BayesSearchCV does.
+The default search spreads the points evenly over the space (a Halton sequence). The points depend
+on neither the scores nor the processor, so every machine tries the same ones. The hold-out losses
+are flat around their minimum, and a Gaussian process gained nothing measurable there. With
+`how="bayes"` scikit-optimize's `Optimizer` chooses every point, as in the paper's BayesSearchCV.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +20,8 @@ import numpy as np
 How = Literal["even", "bayes"]
 Run = dict[str, Any]
 """Its `parameters`, `score` (smaller is better) and `seconds`."""
+WIDTH = 40
+"""Characters of a progress bar."""
 
 
 def evenly_spread(space: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
@@ -63,6 +66,24 @@ def best_run(log: list[Run]) -> Run:
     if not finite:
         raise ValueError(f"tuning: none of {len(log)} runs gave a finite score")
     return min(finite, key=lambda run: float(run["score"]))
+
+
+def with_progress(
+    function: Callable[..., Any], what: str, total: int, shown: bool = True
+) -> Callable[..., Any]:
+    """Return `function` with, if `shown`, a progress bar on stderr: a call is 1 step of `total`."""
+    done = 0
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal done
+        answer = function(*arguments, **named)
+        done += 1
+        bar = "#" * (WIDTH * min(done, total) // total)
+        end = "\n" if done == total else ""
+        print(f"\r{what} [{bar:<{WIDTH}}] {done}/{total}", end=end, file=sys.stderr, flush=True)
+        return answer
+
+    return counted if shown else function
 
 
 def _named(space: Mapping[str, Any], point: list[Any]) -> dict[str, Any]:

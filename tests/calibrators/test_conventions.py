@@ -280,6 +280,7 @@ def test_hard_data_give_probabilities(method, case):
         ([[0.0, 1.0]], [0, 1], "labels: 2 labels for 1 rows"),
         ([[0.0]], [0], "one column per class"),
         ([0.0, 1.0], [0], r"expected shape \[n, classes\]"),
+        (np.array([0, 1]), np.eye(2), r"X and y: \[2\] and \[2, 2\] are reversed; give fit\(log"),
     ],
 )
 def test_bad_input_is_named_in_one_line(method, logits, labels, message):
@@ -292,6 +293,13 @@ def test_another_number_of_classes_is_named(method, made_up):
     method.fit(*made_up(n=40))
     with pytest.raises(InputError, match=r"3 columns, but the .* was fitted on 5 classes"):
         method.predict_proba(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("kind", [float, int])
+def test_a_point_without_its_row_is_named_as_that(made_up, kind):
+    method = Uncalibrated().fit(*made_up(n=40))
+    with pytest.raises(InputError, match=r"got \[5\]; give one row per point .* X.reshape"):
+        method.predict_proba(np.zeros(5, dtype=kind))
 
 
 def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 from skopt.space import Categorical, Integer, Real
 
+from calibrators import DirichletCalibration, LogitShiftPatching, UtilityPatching
 from calibrators.solvers.search import best_run, evenly_spread, search
 
 SPACE = {
@@ -42,3 +45,20 @@ def test_the_best_run_has_a_finite_score_and_is_the_first_of_equal_ones():
     assert best_run(log) is log[2]
     with pytest.raises(ValueError, match="none of 1 runs gave a finite score"):
         best_run(log[:1])
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (DirichletCalibration(tuning_runs=3), "DirichletCalibration: fits [########"),
+        (UtilityPatching(tuning_runs=2, max_steps=5), "UtilityPatching: settings ["),
+        (LogitShiftPatching(max_steps=2), "LogitShiftPatching: patches ["),
+    ],
+)
+def test_a_bar_is_shown_where_it_is_asked_for(method, said, made_up, capsys):
+    logits, labels = made_up(n=120, classes=3)
+    silent = clone(method).fit(logits, labels)
+    assert capsys.readouterr().err == ""
+    shown = clone(method).set_params(verbose=True).fit(logits, labels)
+    assert said in capsys.readouterr().err
+    np.testing.assert_array_equal(silent.predict_proba(logits), shown.predict_proba(logits))
