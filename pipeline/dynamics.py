@@ -9,142 +9,26 @@ results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json, write_json, write_text
-from pipeline.harness.cache import Save, record_of
-from pipeline.harness.cached_logits import CachedLogits, find_logits, load_logits
+from pipeline.harness.artifacts import read_npz, sha256_of_json, write_json, write_text
+from pipeline.harness.cache import record_of
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
-from pipeline.harness.parallel import run_tasks
+from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say, say_files
-from pipeline.harness.splits import indices_of
 from pipeline.harness.units import Request, Settings
 from pipeline.logits import require_logits
-from pipeline.scoring.files import rounded
-
-if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do does not need
-    import pandas as pd
-
-DIGITS = "%.7g"
-"""The last bits differ from processor to processor."""
-
-
-@dataclass(frozen=True)
-class DynamicsTask:
-    """One family of users on one benchmark, on the calibration points of one split."""
-
-    family: str
-    split: int
-    settings: Settings
-    logits: CachedLogits
-
-    @property
-    def benchmark(self) -> str:
-        """The benchmark's name."""
-        return str(self.settings["benchmark"]["name"])
-
-    @property
-    def path(self) -> Path:
-        """Where the unit lies."""
-        folder = Path(self.settings["paths"]["data"]) / "dynamics" / self.benchmark
-        return folder / f"{self.family}.npz"
-
-    @property
-    def folder(self) -> Path:
-        """Where its text lies."""
-        results = Path(self.settings["paths"]["results"])
-        return results / "dynamics" / self.benchmark / self.family
-
-    @property
-    def size(self) -> int:
-        """Logits of the benchmark, n x C."""
-        return self.logits.n * self.logits.classes
-
-    @property
-    def row(self) -> str:
-        """The benchmark's name."""
-        return self.benchmark
-
-    @cached_property
-    def key(self) -> str:
-        """Identifies a study: its options, its points and the code; not the device."""
-        options = {
-            key: value
-            for key, value in self.settings["dynamics"].items()
-            if key not in ("name", "families")
-            and (key == self.family or not isinstance(value, Mapping))
-        }  # those of other families have no effect
-        splits = self.settings["splits"]
-        return sha256_of_json(
-            {
-                "family": self.family,
-                "options": options,
-                "split": self.split,
-                "seed": splits["seed"],
-                "calibration_fraction": splits["calibration_fraction"],
-                "logits": self.logits.sha256,
-                "code": code_digest("pipeline.dynamics_study", "pipeline.harness.splits"),
-            }
-        )
-
-    def __str__(self) -> str:
-        return f"{self.benchmark} {self.family}"
-
-    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
-        """Run the study."""
-        import torch
-
-        from pipeline.dynamics_study import run_study
-
-        logits, labels = load_logits(self.logits.path, self.logits.sha256)
-        points, _ = indices_of(self.settings, len(labels), self.split)
-        probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
-        truth = torch.from_numpy(labels[points]).to(device)
-        options = self.settings["dynamics"]
-        study = run_study(probabilities, truth, self.family, options, progress)
-        tables = {"history": study.history_table(), "snapshots": study.snapshot_table()}
-        arrays = {
-            f"{name}.{column}": table[column].to_numpy()
-            for name, table in tables.items()
-            for column in table
-            if column != "seconds"
-        }
-        return partial(save_npz, arrays=arrays), {
-            "benchmark": self.benchmark,
-            "family": self.family,
-            "split": self.split,
-            "n": len(points),
-            "classes": self.logits.classes,
-            "config": options,
-            "logits_sha256": self.logits.sha256,
-            "worst_noise_floor": study.worst_floor(),
-        }
-
-    def write(self) -> list[Path]:
-        """Write the text of the unit."""
-        import pandas as pd
-
-        record, arrays = record_of(self.path) or {}, read_npz(self.path)
-        content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
-        written = []
-        for name in ("history", "snapshots"):
-            table = pd.DataFrame(
-                {
-                    key.partition(".")[2]: values
-                    for key, values in arrays.items()
-                    if key.startswith(f"{name}.")
-                }
-            )
-            written.append(_write_csv(table, self.folder / f"{name}.csv"))
-        return [*written, write_json(self.folder / "dynamics.json", rounded(content))]
+from pipeline.scoring.dynamics_study import check_options, studied
+from pipeline.scoring.files import csv_text, rounded
 
 
 @command
@@ -168,27 +52,59 @@ def run_dynamics(request: Request) -> None:
         return
     tasks = []
     for settings in request.benchmark_settings():
-        _check(settings["dynamics"])
-        require_logits(settings)
-        logits = find_logits(settings)
-        tasks += [
-            DynamicsTask(family, request.splits[0], settings, logits)
-            for family in settings["dynamics"]["families"]
-        ]
+        check_options(settings["dynamics"])
+        require_logits([settings])
+        families = settings["dynamics"]["families"]
+        tasks += [dynamics_task(settings, family, request.splits[0]) for family in families]
     run_tasks("dynamics", tasks, one_by_one=True)
     for task in tasks:
-        say_files(task.write())
+        say_files(write_results(task))
 
 
-def _check(options: Settings) -> None:
-    from pipeline.dynamics_study import check_options
+def dynamics_task(settings: Settings, family: str, split: int) -> Task:
+    """The study of one family of users on the calibration points of one split.
 
-    check_options(options)
+    Its key has the options, the points and the code; not the device.
+    """
+    benchmark, logits = settings["benchmark"]["name"], find_logits(settings)
+    options = {
+        key: value
+        for key, value in settings["dynamics"].items()
+        if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
+    }  # those of other families have no effect
+    splits = settings["splits"]
+    content = {
+        "family": family,
+        "options": options,
+        "split": split,
+        "seed": splits["seed"],
+        "calibration_fraction": splits["calibration_fraction"],
+        "logits": logits.sha256,
+        "code": code_digest("pipeline.scoring.dynamics_study"),
+    }
+    return Task(
+        name=f"{benchmark} {family}",
+        row=benchmark,
+        settings=settings,
+        path=Path(settings["paths"]["data"]) / "dynamics" / benchmark / f"{family}.npz",
+        key=sha256_of_json(content),
+        size=logits.n * logits.classes,
+        make=partial(studied, settings, family, split),
+    )
 
 
-def _write_csv(table: pd.DataFrame, path: Path) -> Path:
-    text = table.to_csv(index=False, float_format=DIGITS, lineterminator="\n")
-    return write_text(path, text)
+def write_results(task: Task) -> list[Path]:
+    """Write the text of a finished study; return its files."""
+    record, arrays = record_of(task.path) or {}, read_npz(task.path)
+    results = Path(task.settings["paths"]["results"])
+    folder = results / "dynamics" / record["benchmark"] / record["family"]
+    content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
+    written = []
+    for name in ("history", "snapshots"):
+        start = f"{name}."
+        columns = {key.removeprefix(start): arrays[key] for key in arrays if key.startswith(start)}
+        written.append(write_text(folder / f"{name}.csv", csv_text(pd.DataFrame(columns))))
+    return [*written, write_json(folder / "dynamics.json", rounded(content))]
 
 
 if __name__ == "__main__":

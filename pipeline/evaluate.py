@@ -8,97 +8,24 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
-from pipeline.fit import FitTask, fit_tasks
-from pipeline.harness.artifacts import save_npz, sha256_of_json
-from pipeline.harness.cache import Save, is_current, record_of
+from pipeline.fit import fit_task
+from pipeline.harness.artifacts import sha256_of_json
+from pipeline.harness.cache import record_of
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.parallel import run_tasks
+from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say_files
-from pipeline.harness.units import Request, Settings, Unit
-from pipeline.scoring.held_out import held_out, numbers_of, scored
+from pipeline.harness.units import Request, Unit
+from pipeline.logits import require_logits
+from pipeline.scoring.held_out import evaluated
 from pipeline.scoring.scores import write_scores
-
-
-@dataclass(frozen=True)
-class EvaluateTask:
-    """One fitted unit to score."""
-
-    fit: FitTask
-    key: str
-
-    @classmethod
-    def of(cls, fit: FitTask) -> EvaluateTask:
-        """The task of scoring what `fit` made.
-
-        Its key has what was fitted and what it predicts, the test points, the options and the code.
-        The fit's own key does not count: a fit that comes out the same leaves its scores.
-        """
-        record = record_of(fit.path) or {}
-        evaluation, splits = fit.settings["evaluation"], fit.settings["splits"]
-        content = {
-            "fitted": [record.get("arrays"), record.get("predictions")],
-            "split": fit.unit.split,
-            "seed": splits["seed"],
-            "calibration_fraction": splits["calibration_fraction"],
-            "logits": fit.logits.sha256,
-            "similarity": fit.logits.similarity_sha256,
-            "evaluation": evaluation,
-            "code": code_digest("metrics.scorecard.scorecard", *targets_in(evaluation)),
-        }
-        return cls(fit, sha256_of_json(content))
-
-    @property
-    def unit(self) -> Unit:
-        """The unit."""
-        return self.fit.unit
-
-    @property
-    def settings(self) -> Settings:
-        """The unit's configuration."""
-        return self.fit.settings
-
-    @property
-    def path(self) -> Path:
-        """Where the scores lie."""
-        return self.unit.scores_path
-
-    @property
-    def size(self) -> int:
-        """Logits of the benchmark, n x C."""
-        return self.fit.size
-
-    @property
-    def row(self) -> str:
-        """The calibrator's name."""
-        return self.unit.calibrator
-
-    def __str__(self) -> str:
-        return str(self.unit)
-
-    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
-        """Score the calibrated test points."""
-        test = held_out(self.unit, device)
-        card = scored(self.settings, test)
-        return partial(save_npz, arrays=card.ecdf | card.draws), {
-            "benchmark": self.unit.benchmark,
-            "calibrator": self.unit.calibrator,
-            "split": self.unit.split,
-            "splits": self.settings["splits"],
-            "logits_sha256": self.fit.logits.sha256,
-            "n": self.fit.logits.n,
-            "n_test": len(test.labels),
-            **numbers_of(card),
-            "evaluation": self.settings["evaluation"],
-        }
 
 
 @command
@@ -113,34 +40,64 @@ def run_evaluate(units: Sequence[Unit]) -> None:
     Raises:
         UnitsFailed: units without a current fit, or that failed, after all others are done.
     """
-    fits = fit_tasks(units)
-    _require_fits(fits)
+    require_logits(unit.settings for unit in units)
+    _require_fits(units)
     failure = None
     try:
-        run_tasks("evaluate", [EvaluateTask.of(fit) for fit in fits])
+        run_tasks("evaluate", [evaluate_task(unit) for unit in units])
     except UnitsFailed as error:
         failure = error
-    for evaluated in _evaluated(fits):
-        say_files(write_scores(evaluated))
+    for current in _current(units):
+        say_files(write_scores(current))
     if failure is not None:
         raise failure
 
 
-def _evaluated(fits: Sequence[FitTask]) -> Iterator[list[Unit]]:
+def evaluate_task(unit: Unit) -> Task:
+    """The task of scoring a fitted unit.
+
+    Its key has what was fitted and what it predicts, the test points, the options and the code.
+    The fit's own key does not count: a fit that comes out the same leaves its scores.
+    """
+    fit = record_of(unit.fit_path) or {}
+    evaluation, splits = unit.settings["evaluation"], unit.settings["splits"]
+    logits = find_logits(unit.settings)
+    content = {
+        "fitted": [fit.get("arrays"), fit.get("predictions")],
+        "split": unit.split,
+        "seed": splits["seed"],
+        "calibration_fraction": splits["calibration_fraction"],
+        "logits": logits.sha256,
+        "similarity": logits.similarity_sha256,
+        "evaluation": evaluation,
+        "code": code_digest("pipeline.scoring.held_out", *targets_in(evaluation)),
+    }
+    return Task(
+        name=str(unit),
+        row=unit.calibrator,
+        settings=unit.settings,
+        path=unit.scores_path,
+        key=sha256_of_json(content),
+        size=logits.n * logits.classes,
+        make=partial(evaluated, unit),
+    )
+
+
+def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:
     """Per benchmark the current units of the calibrators asked for, on all splits."""
-    for benchmark in dict.fromkeys(fit.unit.benchmark for fit in fits):
-        pairs = {f.unit.calibrator: f for f in fits if f.unit.benchmark == benchmark}.values()
-        tasks = [
-            EvaluateTask.of(FitTask.of(replace(one.unit, split=split), one.logits))
-            for one in pairs
-            for split in range(one.settings["splits"]["count"])
+    for benchmark in dict.fromkeys(unit.benchmark for unit in units):
+        pairs = {unit.calibrator: unit for unit in units if unit.benchmark == benchmark}
+        all_splits = [
+            replace(unit, split=split)
+            for unit in pairs.values()
+            for split in range(unit.settings["splits"]["count"])
         ]
-        if current := [task.unit for task in tasks if is_current(task.path, task.key)]:
+        if current := [unit for unit in all_splits if evaluate_task(unit).is_current()]:
             yield current
 
 
-def _require_fits(fits: Sequence[FitTask]) -> None:
-    absent = [fit.unit for fit in fits if not is_current(fit.path, fit.key)]
+def _require_fits(units: Sequence[Unit]) -> None:
+    absent = [unit for unit in units if not fit_task(unit).is_current()]
     if absent:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise UnitsFailed(

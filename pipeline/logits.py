@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ import numpy as np
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json, write_json
-from pipeline.harness.cache import Save, record_of
+from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.cached_logits import find_logits, logits_path, sidecar_path
 from pipeline.harness.code import code_digest, targets_in
+from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.machine import versions
-from pipeline.harness.parallel import run_tasks
+from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Request, Settings
@@ -35,101 +36,91 @@ WITHOUT_EFFECT = ("batch_size", "workers")
 """Options of sources that change how fast logits come, not what they are."""
 
 
-@dataclass(frozen=True)
-class LogitsTask:
-    """One benchmark whose logits are wanted."""
+def logits_task(settings: Settings) -> Task:
+    """The task of making a benchmark's logits; its key has source, similarity and their code."""
+    name, made_from = settings["benchmark"]["name"], _made_from(settings)
+    return Task(
+        name=name,
+        row=name,
+        settings=settings,
+        path=logits_path(settings),
+        key=sha256_of_json([made_from, _key_of_target(settings["benchmark"].get("similarity"))]),
+        size=0,  # not known before they are made; sources run one by one
+        make=partial(_made, settings, made_from),
+    )
 
-    settings: Settings
 
-    @property
-    def path(self) -> Path:
-        """Where they lie."""
-        return logits_path(self.settings)
+def _made_from(settings: Settings) -> str:
+    """Identifies the source: its settings, code and file, or the ready-made file.
 
-    @property
-    def size(self) -> int:
-        """Unknown before they are made; sources run one by one."""
-        return 0
+    Logits that were taken from a folder stay in use when the folder is not named again.
+    """
+    ready = ready_made(settings)
+    if ready is not None:
+        return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
+    record = record_of(logits_path(settings))
+    origin = record["sidecar"].get("origin") if record else None
+    if record and isinstance(origin, dict) and origin.get("precomputed"):
+        return str(record["made_from"])
+    return _key_of_target(settings["benchmark"]["source"])
 
-    @property
-    def row(self) -> str:
-        """The benchmark's name."""
-        return str(self)
 
-    @cached_property
-    def made_from(self) -> str:
-        """Identifies the source: its settings, code and file, or the ready-made file.
+def _made(
+    settings: Settings, made_from: str, device: str, progress: Progress
+) -> tuple[Save, Record]:
+    """Run the source, or keep the logits there are where only the similarity is another."""
+    # The similarity first: where its word vectors are missing, no forward pass is spent.
+    similarity = made_of(settings["benchmark"].get("similarity"))
+    record = record_of(logits_path(settings))
+    if record and record["made_from"] == made_from and not settings["force"]:
+        arrays, sidecar = dict(read_npz(logits_path(settings))), dict(record["sidecar"])
+        arrays.pop("similarity", None)
+        sidecar.pop("similarity", None)
+    else:
+        arrays, sidecar = _computed(settings, progress)
+    if similarity is not None:
+        if "line" in similarity.details:
+            say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
+        arrays["similarity"] = similarity.matrix
+        sidecar["similarity"] = similarity.details
+    return partial(save_npz, arrays=arrays), {"made_from": made_from, "sidecar": sidecar}
 
-        Logits that were taken from a folder stay in use when the folder is not named again.
-        """
-        if ready_made(self.settings) is None:
-            record = record_of(self.path)
-            origin = record["sidecar"].get("origin") if record else None
-            if record and isinstance(origin, dict) and origin.get("precomputed"):
-                return str(record["made_from"])
-        return _source_key(self.settings)
 
-    @cached_property
-    def key(self) -> str:
-        """Identifies logits and similarity."""
-        return sha256_of_json([self.made_from, _similarity_key(self.settings)])
+def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
+    """The arrays of the source, checked, and what the sidecar says of them."""
+    from metrics.validation import check_labels, check_logits
 
-    def __str__(self) -> str:
-        return str(self.settings["benchmark"]["name"])
-
-    def make(self, device: str, progress: Callable[..., None]) -> tuple[Save, dict[str, Any]]:
-        """Run the source, or keep the logits there are where only the similarity is another."""
-        # The similarity first: where its word vectors are missing, no forward pass is spent.
-        similarity = made_of(self.settings["benchmark"].get("similarity"))
-        record = record_of(self.path)
-        if record and record["made_from"] == self.made_from and not self.settings["force"]:
-            arrays, sidecar = read_npz(self.path), dict(record["sidecar"])
-            for name in ("similarity", "similarity_sha256"):
-                arrays.pop(name, None)
-                sidecar.pop(name, None)
-        else:
-            arrays, sidecar = self._computed(progress)
-        if similarity is not None:
-            if "line" in similarity.details:
-                say(f"{self}: {similarity.details['line']}")
-            arrays["similarity"] = similarity.matrix
-            sidecar["similarity"] = similarity.details
-        return partial(save_npz, arrays=arrays), {"made_from": self.made_from, "sidecar": sidecar}
-
-    def _computed(self, progress: Callable[..., None]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arrays of the source, checked, and what the sidecar says of them."""
-        from metrics.validation import check_labels, check_logits
-
-        benchmark = self.settings["benchmark"]
-        result = _taken_or_computed(self.settings, progress)
-        check_logits(result.logits, name=f"{self}: logits")
-        n, classes = result.logits.shape
-        check_labels(result.labels, n, classes, name=f"{self}: labels")
-        accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
-        published = benchmark["published_accuracy"]
-        warnings = list(result.details.get("warnings", []))
-        if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
-            warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
-        for warning in warnings:
-            say(f"{self}: {warning}")
-        # Not copied: the logits may be a map of a file.
-        arrays: dict[str, Any] = {
-            "logits": np.asarray(result.logits, dtype=np.float32),
-            "labels": result.labels.astype(np.int64),
-        }
-        sidecar = {
-            **result.details,
-            "n": n,
-            "classes": classes,
-            "accuracy": accuracy,
-            "published_accuracy": published,
-            "warnings": warnings,
-            "versions": versions(),
-        }
-        if result.groups is not None:
-            arrays["groups"] = result.groups
-            sidecar["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
-        return arrays, sidecar
+    benchmark = settings["benchmark"]
+    name = benchmark["name"]
+    result = _taken_or_computed(settings, progress)
+    check_logits(result.logits, name=f"{name}: logits")
+    n, classes = result.logits.shape
+    check_labels(result.labels, n, classes, name=f"{name}: labels")
+    accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
+    published = benchmark["published_accuracy"]
+    warnings = list(result.details.get("warnings", []))
+    if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
+        warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
+    for warning in warnings:
+        say(f"{name}: {warning}")
+    # Not copied: the logits may be a map of a file.
+    arrays: dict[str, Any] = {
+        "logits": np.asarray(result.logits, dtype=np.float32),
+        "labels": result.labels.astype(np.int64),
+    }
+    sidecar = {
+        **result.details,
+        "n": n,
+        "classes": classes,
+        "accuracy": accuracy,
+        "published_accuracy": published,
+        "warnings": warnings,
+        "versions": versions(),
+    }
+    if result.groups is not None:
+        arrays["groups"] = result.groups
+        sidecar["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
+    return arrays, sidecar
 
 
 @command
@@ -144,26 +135,32 @@ def run_logits(settings: Sequence[Settings]) -> None:
     Raises:
         UnitsFailed: the benchmarks that failed, after all others are done.
     """
-    tasks = [LogitsTask(one) for one in settings]
+    tasks = [logits_task(one) for one in settings]
     try:
         run_tasks("logits", tasks, one_by_one=True)
     finally:
         for task in tasks:
             if record := record_of(task.path):
-                found = find_logits(task.settings)
-                content = {**record["sidecar"], "key": record["key"], "sha256": found.sha256}
+                sha256 = find_logits(task.settings).sha256
+                content = {**record["sidecar"], "key": record["key"], "sha256": sha256}
                 write_json(sidecar_path(task.settings), content)
 
 
-def require_logits(settings: Settings) -> None:
-    """Make a benchmark's logits where there are none, or others than asked for."""
-    settings = {**settings, "force": False}  # `force` asks for the later stage's units
-    task = LogitsTask(settings)
-    if (record_of(task.path) or {}).get("key") != task.key:
-        run_logits([settings])
+def require_logits(settings: Iterable[Settings]) -> None:
+    """Make the logits of benchmarks where there are none, or others than asked for.
+
+    Raises:
+        InputError: a metric of a benchmark that does not exist.
+        UnitsFailed: the logits could not be made.
+    """
+    for one in {benchmark["benchmark"]["name"]: benchmark for benchmark in settings}.values():
+        columns_of(one)
+        unforced = {**one, "force": False}  # `force` asks for the later stage's units
+        if not logits_task(unforced).is_current():
+            run_logits([unforced])
 
 
-def _taken_or_computed(settings: Settings, progress: Callable[..., None]) -> SourceResult:
+def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
     benchmark, ready = settings["benchmark"], ready_made(settings)
     if ready is None:
         work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
@@ -198,17 +195,6 @@ def _readme_beside(path: Path) -> dict[str, str]:
     lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|"))]
     return {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
-
-
-def _source_key(settings: Settings) -> str:
-    ready = ready_made(settings)
-    if ready is not None:
-        return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
-    return _key_of_target(settings["benchmark"]["source"])
-
-
-def _similarity_key(settings: Settings) -> str:
-    return _key_of_target(settings["benchmark"].get("similarity"))
 
 
 def _key_of_target(entry: Settings | None) -> str:

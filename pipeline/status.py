@@ -1,4 +1,4 @@
-"""Where a suite stands: units done, missing, stale and failed, by benchmark and calibrator.
+"""The state of a suite: units done, missing, stale and failed, by benchmark and calibrator.
 
 python -m pipeline.status suite=paper
 """
@@ -14,18 +14,16 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.table import Table
 
-from pipeline.evaluate import EvaluateTask
-from pipeline.fit import FitTask
-from pipeline.harness.artifacts import CorruptFile
-from pipeline.harness.cache import Record, is_current, record_of
-from pipeline.harness.cached_logits import CachedLogits, find_logits
+from pipeline.evaluate import evaluate_task
+from pipeline.fit import fit_task
+from pipeline.harness.cache import record_of
 from pipeline.harness.command import command
+from pipeline.harness.parallel import Task
 from pipeline.harness.progress import console, say
-from pipeline.harness.units import Request, Settings, Unit
-from pipeline.logits import LogitsTask
+from pipeline.harness.units import Request, Unit
+from pipeline.logits import logits_task
 
-DONE, MISSING, STALE, FAILED = "done", "missing", "stale", "failed"
-STATES = (DONE, MISSING, STALE, FAILED)
+STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
 
 
 @dataclass(frozen=True)
@@ -40,61 +38,51 @@ class State:
 @command
 def main(config: DictConfig) -> None:
     """Print the table, the reasons and the sum."""
-    found = states(Request.from_hydra(config).units())
-    console.print(status_table(found))
+    all_states = states(Request.from_hydra(config).units())
+    console.print(status_table(all_states))
     for name in (MISSING, STALE, FAILED):
-        reasons = Counter(state.why for state in found if state.name == name)
+        reasons = Counter(state.why for state in all_states if state.name == name)
         for why, count in reasons.most_common():
             say(f"{name}: {count} units ({why})")
-    say(f"{sum(state.name == DONE for state in found)} of {len(found)} units are done")
+    done = sum(state.name == DONE for state in all_states)
+    say(f"{done} of {len(all_states)} units are done")
 
 
 def states(units: Sequence[Unit]) -> list[State]:
     """The state of every unit, by the keys that the stages themselves ask for."""
-    logits = {unit.benchmark: unit.settings for unit in units}
-    found = {name: _logits_of(settings) for name, settings in logits.items()}
     errors = _last_errors(Path(units[0].settings["paths"]["data"]))
-    return [_state(unit, found[unit.benchmark], errors) for unit in units]
+    settings = {unit.benchmark: unit.settings for unit in units}
+    logits = {
+        name: _not_done(logits_task(one), "no logits", errors) for name, one in settings.items()
+    }
+    return [
+        State(
+            unit,
+            *(
+                logits[unit.benchmark]
+                or _not_done(fit_task(unit), "not fitted", errors)
+                or _not_done(evaluate_task(unit), "not evaluated", errors)
+                or (DONE, "")
+            ),
+        )
+        for unit in units
+    ]
 
 
-def _state(unit: Unit, logits: CachedLogits | str, errors: dict[str, str]) -> State:
-    if isinstance(logits, str):
-        error = errors.get(f"logits/{unit.benchmark}")
-        return State(unit, FAILED, error) if error else State(unit, MISSING, logits)
-    fit = FitTask.of(unit, logits)
-    task = EvaluateTask.of(fit)
-    for one, absent in ((fit, "not fitted"), (task, "not evaluated")):
-        if is_current(one.path, one.key):
-            continue
-        where = one.path.relative_to(unit.settings["paths"]["data"]).with_suffix("")
-        if error := errors.get(str(where)):
-            return State(unit, FAILED, error)
-        record = record_of(one.path)
-        return State(unit, STALE, _why(unit, record)) if record else State(unit, MISSING, absent)
-    return State(unit, DONE)
-
-
-def _why(unit: Unit, record: Record) -> str:
-    """The first thing that differs between the unit that lies there and the one asked for."""
-    for name, setting in (("config", "calibrator"), ("splits", "splits")):
-        if name in record and record[name] != unit.settings[setting]:
-            return f"other settings of {setting}"
-    if "evaluation" in record and record["evaluation"] != unit.settings["evaluation"]:
-        return "other settings of evaluation"
-    return "other logits, other fit or other code"
-
-
-def _logits_of(settings: Settings) -> CachedLogits | str:
-    """The benchmark's logits, or why they are not there."""
-    task = LogitsTask(settings)
-    if not task.path.is_file():
-        return "no logits"
-    if not is_current(task.path, task.key):
-        return "its logits are of other settings or code, or damaged"
-    try:
-        return find_logits(settings)
-    except CorruptFile as error:
-        return str(error)
+def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str] | None:
+    """The state of a task that is not up to date, with the reason; None where it is."""
+    if task.is_current():
+        return None
+    if error := errors.get(task.place.as_posix()):
+        return FAILED, error
+    record = record_of(task.path)
+    if record is None:
+        return MISSING, absent
+    settings = task.settings
+    for name, setting in (("config", "calibrator"), ("splits", "splits"), ("evaluation",) * 2):
+        if name in record and record[name] != settings[setting]:
+            return STALE, f"other settings of {setting}"
+    return STALE, "other input or other code"
 
 
 def _last_errors(data: Path) -> dict[str, str]:
@@ -109,13 +97,13 @@ def _last_errors(data: Path) -> dict[str, str]:
     return {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
 
 
-def status_table(found: Sequence[State]) -> Table:
+def status_table(all_states: Sequence[State]) -> Table:
     """One line per benchmark and calibrator."""
     table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")
     rows: dict[tuple[str, str], Counter[str]] = {}
-    for state in found:
+    for state in all_states:
         rows.setdefault((state.unit.benchmark, state.unit.calibrator), Counter())[state.name] += 1
     for key, counts in rows.items():
         table.add_row(*key, *(str(counts[name]) for name in STATES))

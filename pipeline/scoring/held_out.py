@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from hydra.utils import get_class
 from numpy.typing import NDArray
 
-from pipeline.harness.artifacts import read_npz
+from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.cache import Record, Save
 from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
-from pipeline.harness.splits import indices_of
+from pipeline.harness.parallel import Progress
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, Unit
+from pipeline.scoring.splits import indices_of
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
     from torch import Tensor
@@ -48,6 +51,24 @@ class HeldOut(NamedTuple):
             labels=self.labels[kept],
             points=self.points[kept],
         )
+
+
+def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+    """Score a fitted unit; return what writes its arrays, and its record."""
+    cached = find_logits(unit.settings)
+    test = held_out(unit, device)
+    card = scored(unit.settings, test)
+    return partial(save_npz, arrays=card.ecdf | card.draws), {
+        "benchmark": unit.benchmark,
+        "calibrator": unit.calibrator,
+        "split": unit.split,
+        "splits": unit.settings["splits"],
+        "logits_sha256": cached.sha256,
+        "n": cached.n,
+        "n_test": len(test.labels),
+        **numbers_of(card),
+        "evaluation": unit.settings["evaluation"],
+    }
 
 
 def held_out(unit: Unit, device: str) -> HeldOut:

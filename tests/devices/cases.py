@@ -47,7 +47,7 @@ from metrics import (
     worst_interval,
 )
 from metrics.forecast import Forecast
-from pipeline.dynamics_study import UserAuditor, noise_errors, sample_users
+from pipeline.scoring.dynamics_study import UserAuditor, noise_errors, sample_users
 
 Answer = dict[str, Any]
 """Tensors, which must lie on the device of the input, and numbers or arrays, by name."""

@@ -15,8 +15,7 @@ ROOT = CONF.parent
 LEVELS = ("metrics.kernels", "metrics", "calibrators", "pipeline", "scripts")
 """Each may import itself and what stands before it."""
 MOST_LINES = 300
-AT_THE_TOP = {"__init__", "logits", "fit", "evaluate", "dynamics", "dynamics_study", "report",
-              "status", "sweep"}  # fmt: skip
+AT_THE_TOP = {"__init__", "logits", "fit", "evaluate", "dynamics", "report", "status", "sweep"}
 ROOMS = {"harness", "own", "reporting", "scoring", "sources"}
 ABOVE_THE_HARNESS = ("sources", "scoring", "reporting", "own")
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import ast
 import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from pipeline.evaluate import run_evaluate
-from pipeline.fit import run_fit
-from pipeline.harness.command import CONF, UnitsFailed
+from pipeline.fit import fit_task, run_fit
+from pipeline.harness import code
+from pipeline.harness.code import code_digest
+from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.status import states
-from tests.pipeline.conftest import tiny_overrides
 
 
 def found(request):
@@ -50,7 +48,7 @@ def test_stale_units_say_why(request_made, override, why):
 
 
 def test_units_whose_logits_or_fits_changed_are_stale(request_made, monkeypatch):
-    why = "other logits, other fit or other code"
+    why = "other input or other code"
     for stage in ("fit", "evaluate"):
         with monkeypatch.context() as patch:
             patch.setattr(f"pipeline.{stage}.code_digest", lambda *targets: "other code")
@@ -65,13 +63,13 @@ def test_units_whose_logits_or_fits_changed_are_stale(request_made, monkeypatch)
 def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
     request = request_made("calibrator=vector", "split=0", "calibrator.l2=0.5")
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.fit.made_of", lambda *_, **__: 1 / 0)
+        patch.setattr("pipeline.scoring.fitted.made_of", lambda *_, **__: 1 / 0)
         with pytest.raises(UnitsFailed):
             run_fit(request.units())
     assert found(request) == {("failed", "ZeroDivisionError: division by zero"): 1}
     run_fit(request.units())
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.evaluate.held_out", lambda *_: 1 / 0)
+        patch.setattr("pipeline.scoring.held_out.held_out", lambda *_: 1 / 0)
         with pytest.raises(UnitsFailed):
             run_evaluate(request.units())
     assert found(request) == {("failed", "ZeroDivisionError: division by zero"): 1}
@@ -89,54 +87,51 @@ def test_units_whose_logits_could_not_be_made_failed_with_the_reason(request_tin
     assert str(tmp_path / "tiny.npz") in why
 
 
-@pytest.fixture
-def copied(tmp_path):
-    """A copy of this repository's code that a test may edit."""
-    folder = tmp_path / "copy"
-    compiled = shutil.ignore_patterns("__pycache__")
-    for name in ("calibrators", "conf", "metrics", "pipeline"):
-        shutil.copytree(CONF.parent / name, folder / name, ignore=compiled)
-    return folder
+COMPUTING = [
+    ("calibrators/vector.py", "fit"),
+    ("pipeline/scoring/fitted.py", "fit"),
+    ("pipeline/scoring/splits.py", "fit"),
+    ("metrics/binned.py", "evaluate"),
+    ("pipeline/scoring/held_out.py", "evaluate"),
+    ("calibrators/isotonic.py", None),
+    ("pipeline/harness/parallel.py", None),
+]
 
 
-def run(folder, *arguments):
-    command = [sys.executable, *arguments]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(folder)}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def edit(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
-
-
-def test_after_an_edit_of_metric_code_no_unit_is_done(copied, evaluated_once):
-    settings = tiny_overrides(evaluated_once / "tiny.npz", evaluated_once)
-    asked = ("-m", "pipeline.status", *settings, "calibrator=vector")
-    edit(copied / "metrics/binned.py", "# a comment\n")
-    assert "3 of 3 units are done" in run(copied, *asked)
-    edit(copied / "metrics/binned.py", "EDITED = 1\n")
-    told = run(copied, *asked)
-    assert "0 of 3 units are done" in told
-    assert "stale: 3 units (other logits, other fit or other code)" in told
-
-
-def test_worst_intervals_depend_on_the_code_that_makes_them(copied, request_made, monkeypatch):
-    program = "from pipeline.harness.code import code_digest; print(code_digest({!r}))"
-    digests = [("-c", program.format(name)) for name in (
-        "pipeline.scoring.across_splits", "metrics.scorecard.scorecard")]  # fmt: skip
-    before = [run(copied, *one) for one in digests]
-    edit(copied / "pipeline/scoring/worst.py", "EDITED = 1\n")
-    after = [run(copied, *one) for one in digests]
-    assert before[0] != after[0]
-    assert before[1] == after[1]  # the metrics stay
+@pytest.mark.parametrize(("file", "stage"), COMPUTING)
+def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, request_made, edited):
+    edited(file)
+    stale = {("stale", "other input or other code"): 3}
     request = request_made("calibrator=vector")
-    worst = request.units()[0].scores_path.with_name("worst.npz")
-    written = worst.stat().st_mtime_ns
-    run_evaluate(request.units())
-    assert worst.stat().st_mtime_ns == written
-    monkeypatch.setattr("pipeline.scoring.across_splits.code_digest", lambda *targets: "other")
-    run_evaluate(request.units())
-    assert worst.stat().st_mtime_ns != written
+    assert found(request) == ({("done", ""): 3} if stage is None else stale)
+    for unit in request.units():
+        assert fit_task(unit).is_current() is (stage != "fit")
+
+
+def test_studies_and_worst_intervals_depend_on_the_code_that_makes_them(edited):
+    modules = ("pipeline.scoring.dynamics_study", "pipeline.scoring.across_splits")
+    before = [code_digest(module) for module in modules]
+    for file, changed in (("dynamics_study", 0), ("worst", 1)):
+        edited(f"pipeline/scoring/{file}.py")
+        after = [code_digest(module) for module in modules]
+        assert [a != b for a, b in zip(after, before)] == [k == changed for k in range(2)]
+
+
+@pytest.fixture
+def edited(monkeypatch):
+    """`edited(file)`: keys are those of a repository in which one statement more is in `file`."""
+
+    def edit(file):
+        module = file.removesuffix(".py").replace("/", ".")
+        code_digest.cache_clear()
+
+        def tree(name):
+            parsed = read(name)
+            extra = ast.parse("EDITED = 1").body if name == module else []
+            return ast.Module([*parsed.body, *extra], [])
+
+        monkeypatch.setattr(code, "_tree", tree)
+
+    read = code._tree
+    yield edit
+    code_digest.cache_clear()

@@ -309,7 +309,7 @@ def test_real_classifiers_keep_a_fraction_of_their_error(
     name, top_k_share, class_wise_share, shared_dir
 ):
     """The level of the paper's rows: most of U_topK goes, on points that were not fitted."""
-    from pipeline.harness.splits import split_indices
+    from pipeline.scoring.splits import split_indices
 
     with np.load(shared_dir / "logits" / f"{name}.npz") as archive:
         logits, labels = archive["logits"], archive["labels"]

@@ -75,7 +75,7 @@ importlib.import_module(sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("module", ["pipeline.dynamics_study"])
+@pytest.mark.parametrize("module", ["pipeline.scoring.dynamics_study"])
 @pytest.mark.parametrize(
     ("library", "variable"), [("torch", "GOMP_SPINCOUNT"), ("numpy", "OPENBLAS_THREAD_TIMEOUT")]
 )

@@ -34,7 +34,7 @@ def package(tmp_path, monkeypatch):
 
 def digest(target):
     """The digest as the next program computes it."""
-    for function in (code.code_digest, code._module_of, code._parsed, code._file):
+    for function in (code.code_digest, code._module_of, code._tree, code._file):
         function.cache_clear()
     return code_digest(target)
 
@@ -83,7 +83,7 @@ def test_a_users_module_reaches_this_repository_and_nothing_is_imported(tmp_path
     assert digest("own_calibrator.Mine") != alone
     assert "own_calibrator" not in sys.modules
     monkeypatch.setattr(
-        code, "_tree", lambda module, tree=code._tree: seen.append(module) or tree(module)
+        code, "_parsed", lambda module, parsed=code._parsed: seen.append(module) or parsed(module)
     )
     seen: list[str] = []
     digest("own_calibrator.Mine")

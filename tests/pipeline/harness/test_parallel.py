@@ -6,10 +6,7 @@ import json
 import os
 import signal
 import warnings
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,57 +14,41 @@ from filelock import FileLock
 
 from pipeline.harness import parallel
 from pipeline.harness.artifacts import save_npz
-from pipeline.harness.cache import is_current
 from pipeline.harness.command import UnitsFailed
-from pipeline.harness.parallel import BYTES_PER_LOGIT, job_count, run_tasks
+from pipeline.harness.parallel import BYTES_PER_LOGIT, Task, job_count, run_tasks
 
 
-@dataclass(frozen=True)
-class Example:
-    """A unit that saves its number, or does what `how` says."""
-
-    number: int
-    data: Path
-    how: str = ""
-    jobs: int = 1
-    force: bool = False
-    size: int = 10
-    row: str = "examples"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        paths = {"data": str(self.data)}
-        return {"paths": paths, "device": "cpu", "jobs": self.jobs, "force": self.force}
-
-    @property
-    def path(self) -> Path:
-        return self.data / f"example/{self.number}.npz"
-
-    @property
-    def key(self) -> str:
-        return f"k{self.number}"
-
-    def __str__(self) -> str:
-        return f"example {self.number}"
-
-    def make(self, device, progress):
-        if self.how == "warn":
-            warnings.warn(f"stopped after {self.number} steps", stacklevel=1)
-        if self.how == "fail":
-            raise ZeroDivisionError(f"in step {self.number}")
-        if self.how == "user":
-            raise UnitsFailed("of the user's")
-        if self.how == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return partial(save_npz, arrays={"a": np.array(self.number)}), {"number": self.number}
+def make(number, how, device, progress):
+    """Save the number, or do what `how` says."""
+    if how == "warn":
+        warnings.warn(f"stopped after {number} steps", stacklevel=1)
+    if how == "fail":
+        raise ZeroDivisionError(f"in step {number}")
+    if how == "user":
+        raise UnitsFailed("of the user's")
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return partial(save_npz, arrays={"a": np.array(number)}), {"number": number}
 
 
-def examples(data, *hows, **options):
-    return [Example(number, data, how, **options) for number, how in enumerate(hows)]
+def examples(data, *hows, jobs=1, force=False):
+    settings = {"paths": {"data": str(data)}, "device": "cpu", "jobs": jobs, "force": force}
+    return [
+        Task(
+            name=f"example {number}",
+            row="examples",
+            settings=settings,
+            path=data / f"example/{number}.npz",
+            key=f"k{number}",
+            size=10,
+            make=partial(make, number, how),
+        )
+        for number, how in enumerate(hows)
+    ]
 
 
 def made(tasks):
-    return [is_current(task.path, task.key) for task in tasks]
+    return [task.is_current() for task in tasks]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -135,7 +116,7 @@ def test_a_unit_that_another_process_holds_is_waited_for_at_the_end(tmp_path, ca
     tasks = examples(tmp_path, "", "")
     (tmp_path / "locks").mkdir()
     # A lock of this process on another descriptor keeps it out as another process would.
-    other = FileLock(tmp_path / "locks/example-0.npz.lock")
+    other = FileLock(tmp_path / "locks/example-0.lock")
     other.acquire()
     seen = []
 

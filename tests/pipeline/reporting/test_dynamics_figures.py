@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.dynamics_study import COLUMNS, QUANTILES
 from pipeline.reporting.dynamics_figures import FamilyResult, history_figure, snapshot_figure
+from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
 
 
 def result(family, errors, floor=None):

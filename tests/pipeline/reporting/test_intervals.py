@@ -13,12 +13,12 @@ from metrics import ClassWise, NoiseFloor, TopK
 from metrics.bootstrap import resampled_weights
 from metrics.floor import redrawn_outcomes
 from metrics.forecast import Forecast
-from pipeline.harness.splits import split_indices
 from pipeline.reporting.intervals import (
     corrected_half_width,
     not_worse_than_best,
     two_standard_errors,
 )
+from pipeline.scoring.splits import split_indices
 from pipeline.scoring.tidy import bootstrap_half_width
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,12 @@ from calibrators.patching.update import ProjectedDescent
 from metrics import GainMatrix
 from metrics.forecast import Forecast, Outcomes
 from metrics.validation import InputError
-from pipeline.sources.result import Progress
+from pipeline.harness.artifacts import save_npz
+from pipeline.harness.cache import Record, Save
+from pipeline.harness.cached_logits import find_logits, load_logits
+from pipeline.harness.parallel import Progress
+from pipeline.harness.units import Settings
+from pipeline.scoring.splits import indices_of
 
 FAMILIES = ("aligned", "misaligned")
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
@@ -90,6 +96,36 @@ def sample_users(family: str, classes: int, iteration: int, options: Options) ->
     if family == "aligned":
         return GainMatrix.sample_aligned(count, classes, seed, **options["aligned"])
     return GainMatrix.sample_misaligned(count, classes, seed, **options["misaligned"])
+
+
+def studied(
+    settings: Settings, family: str, split: int, device: str, progress: Progress
+) -> tuple[Save, Record]:
+    """Run the study; return what writes its arrays, and its record."""
+    cached = find_logits(settings)
+    logits, labels = load_logits(cached.path, cached.sha256)
+    points, _ = indices_of(settings, len(labels), split)
+    probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
+    options = settings["dynamics"]
+    truth = torch.from_numpy(labels[points]).to(device)
+    study = run_study(probabilities, truth, family, options, progress)
+    tables = {"history": study.history_table(), "snapshots": study.snapshot_table()}
+    arrays = {
+        f"{name}.{column}": table[column].to_numpy()
+        for name, table in tables.items()
+        for column in table
+        if column != "seconds"
+    }
+    return partial(save_npz, arrays=arrays), {
+        "benchmark": settings["benchmark"]["name"],
+        "family": family,
+        "split": split,
+        "n": len(points),
+        "classes": cached.classes,
+        "config": options,
+        "logits_sha256": cached.sha256,
+        "worst_noise_floor": study.worst_floor(),
+    }
 
 
 def run_study(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.harness.splits import TooFewPoints, split_indices
+from pipeline.scoring.splits import TooFewPoints, split_indices
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 1198, 10_000])

@@ -1,0 +1,43 @@
+"""Fitting one unit: a calibrator on the calibration points of one split."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from pipeline.harness.cache import Record, Save
+from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
+from pipeline.harness.parallel import Progress
+from pipeline.harness.targets import made_of
+from pipeline.harness.units import Unit
+from pipeline.scoring.splits import indices_of
+
+PREDICTED = 200
+"""Test points whose probabilities identify what the fitted calibrator predicts."""
+
+
+def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+    """Fit a unit's calibrator; return what writes its arrays, and its record."""
+    import torch
+
+    cached = find_logits(unit.settings)
+    logits, labels = load_logits(cached.path, cached.sha256)
+    points, test = indices_of(unit.settings, len(labels), unit.split)
+    calibrator: Any = made_of(unit.settings["calibrator"])
+    calibrator.fit(
+        torch.from_numpy(rows_of(logits, points)).to(device),
+        torch.from_numpy(labels[points]).to(device),
+    )
+    rows = torch.from_numpy(rows_of(logits, test[:PREDICTED])).to(device)
+    predicted = calibrator.predict_proba(rows).cpu().numpy().tobytes()
+    log = getattr(calibrator, "tuning_log_", [])
+    return calibrator.save, {
+        "benchmark": unit.benchmark,
+        "calibrator": unit.calibrator,
+        "split": unit.split,
+        "config": unit.settings["calibrator"],
+        "splits": unit.settings["splits"],
+        "logits_sha256": cached.sha256,
+        "predictions": hashlib.sha256(predicted).hexdigest(),
+        "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
+    }
