@@ -40,6 +40,8 @@ from omegaconf import DictConfig
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
+from pipeline.harness.artifacts import read_json
+from pipeline.harness.cached_logits import sidecar_path
 from pipeline.harness.command import CONF, Parser, known_instead, user_errors_in_one_line
 from pipeline.harness.progress import say, say_written
 from pipeline.harness.units import MOST_SPLITS, Settings, Unit, composed, resolved, units_of
@@ -48,9 +50,9 @@ from pipeline.own.all_or_nothing import all_or_nothing
 from pipeline.own.deployed import check_is_loaded, fit_on_all
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
-from pipeline.own.utilities import OWN, aim_at, is_patching, own_utilities, remarks
 from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
+from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities, remarks
 
 DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
 QUICK_METHODS = ("uncalibrated", "temperature", "vector")
@@ -261,6 +263,12 @@ def units_for(options: argparse.Namespace) -> list[Unit]:
     ]
 
 
+def class_names_of(settings: Settings) -> list[str]:
+    """The classes in the order of the columns; the logits must have been made."""
+    record = read_json(sidecar_path(settings))
+    return record.get("class_names") or [str(k) for k in range(record["classes"])]
+
+
 def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     settings = settings_of(options)
@@ -278,7 +286,7 @@ def score(options: argparse.Namespace) -> None:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     run_logits([settings])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
-    options.own = own_utilities(given, settings)
+    options.own = own_utilities(given, class_names_of(settings))
     for line in remarks(options.own):
         say(line)
     units = units_for(options)

@@ -13,7 +13,6 @@ from pipeline.harness.artifacts import CorruptFile, write_json, write_text
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import write_decisions
-from pipeline.own.utilities import aim_of
 from pipeline.reporting.collect import Scores, summarise
 from pipeline.reporting.drawings import draw_all
 from pipeline.reporting.names import method_name
@@ -24,6 +23,7 @@ from pipeline.reporting.sections import Groups, groups_of, section_of
 from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_tables
 from pipeline.scoring.files import score_files
+from pipeline.sources.own_utilities import aim_of
 
 INTRODUCTION = (
     "Post-hoc calibration methods on the file {file}, scored on held-out points. Errors are shares "

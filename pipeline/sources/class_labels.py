@@ -52,9 +52,9 @@ def class_labels(
     return _from_numbers(given, classes, names, field)
 
 
-def label_names(labels: Any) -> list[str]:
+def label_names(labels: Any, field: str = "labels") -> list[str]:
     """The different labels as text, in increasing order; what is missing is left out."""
-    given = _plain(labels, "labels")
+    given = _plain(labels, field)
     if given.dtype.kind == "f":
         given = given[np.isfinite(given)]
     values = np.unique(given)

@@ -1,56 +1,40 @@
 """A person's own classifier: an npz, a CSV or a parquet file with labels and logits or
 probabilities.
 
-npz: arrays `labels` [n] and `logits` or `probabilities` [n, C]; optionally `class_names` [C] and
-`groups` [n].
-CSV, parquet: the column `label` (or `labels`), then one column per class.
+npz: arrays `labels` [n] and `logits` or `probabilities` [n, C]; optionally `class_names` [C],
+`groups` [n] and `split` [n].
+CSV, parquet: the column `label` (or `labels`), then one column per class; optionally `split`.
+`split` says calibration or test of each point; split_1, split_2, … are several splits. A second
+file of test points does the same for one split.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from calibrators.inputs import both_classes, from_probabilities, lookalike
-from metrics.validation import (
-    InputError,
-    check_logits,
-    check_numbers,
-    look_like_probabilities,
-)
+from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
+from pipeline.sources.answers import as_float32, to_logits
 from pipeline.sources.class_labels import (
     class_labels,
-    class_of_column,
     label_names,
+    listed,
     notes_on_rare_classes,
-    short,
     with_hidden,
 )
 from pipeline.sources.columns import read_columns
-from pipeline.sources.given import Given
+from pipeline.sources.given import Given, check_shapes
 from pipeline.sources.npz_arrays import read_npz_arrays
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 from pipeline.sources.tables import TABLES
 
 VALUES = ("auto", "logits", "probabilities")
-
-NOTED = 1e-5
-"""Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
-
-MAKE_PROBABILITIES = (
-    "divide each row by its sum (better: export them unrounded) and save them as probabilities "
-    "(npz: as `probabilities`)"
-)
-"""Makes any of these probabilities: rounded ones, percentages, votes."""
-VALUES_ARE_LOGITS = "--values logits (benchmark.source.values=logits)"
 
 MOST_GROUPS = 100
 """Names of groups in one file: each gets tables of its own."""
@@ -59,6 +43,7 @@ MOST_GROUPS = 100
 def file_logits(
     *,
     path: str | Path,
+    test: str | Path | None = None,
     values: str = "auto",
     groups: str | None = None,
     device: str = "auto",
@@ -69,6 +54,7 @@ def file_logits(
 
     Args:
         path: .npz, .csv or .parquet.
+        test: a second such file: its points test, those of `path` calibrate.
         values: what the matrix holds. `auto`: what the npz calls it; in a table, probabilities if
             all values lie in [0, 1] and all rows sum to one.
         groups: the column of a table, or the array of an npz, that names each point's group; an
@@ -77,45 +63,63 @@ def file_logits(
 
     Raises:
         MissingResource: no such file.
-        InputError: one line naming file, field and fix; rows count from 0, as in the arrays, lines
-            of a CSV from 1, as in an editor.
+        InputError: one line naming file, field and fix; rows count from 0.
     """
-    path = Path(path)
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
-    check_is_file(path, "an npz, CSV or parquet file")
-    if path.suffix.lower() in TABLES:
-        given = read_columns(path, groups)
-    else:
-        given = read_npz_arrays(path, values, groups)
-    kind = given.kind or values
-    if kind == "auto":
-        kind = "probabilities" if _are_probabilities(given.matrix) else "logits"
-    if kind == "logits" and values == "auto":
-        refuse_lookalikes(path, given.matrix)
-    notes: list[str] = []
-    if kind == "logits":
-        logits = _checked_logits(path, given.matrix)
-    else:
-        given, notes = _of_both_classes(given)
-        try:
-            logits, rounded = _logits_of_probabilities(path, given.matrix)
-        except InputError as error:
-            raise _better_told(path, given.matrix) or error from None
-        notes += rounded
+    paths = [Path(name) for name in (path, test) if name is not None]
+    given = [read_given(one, values, groups) for one in paths]
+    if len(given) == 2:
+        given[1] = _matched(paths, given)
+    field = f"{' and '.join(map(str, paths))}: labels"
+    together = _together([one.labels for one in given])
+    is_named = given[0].names is not None  # a single column is then that of the class it names
+    known = label_names(together, field) if is_named else []
+    read = [to_logits(one, part, values, known) for one, part in zip(paths, given)]
+    logits = _together([as_float32(one, part.matrix) for one, (part, _) in zip(paths, read)])
+    kind, names = read[0][0].kind, read[0][0].names
     n, classes = logits.shape
-    labels = class_labels(given.labels, n, classes, given.names, field=f"{path}: labels")
-    notes += labels.notes + notes_on_rare_classes(labels, classes, f"{path}: labels")
-    details = {
+    labels = class_labels(together, n, classes, names, field)
+    notes = list(dict.fromkeys(note for _, notes in read for note in notes))
+    notes += labels.notes + notes_on_rare_classes(labels, classes, field)
+    notes += notes_on_accuracy(logits, labels.numbers)
+    origin = {"file": str(paths[0].absolute()), "sha256": sha256_of(path), "values": kind}
+    if test is not None:
+        origin |= {"test": str(paths[1].absolute()), "test_sha256": sha256_of(test)}
+    details: dict[str, Any] = {
         "source": "a file",
-        "model": path.stem,
+        "model": paths[0].stem,
         "preprocessing": "none" if kind == "logits" else "logarithm of probabilities",
-        "origin": {"file": str(path.absolute()), "sha256": sha256_of(path), "values": kind},
+        "origin": origin,
         "warnings": notes,
     }
     if labels.names is not None:
         details["class_names"] = labels.names
-    return SourceResult(logits, labels.numbers, details, _checked_groups(path, given, n))
+    groups_of = [_checked_groups(one, part) for one, part in zip(paths, given)]
+    return SourceResult(
+        logits,
+        labels.numbers,
+        details,
+        groups=None if groups_of[0] is None else _together(groups_of),
+        tested=_tested(given),
+    )
+
+
+def read_given(
+    path: Path,
+    values: str,
+    groups: str | None = None,
+    labelled: bool = True,
+    classes: Sequence[str] = (),
+) -> Given:
+    """What a file gives, its shapes checked; see `read_columns` and `read_npz_arrays`."""
+    check_is_file(path, "an npz, CSV or parquet file")
+    if path.suffix.lower() in TABLES:
+        given = read_columns(path, groups, labelled, classes)
+    else:
+        given = read_npz_arrays(path, values, groups, labelled)
+    check_shapes(path, given, values)
+    return given
 
 
 def check_is_file(path: Path, wanted: str) -> None:
@@ -128,85 +132,65 @@ def check_is_file(path: Path, wanted: str) -> None:
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
 
 
-def _are_probabilities(matrix: NDArray[Any]) -> bool:
-    """Whether a table's columns are probabilities; a single one is that of the second class."""
-    if matrix.shape[1] == 1:
-        return bool((matrix >= 0).all() and (matrix <= 1).all())
-    return look_like_probabilities(torch.from_numpy(matrix))
-
-
-def refuse_lookalikes(
-    path: Path,
-    matrix: Any,
-    instead: str = MAKE_PROBABILITIES,
-    overruled_by: str = VALUES_ARE_LOGITS,
-) -> None:
-    """Probabilities, percentages or votes under the wrong name would pass for logits.
-
-    `instead`: what the message asks for, if they are none; `overruled_by`: the option that says so.
-    """
-    numbers = np.asarray(matrix)
-    if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
-        return  # told by the checks of logits
-    found = lookalike(check_numbers(numbers, f"{path}: logits"))
-    if found is not None:
+def _matched(paths: Sequence[Path], given: Sequence[Given]) -> Given:
+    """What the second of two files gives, its columns in the order of the first one's."""
+    first, second = given
+    for path, one in zip(paths, given):
+        if one.tested is not None:
+            raise InputError(
+                f"{path}: says itself which points test (`split`); leave that out, or the test file"
+            )
+    if first.kind != second.kind:
         raise InputError(
-            f"{path}: {found.what}, but would be read as logits; {instead}, or say that they are "
-            f"logits: {overruled_by}"
+            f"{paths[1]}: {second.kind}, but {first.kind} in {paths[0]}; give the same"
         )
+    if (first.groups is None) != (second.groups is None):
+        raise InputError(f"{paths[1]}: groups in one file alone; give them in both or in neither")
+    if np.shape(first.matrix)[1:] != np.shape(second.matrix)[1:]:
+        raise InputError(
+            f"{paths[1]}: shape {list(np.shape(second.matrix))}, but "
+            f"{list(np.shape(first.matrix))} in {paths[0]}; give the same classes in both"
+        )
+    if first.names == second.names:
+        return second
+    if set(first.names or ()) != set(second.names or ()):
+        other = sorted(set(second.names or ()) ^ set(first.names or ()))
+        raise InputError(
+            f"{paths[1]}: not the classes of {paths[0]}: {listed(other)} in one of them alone; "
+            "give the same columns in both"
+        )
+    assert first.names is not None and second.names is not None
+    order = [second.names.index(name) for name in first.names]
+    return replace(second, matrix=np.asarray(second.matrix)[:, order], names=first.names)
 
 
-def _better_told(path: Path, matrix: Tensor) -> InputError | None:
-    """What to say of refused probabilities that are percentages or votes."""
-    if matrix.ndim != 2 or not matrix.numel() or not bool(torch.isfinite(matrix).all()):
-        return None
-    found = lookalike(matrix)
-    if found is None or not found.step:
-        return None
-    return InputError(f"{path}: probabilities: {found.what}; divide each row by its sum")
+def _together(parts: Sequence[Any]) -> Any:
+    """The rows of both files; of a single one as they are: they may be a map of the file."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.asarray(part) for part in parts])
 
 
-def _checked_logits(path: Path, matrix: Any) -> NDArray[np.float32]:
-    logits = check_logits(matrix, name=f"{path}: logits").numpy()
-    with np.errstate(over="ignore"):  # what becomes infinite is told in the next line
-        small = np.asarray(logits, dtype=np.float32)
-    check_logits(small, name=f"{path}: logits (as float32)")
-    return small
+def _tested(given: Sequence[Given]) -> NDArray[np.bool_] | None:
+    if len(given) == 1:
+        return given[0].tested
+    return np.repeat([False, True], [len(one.labels) for one in given])[None]
 
 
-def _of_both_classes(given: Given) -> tuple[Given, list[str]]:
-    """Probabilities [n] or [n, 1] of one class as [n, 2], the columns' names with them.
-
-    A table's column that bears a label's name (sick, p_sick, p1) is that class's probability; any
-    other one is the second class's. A note says which, unless its name is the label's.
-    """
-    matrix = both_classes(given.matrix)
-    names, notes = given.names, list[str]()
-    if names is not None and len(names) == 1:
-        column, labels = names[0], label_names(given.labels)
-        meant = class_of_column(column, labels) or labels[-1]
-        others = [label for label in labels if label != meant]
-        names = [others[0], meant] if len(others) == 1 else None
-        if names is not None and column != meant:
-            notes = [f"column `{short(column)}` is taken for the probability of {short(meant)}"]
-    return replace(given, matrix=matrix, names=names), notes
+def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> list[str]:
+    """A note where guessing would be right more often than these logits, beyond chance."""
+    n, classes = logits.shape
+    right, chance = float(np.mean(logits.argmax(axis=1) == labels)), 1 / classes
+    if right >= chance - 2 * (chance * (1 - chance) / n) ** 0.5:
+        return []
+    return [
+        f"WARNING: the largest column names the label of {100 * right:.1f} % of the points, "
+        f"guessing of {100 * chance:.1f} %: check that the columns are in the order of the classes"
+    ]
 
 
-def _logits_of_probabilities(path: Path, matrix: Tensor) -> tuple[NDArray[np.float32], list[str]]:
-    """The logarithm, and a note where rows are off one by more than the rounding of float32."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the note says it
-        logits = from_probabilities(matrix, name=f"{path}: probabilities")
-    excess = torch.stack([matrix.sum(dim=1).sub(1).abs().max(), -matrix.min(), matrix.max() - 1])
-    off = float(excess.max())
-    note = f"probabilities are off by up to {off:.1g}, taken for rounding; rows are renormalised"
-    return logits.numpy().astype(np.float32), [note] if off > NOTED else []
-
-
-def _checked_groups(path: Path, given: Given, n: int) -> NDArray[np.str_] | None:
+def _checked_groups(path: Path, given: Given) -> NDArray[np.str_] | None:
     if given.groups is None:
         return None
-    groups = np.asarray(given.groups)
+    groups, n = np.asarray(given.groups), len(given.labels)
     if groups.shape != (n,) or groups.dtype.kind not in "biufSUO":
         raise InputError(
             f"{path}: groups: shape {list(groups.shape)} of {groups.dtype} for {n} rows; give the "

@@ -35,6 +35,8 @@ class SourceResult:
     details: dict[str, Any] = field(default_factory=dict)
     groups: NDArray[np.str_] | None = None
     """[n], the name of each point's group, where the points have groups."""
+    tested: NDArray[np.bool_] | None = None
+    """[splits, n], True where a point tests and False where it calibrates, where that is given."""
 
 
 @dataclass(frozen=True)

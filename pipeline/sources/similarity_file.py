@@ -12,7 +12,6 @@ from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.sources.file import check_is_file
 from pipeline.sources.result import SimilarityResult, reason_of
-from pipeline.sources.tables import check_is_text
 
 ASYMMETRY = 1e-6
 """Largest difference of S_ij and S_ji, relative to the largest entry, that counts as rounding."""
@@ -55,9 +54,8 @@ def _read_npz(path: Path) -> NDArray[Any]:
 
 
 def _read_csv(path: Path) -> NDArray[Any]:
-    check_is_text(path)
     try:
-        return np.loadtxt(path, delimiter=",", ndmin=2)
+        return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except (ValueError, OverflowError, MemoryError) as error:
         raise InputError(
             f"{path}: not a CSV of numbers without a header line ({reason_of(error)}); export it so"

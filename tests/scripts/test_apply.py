@@ -131,7 +131,7 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     with pytest.raises(InputError, match=r"nan\.npz: logits"):
         run(saved, tmp_path / "nan.npz", tmp_path / "x.npz")
     pd.DataFrame(logits).to_csv(tmp_path / "more.csv")
-    with pytest.raises(InputError, match="4 columns, but the calibrator was fitted on 3"):
+    with pytest.raises(InputError, match="column 1 has no name, like the row numbers"):
         run(saved, tmp_path / "more.csv", tmp_path / "x.npz")
     with pytest.raises(InputError, match=r"end its name with \.npz, \.csv or \.parquet"):
         run(saved, tmp_path / "wide.npz", tmp_path / "x.xlsx")
@@ -162,7 +162,7 @@ def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_pa
         np.savez(file, logits=values)
     else:
         pd.DataFrame(values).to_csv(file, index=False)
-    told = r"but would be read as logits; the calibrator was fitted on logits: .*--values logits$"
+    told = r"but would be read as logits; give logits, or .*--values logits$"
     with pytest.raises(InputError, match=told):
         run(saved, file, tmp_path / "x.npz")
     arguments = [str(saved), str(file), "--output", str(tmp_path / "x.npz"), "--values", "logits"]

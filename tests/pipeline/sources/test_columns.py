@@ -41,7 +41,7 @@ def test_two_columns_of_labels(tmp_path, names):
     table = pd.concat([table_of()[["label"]], table_of()], axis=1)
     table.columns = pd.Index([*names, "c0", "c1", "c2"])
     line = refused(tmp_path, table)
-    assert "could both be the labels" in line or "both called `label`" in line
+    assert "could both be the labels" in line or "two columns are called `label`" in line
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "pred", "prediction", "y_true", "fold", "weight"])
@@ -54,7 +54,7 @@ def test_columns_of_other_things_than_classes(tmp_path, name, values):
 def test_a_cell_that_is_no_number_is_named(tmp_path):
     for cell in ("nan", "NA", "n/a", "1,5"):
         line = refused(tmp_path, table_of().assign(c1=[0.1, 0.2, cell, 0.3]))
-        assert f"column `c1` holds `{cell}` in row 2, which is no number" in line
+        assert f"column `c1` holds `{cell}` in row 2, which is no finite number" in line
     line = refused(tmp_path, table_of(labels=[0, 1, "nan", 2]))
     assert "labels: nan in row 2 is no column's name" in line
 
@@ -190,9 +190,11 @@ def test_one_column_may_bear_its_class_after_a_prefix(classes, column, tmp_path)
     assert (told in result.details["warnings"]) == (column != str(meant))
 
 
-def test_one_column_of_logits_is_refused(tmp_path):
-    table = pd.DataFrame({"label": [0, 1, 1], "z": [-1.0, 2.0, 3.0]})
-    assert "one column per class" in refused(tmp_path, table)
+def test_one_column_of_logits_is_the_log_odds_of_the_second_class(tmp_path):
+    table = pd.DataFrame({"label": ["no", "yes", "yes"], "z": [-1.5, 2.0, 3.0]})
+    result = read(tmp_path, table)
+    np.testing.assert_array_equal(result.logits, [[0, -1.5], [0, 2], [0, 3]])
+    assert "log-odds of yes" in result.details["warnings"][0]
 
 
 def test_groups(tmp_path):
@@ -236,7 +238,7 @@ def test_parquet_with_missing_values(tmp_path, column):
     table = table_of().convert_dtypes()
     table.loc[1, column] = pd.NA
     table.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"t\.parquet: .*NaN.* row 1"):
+    with pytest.raises(InputError, match=r"t\.parquet: .*(nothing|NaN).* row 1"):
         file_logits(path=tmp_path / "t.parquet")
 
 
@@ -253,4 +255,4 @@ def test_parquet_that_is_damaged(tmp_path):
 def test_an_empty_cell_is_named_by_its_column_and_row(tmp_path):
     table = table_of(labels=["cat", "dog", "emu", "cat"])
     table.iloc[2, 1] = np.nan
-    assert f"column `{table.columns[1]}` holds nothing or NaN in row 2" in refused(tmp_path, table)
+    assert f"column `{table.columns[1]}` holds nothing in row 2" in refused(tmp_path, table)

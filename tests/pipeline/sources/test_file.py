@@ -82,7 +82,7 @@ def test_probabilities_of_three_decimals_are_renormalised_with_a_note(tmp_path):
 
 
 def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
-    (tmp_path / "rounded.csv").write_text("label,p0,p1,p2\n1,0.33,0.33,0.33\n0,1,0,0\n")
+    (tmp_path / "rounded.csv").write_text("label,p0,p1,p2\n1,0.335,0.335,0.335\n0,1,0,0\n")
     rows = np.array([[0.25, 0.75], [1, 0]])
     misnamed = save(tmp_path / "misnamed.npz", logits=rows, labels=np.array([0, 1]))
     for path in (tmp_path / "rounded.csv", misnamed):
@@ -116,8 +116,8 @@ INFINITE[0, 0] = np.inf
         ),
         ({"logits": LOGITS, "labels": np.array([0])}, ["labels", "1 labels for 2 rows"]),
         ({"logits": LOGITS, "labels": np.array([0.5, 1])}, ["labels", "whole"]),
-        ({"logits": LOGITS[:, :1], "labels": LABELS * 0}, ["logits", "one column per class"]),
-        ({"logits": LOGITS[0], "labels": LABELS}, ["logits", "shape"]),
+        ({"logits": LOGITS[:, :1], "labels": LABELS * 0}, ["logits", "like predicted classes"]),
+        ({"logits": LOGITS[0], "labels": LABELS}, ["labels", "2 labels for 3 rows"]),
         ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["probabilities", "sum"]),
         ({"probabilities": LOGITS, "labels": LABELS}, ["probabilities", "outside"]),
         ({"logits": np.array([["a", "b"]]), "labels": LABELS[:1]}, ["logits"]),
@@ -136,13 +136,13 @@ def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
     ("text", "words"),
     [
         ("a,b\n1,2\n", ["column `label`", "a, b"]),
-        ("label,a,b\n0,x,1\n", ["column `a`", "text"]),
-        ("label,a,b\n0,1\n", ["line 2 has 2 values", "3 columns", "complete"]),
-        ("a,b,label\n1,2,0\n\n  \n1,2\n", ["line 5 has 2 values"]),
-        ("label,a,b\n0,1,2\n1,2,\n", ["column `b`", "NaN", "row 1"]),
+        ("label,a,b\n0,x,1\n", ["column `a`", "holds `x` in row 0"]),
+        ("label,a,b\n0,1\n", ["column `b`", "nothing in row 0"]),
+        ("a,b,label\n1,2,0\n\n  \n1,2\n", ["labels", "NaN", "row 1"]),
+        ("label,a,b\n0,1,2\n1,2,\n", ["column `b`", "nothing in row 1"]),
         ("label,a,b\n0,1,2\n,1,2\n", ["labels", "NaN", "row 1"]),
         ("label,a,b\ncat,1,2\n", ["labels", "cat in row 0", "name the columns"]),
-        ("label,a,b\n0,1,2,3,4\n1,1,1\n", ["line 2 has 5 values"]),
+        ("label,a,b\n0,1,2,3,4\n1,1,1\n", ["not readable as CSV", "Length of header"]),
         ("", ["CSV"]),
         ("label,a,b\n", ["no rows"]),
     ],
@@ -171,3 +171,39 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "x.npz")
     with pytest.raises(InputError, match=r"x\.npz: a device or a pipe; save it as a file"):
         file_logits(path=tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"logits": np.arange(12.0).reshape(3, 4), "labels": [0, 1, 2, 0]}, "save logits.T"),
+        ({"logits": [0, 2, 1, 2], "labels": [0, 1, 2, 0]}, "like predicted classes"),
+        ({"probabilities": [0, 1, 1, 0], "labels": [0, 1, 1, 1]}, "like predicted classes"),
+        ({"probabilities": np.eye(3), "labels": [0, 1, 1]}, "like predicted classes"),
+        ({"logits": LOGITS, "labels": np.eye(3)[:2]}, "labels.argmax(axis=1)"),
+    ],
+)
+def test_shapes_that_are_no_forecast_are_told_before_the_numbers(tmp_path, arrays, words):
+    path = save(tmp_path / "x.npz", **{name: np.array(a) for name, a in arrays.items()})
+    with pytest.raises(InputError) as caught:
+        file_logits(path=path)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("decimals", [2, 3])
+def test_probabilities_of_few_decimals_are_taken_with_a_note(tmp_path, decimals):
+    p = np.random.default_rng(0).dirichlet(np.ones(20), size=50)
+    labels = np.arange(50) % 20
+    rounded = p.round(decimals)
+    exact = rounded / rounded.sum(axis=1, keepdims=True)
+    for values in (rounded, rounded.astype(np.float32)):
+        found = file_logits(path=save(tmp_path / "x.npz", probabilities=values, labels=labels))
+        np.testing.assert_allclose(softmax(found.logits), exact, atol=1e-6)
+        assert f"rounded to {decimals} decimals" in found.details["warnings"][0]
+
+
+def test_fewer_right_answers_than_by_guessing_are_told(tmp_path):
+    labels = np.arange(60) % 3
+    turned = 2.0 * np.eye(3)[(labels + 1) % 3] - 1
+    notes = file_logits(path=save(tmp_path / "x.npz", logits=turned, labels=labels)).details
+    assert "names the label of 0.0 % of the points, guessing of 33.3 %" in notes["warnings"][-1]

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from metrics.validation import InputError
-from pipeline.own.utilities import remarks
 from pipeline.sources import own_utilities
+from pipeline.sources.own_utilities import remarks
 from pipeline.sources.result import MissingResource
 
 NAMES = ["cat", "dog", "emu"]
@@ -75,17 +75,17 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "text", "words"),
     [
-        ("payoffs", "cat,dog,emu\n1,2,x\n", "column `emu` holds text"),
-        ("payoffs", "cat,dog,emu\n1,,3\n", "column `dog` holds nothing or no finite"),
+        ("payoffs", "cat,dog,emu\n1,2,x\n", "column `emu` holds `x` in row 0"),
+        ("payoffs", "cat,dog,emu\n1,,3\n", "column `dog` holds nothing in row 0"),
         ("payoffs", "cat,dog,emu\n1,nan,3\n1,2,3\n", "column `dog` holds `nan` in row 0"),
-        ("payoffs", "cat,dog,emu\n1,2\n", "line 2 has 2 values for the 3 columns"),
+        ("payoffs", "cat,dog,emu\n1,2\n", "column `emu` holds nothing in row 0"),
         ("payoffs", "cat,dog\n1,2\n", "column `emu` is missing; give 3 columns, one per class"),
-        ("payoffs", "who,cat,dog,emu\n1,1,2,3\n", "(and a first one called `user`"),
+        ("payoffs", "who,cat,dog,elk\n1,1,2,3\n", "column `elk` is none of cat, dog, emu"),
         ("payoffs", "cat,dog,elk\n1,2,3\n", "column `elk` is none of cat, dog, emu"),
         ("payoffs", "cat,dog,dog\n1,2,3\n", "two columns are called `dog`"),
-        ("payoffs", "cat,,emu\n1,2,3\n", "column 2 has no printable name"),
+        ("payoffs", "cat,,emu\n1,2,3\n", "column 2 has no name"),
         ("payoffs", "cat,dog,emu\n", "no rows"),
-        ("payoffs", "cat;dog;emu\n1;2;3\n", "separated by semicolons"),
+        ("payoffs", "cat;dog;emu\n1;2;3\n", "separate columns by commas"),
         ("valuations", "1,2,4\n1,1,0\n", "column `4` is none of 1, 2, 3"),
         ("losses", "class,a\ncat,1\ndog,1\n", "first column: `emu` is missing; give 3 lines"),
         ("losses", "class,a\ncat,1\ncat,1\ndog,2\nemu,1\n", "`cat` is there twice"),

@@ -58,9 +58,9 @@ def test_what_is_no_similarity_is_one_line(tmp_path, matrix, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("1;0.5\n0.5;1\n", "separated by semicolons"),
-        ("1\t0.5\n0.5\t1\n", "separated by tabs"),
-        ("1,0.5\n0.5,1\n".encode("utf-16"), "UTF-16"),
+        ("1;0.5\n0.5;1\n", "CSV of numbers"),
+        ("1\t0.5\n0.5\t1\n", "CSV of numbers"),
+        ("1,0.5\n0.5,1\n".encode("utf-16"), "utf-8"),
     ],
 )
 def test_another_kind_of_text_is_named(tmp_path, content, words):
