@@ -42,168 +42,22 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.cached_logits import sidecar_path
-from pipeline.harness.command import CONF, Parser, known_instead, user_errors_in_one_line
+from pipeline.harness.command import user_errors_in_one_line
 from pipeline.harness.progress import say, say_written
-from pipeline.harness.units import MOST_SPLITS, Settings, Unit, composed, resolved, units_of
+from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.all_or_nothing import all_or_nothing
 from pipeline.own.deployed import check_is_loaded, fit_on_all
+from pipeline.own.options import parsed
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
-from pipeline.reporting.names import METHODS
 from pipeline.sources.file import check_is_file
 from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities, remarks
 
-DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
-QUICK_METHODS = ("uncalibrated", "temperature", "vector")
-QUICK_EVALUATION = (
-    "evaluation.utilities=200",
-    "evaluation.floor_repetitions=100",
-    "evaluation.bootstrap_repetitions=100",
-)
-
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line; every method once."""
-    parser = Parser(__doc__)
-    _add_input(parser)
-    _add_work(parser)
-    _add_own_utilities(parser)
-    options = parser.parse_args(arguments)
-    options.own = {}  # known once the classes are
-    options.draws = None  # known once the points are
-    options.evaluation = ()
-    if options.quick:
-        _make_quick(options)
-    options.methods = list(dict.fromkeys(options.methods))
-    for check in (_what_is_out_of_range, _what_to_calibrate_for, _what_to_save):
-        if mistake := check(options):
-            parser.error(mistake)
-    return options
-
-
-def _add_input(parser: Parser) -> None:
-    add = parser.add_argument
-    add("file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities")
-    add(
-        "--values",
-        choices=("auto", "logits", "probabilities"),
-        default="auto",
-        help="what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
-    )
-    add(
-        "--groups",
-        metavar="COLUMN",
-        help="column of a table or array of an npz with the groups (default: an npz's `groups`)",
-    )
-    add("--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV")
-
-
-def _add_work(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("out"), help="folder (default: out)")
-    add("--title", help="heading of table and figure (default: the file's name)")
-    add(
-        "--methods",
-        nargs="+",
-        type=_method,
-        default=list(METHODS),
-        metavar="METHOD",
-        help=f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
-    )
-    add(
-        "--save",
-        type=Path,
-        metavar="FILE.npz",
-        help="refit --method on all points and save it for scripts/apply.py",
-    )
-    add("--method", type=_method, help="the method to save (default: the only one of --methods)")
-    add("--splits", type=int, default=DEFAULT_SPLITS, help="random splits (default: 10)")
-    add(
-        "--quick",
-        action="store_true",
-        help=f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
-    )
-    add(
-        "--tuning",
-        choices=("quick", "paper"),
-        default="quick",
-        help="effort for dirichlet and patching: conf/tuning (default: quick)",
-    )
-    add("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
-    add("--jobs", default="auto", help="processes (default: auto)")
-    add("--device", default="auto", help="auto, cpu or cuda (default: auto)")
-
-
-def _add_own_utilities(parser: Parser) -> None:
-    for kind, text in OWN.items():
-        metavar = "MODULE:FUNCTION" if kind == "utility" else "FILE.csv"
-        parser.add_argument(f"--{kind}", metavar=metavar, help=text)
-    parser.add_argument(
-        "--calibrate-for",
-        nargs="+",
-        default=[],
-        choices=[kind for kind in OWN if kind != "utility"],
-        help="own utilities that both patchings calibrate to, instead of the standard ones",
-    )
-
-
-def _what_is_out_of_range(options: argparse.Namespace) -> str | None:
-    """What is wrong with a number or the folder, if anything."""
-    if not 1 <= options.splits <= MOST_SPLITS:
-        return f"--splits: 1 to {MOST_SPLITS}"
-    if options.jobs != "auto" and not (options.jobs.isdecimal() and int(options.jobs) > 0):
-        return "--jobs: auto or a positive number"
-    existing = next(path for path in (options.output, *options.output.parents) if path.exists())
-    if not existing.is_dir():
-        return f"--output {options.output}: {existing} is a file; name a folder"
-    return None
-
-
-def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
-    """What is wrong with --calibrate-for, if anything."""
-    for kind in options.calibrate_for:
-        if getattr(options, kind) is None:
-            return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
-    used = {*options.methods, options.method}
-    if options.calibrate_for and not any(is_patching(method) for method in used if method):
-        return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
-    return None
-
-
-def _what_to_save(options: argparse.Namespace) -> str | None:
-    """Fill in `options.method`; what is wrong with --save and --method, if anything."""
-    if options.save is None:
-        return "--method: say where to with --save FILE.npz" if options.method else None
-    if options.method is None:
-        if len(options.methods) > 1:
-            return "--save: which of the methods? add --method NAME"
-        options.method = options.methods[0]
-    if options.save.suffix != ".npz":
-        return f"--save {options.save}: end its name with .npz"
-    return None
-
-
-def _make_quick(options: argparse.Namespace) -> None:
-    """The methods without tuning on three splits, unless the command line names others."""
-    options.evaluation = QUICK_EVALUATION
-    if options.methods == list(METHODS):
-        options.methods = list(QUICK_METHODS)
-    if options.splits == DEFAULT_SPLITS:
-        options.splits = QUICK_SPLITS
-
-
-def _method(text: str) -> str:
-    """A method of conf/calibrator, perhaps by its beginning, where that fits one of METHODS only.
-
-    `temp` -> `temperature`.
-    """
-    fitting = [name for name in METHODS if name.startswith(text)]
-    method = fitting[0] if len(fitting) == 1 else text
-    known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))
-    if method not in known:
-        raise argparse.ArgumentTypeError(f"{method}: no such method{known_instead(method, known)}")
-    return method
+    """The command line."""
+    return parsed(__doc__, arguments)
 
 
 def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> Settings:
