@@ -1,8 +1,13 @@
-"""Calibrators and metrics give on a CUDA device what they give on the CPU, and leave it there."""
+"""Calibrators and metrics give on a CUDA device what they give on the CPU, and leave it there.
+
+The device is the machine's GPU, or an emulated one where there is none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +19,105 @@ from torch import Tensor
 
 import calibrators
 import metrics
-from calibrators.base import Calibrator
-from tests.devices.cases import (
-    CALIBRATORS,
-    CLASSES,
-    ON_LOGITS,
-    ON_PROBABILITIES,
-    POINTS,
-    UTILITIES,
-    Case,
+from calibrators import (
+    DirichletCalibration,
+    IsotonicCalibration,
+    LogitShiftPatching,
+    TemperatureScaling,
+    Uncalibrated,
+    UtilityPatching,
+    VectorScaling,
 )
+from calibrators.base import Calibrator
+from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent
+from metrics import (
+    ClassWise,
+    Decision,
+    DiscountedCumulativeGain,
+    FunctionUtility,
+    GainMatrix,
+    Linear,
+    Rank,
+    Similarity,
+    TopClass,
+    TopK,
+    UtilityClass,
+    accuracy,
+    binned_class_wise_error,
+    binned_top_class_error,
+    brier_score,
+    negative_log_likelihood,
+    scorecard,
+    utility_calibration,
+    worst_interval,
+)
+from metrics.forecast import Forecast
+from pipeline.scoring.dynamics_study import UserAuditor, noise_errors, sample_users
 from tests.devices.emulated_cuda import emulated_cuda
 
-REAL = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+Answer = dict[str, Any]
+"""Tensors, which must lie on the device of the input, and numbers or arrays, by name."""
+
+POINTS, CLASSES = 240, 7
+REAL = torch.cuda.is_available()
 TOLERANCE = 1e-9
+FITTED = 1e-4 if REAL else TOLERANCE
+"""A GPU adds float32 numbers in another order, and fits end within their tolerance."""
+
+SIMILARITY = 0.5 + 0.5 * np.eye(CLASSES)
+LOSSES = np.random.default_rng(1).random((3, CLASSES, 4))
+
+CALIBRATORS: dict[str, Calibrator] = {
+    "uncalibrated": Uncalibrated(),
+    "temperature": TemperatureScaling(),
+    "vector": VectorScaling(),
+    "isotonic": IsotonicCalibration(),
+    "isotonic, global": IsotonicCalibration(mode="global"),
+    "Dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
+    "Dirichlet, tuned": DirichletCalibration(tuning_runs=3),
+    "patching, tuned": UtilityPatching(tuning_runs=2, max_steps=8, sampled_count=16),
+    "patching, theory's steps": UtilityPatching(
+        step_size=1.0, steps=8, sampled_count=8, line_search="theory", start="temperature"
+    ),
+    "logit shift": LogitShiftPatching(start="vector", steps=8, sampled_count=20),
+}
+UTILITIES: dict[str, UtilityClass] = {
+    "TopClass": TopClass(),
+    "ClassWise": ClassWise(),
+    "TopK": TopK(),
+    "Rank": Rank.sample(9, CLASSES, 0),
+    "Linear": Linear.sample(9, CLASSES, 0),
+    "DiscountedCumulativeGain": DiscountedCumulativeGain(),
+    "Similarity": Similarity(SIMILARITY),
+    "Decision": Decision(LOSSES),
+    "aligned gains": GainMatrix.sample_aligned(9, CLASSES, 0),
+    "misaligned gains": GainMatrix.sample_misaligned(9, CLASSES, 0, subsets=3),
+    "a function": FunctionUtility(lambda p: p.sqrt()),
+}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """The inputs are tiny: threads would cost more than they save."""
+def public(module: Any, base: type) -> set[type]:
+    """The public classes of a module that are of a kind."""
+    values = [getattr(module, name) for name in module.__all__]
+    return {kind for kind in values if isinstance(kind, type) and issubclass(kind, base)} - {base}
+
+
+def test_every_public_class_has_a_case() -> None:
+    assert {type(case) for case in CALIBRATORS.values()} == public(calibrators, Calibrator)
+    covered = {kind for case in UTILITIES.values() for kind in type(case).__mro__}
+    assert public(metrics, UtilityClass) <= covered
+
+
+@pytest.fixture(autouse=True)
+def device() -> Iterator[None]:
+    """Let "cuda" mean the GPU or an emulated one; the inputs are tiny, one thread is faster."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with nullcontext() if REAL else emulated_cuda():
+        yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(params=["emulated", pytest.param("real", marks=REAL)])
-def device(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The kind of CUDA device that "cuda" means during the test."""
-    if request.param == "real":
-        yield "real"
-        return
-    with emulated_cuda():
-        yield "emulated"
 
 
 @pytest.fixture(scope="module")
@@ -59,59 +130,147 @@ def data() -> tuple[Tensor, Tensor]:
     return torch.from_numpy(logits.astype(np.float32)), torch.from_numpy(labels)
 
 
-def assert_same(case: Case, inputs: Tensor, labels: Tensor, tolerance: float) -> None:
-    expected = case(inputs.clone(), labels)
-    moved, moved_labels = inputs.to("cuda"), labels.to("cuda")
-    computed = case(moved, moved_labels)
-    assert torch.equal(moved.cpu(), inputs) and torch.equal(moved_labels.cpu(), labels)
+def assert_same(computed: Answer, expected: Answer, tolerance: float) -> None:
     assert expected.keys() == computed.keys()
     for name, value in expected.items():
-        found: Any = computed[name]
+        answer = computed[name]
         if isinstance(value, Tensor):
-            assert found.device.type == "cuda", name
-            assert found.dtype == value.dtype, name
-            found, value = found.cpu().numpy(), value.numpy()
-        np.testing.assert_allclose(found, value, rtol=0, atol=tolerance, err_msg=name)
+            assert answer.device.type == "cuda", name
+            assert answer.dtype == value.dtype, name
+            answer, value = answer.cpu().numpy(), value.numpy()
+        np.testing.assert_allclose(answer, value, rtol=0, atol=tolerance, err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", ON_LOGITS)
+@pytest.mark.parametrize("name", CALIBRATORS)
 def test_a_calibrator_gives_the_same_on_the_device(
-    name: str, device: str, data: tuple[Tensor, Tensor]
+    name: str, data: tuple[Tensor, Tensor], tmp_path: Path
 ) -> None:
-    # Kernels of a real GPU sum in float32 in another order, and fits end within their tolerance.
-    assert_same(ON_LOGITS[name], *data, TOLERANCE if device == "emulated" else 1e-4)
-
-
-@pytest.mark.parametrize("name", ON_PROBABILITIES)
-def test_a_metric_gives_the_same_on_the_device(
-    name: str, device: str, data: tuple[Tensor, Tensor]
-) -> None:
+    """What was fitted on one device predicts on any, and so does what was stored."""
     logits, labels = data
-    assert_same(ON_PROBABILITIES[name], torch.softmax(logits.double(), dim=1), labels, TOLERANCE)
-
-
-@pytest.mark.parametrize("name", [*CALIBRATORS])
-def test_what_was_fitted_on_the_device_is_stored_for_any(
-    name: str, device: str, data: tuple[Tensor, Tensor], tmp_path: Path
-) -> None:
-    logits, labels = data
-    fitted = clone(CALIBRATORS[name]).fit(logits.to("cuda"), labels.to("cuda"))
+    there = logits.to("cuda")
+    here = clone(CALIBRATORS[name]).fit(logits, labels)
+    fitted = clone(CALIBRATORS[name]).fit(there, labels.to("cuda"))
+    expected = {"p": here.predict_proba(logits), "classes": here.predict(logits)}
+    computed = {"p": fitted.predict_proba(there), "classes": fitted.predict(there)}
+    assert_same(computed, expected, FITTED)
     loaded = Calibrator.load(fitted.save(tmp_path / "fitted.npz"))
+    assert torch.equal(loaded.predict_proba(there), computed["p"])
     assert torch.equal(loaded.predict_proba(logits), fitted.predict_proba(logits))
-    there = loaded.predict_proba(logits.to("cuda"))
-    assert torch.equal(there, fitted.predict_proba(logits.to("cuda")))
+    assert torch.equal(there.cpu(), logits)  # the input is as it was
 
 
-def test_every_calibrator_has_a_case() -> None:
-    public = [getattr(calibrators, name) for name in calibrators.__all__]
-    kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Calibrator)}
-    assert {type(case) for case in CALIBRATORS.values()} == kinds - {Calibrator}
+# ---- Metrics: each case computes from probabilities [n, C] and labels [n] on one device ----------
 
 
-def test_every_utility_class_has_a_case() -> None:
-    public = [getattr(metrics, name) for name in metrics.__all__]
-    classes = {kind for kind in public if isinstance(kind, type)}
-    classes = {kind for kind in classes if issubclass(kind, metrics.UtilityClass)}
-    covered = {kind for case in UTILITIES.values() for kind in type(case).__mro__}
-    assert classes <= covered
+def errors_and_worst(utilities: UtilityClass, p: Tensor, labels: Tensor) -> Answer:
+    index, interval = utilities.worst(p, labels)
+    return {
+        "errors": utilities.calibration_errors(p, labels),
+        "with labels from the CPU": utilities.calibration_errors(p, labels.cpu()),
+        "by outcome": utilities.outcome_utilities(Forecast(p), index),
+        "worst": index,
+        **interval._asdict(),
+    }
+
+
+def with_ties(p: Tensor, labels: Tensor) -> Answer:
+    return errors_and_worst(ClassWise(), p[torch.arange(len(p), device=p.device) // 2], labels)
+
+
+def many_possible_choices(p: Tensor, labels: Tensor) -> Answer:
+    """Forecasts so flat that users could choose among more than `FEW_CLASSES` classes."""
+    copies = 9
+    spread = (0.1 * p.repeat(1, copies) + 0.9 / CLASSES) / copies
+    users = GainMatrix.sample_aligned(5, copies * CLASSES, 0)
+    return errors_and_worst(users, spread, labels)
+
+
+def parameters_on_the_device(p: Tensor, labels: Tensor) -> Answer:
+    """Utilities made from tensors on the device, applied to forecasts there and on the CPU."""
+    answer = Answer()
+    payoffs = Linear.sample(4, CLASSES, 2).matrix.to(p.device)
+    for kind in (Linear, Rank):
+        answer[kind.__name__] = kind(payoffs).calibration_errors(p, labels)
+        answer[f"{kind.__name__}, forecast on the CPU"] = kind(payoffs).calibration_errors(
+            p.cpu().numpy(), labels.cpu().numpy()
+        )
+    return answer
+
+
+def simple_measures(p: Tensor, labels: Tensor) -> Answer:
+    measures = (
+        accuracy,
+        brier_score,
+        negative_log_likelihood,
+        binned_class_wise_error,
+        partial(binned_class_wise_error, scheme="equal_width", weights="prior"),
+        binned_top_class_error,
+        partial(binned_top_class_error, scheme="equal_width"),
+    )
+    return {str(number): measure(p, labels) for number, measure in enumerate(measures)}
+
+
+def a_single_utility(p: Tensor, labels: Tensor) -> Answer:
+    highest, predicted = p.max(dim=1)
+    hit = predicted == labels
+    return {
+        "error": utility_calibration(highest, hit),
+        "several": utility_calibration(p.T, labels == torch.arange(CLASSES).to(p.device)[:, None]),
+        **worst_interval(highest, hit)._asdict(),
+    }
+
+
+def whole_scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
+    repetitions = {"floor_repetitions": 5, "bootstrap_repetitions": 4}
+    card = scorecard(p, labels, utilities=20, **repetitions, **options)
+    floors = {f"{key} floor": [*floor.values()] for key, floor in card.noise_floor.items()}
+    worst = {f"{key} worst": [*values.values()] for key, values in card.worst.items()}
+    bounds = {f"{key} certificate": [*bound] for key, bound in card.certificates.items()}
+    return {**card.metrics, **floors, **worst, **bounds, **card.ecdf, **card.draws}
+
+
+def rows_as_they_come(p: Tensor, labels: Tensor) -> Answer:
+    """As one-vs-all isotonic regression leaves them: sums other than one, rows of zeros."""
+    rows = torch.where(p < 0.2, 0.0, p)
+    rows[:3] = 0
+    return whole_scorecard(rows, labels, rows_sum_to_one=False)
+
+
+def dynamics(family: str, p: Tensor, labels: Tensor) -> Answer:
+    """Three rounds of auditing users of a family and patching for the worst one."""
+    options = {"utilities": 12, "seed": 0, "aligned": {}, "misaligned": {"subsets": 3}}
+    state, update, answer = PatchedForecast(p, labels), ProjectedDescent(1.0), Answer()
+    auditor = UserAuditor(family, options)
+    algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
+    for number, patch in zip(range(3), algorithm, strict=False):
+        users = sample_users(family, CLASSES, number, options)
+        answer[f"errors {number}"] = auditor.errors
+        answer[f"noise {number}"] = noise_errors(state, users, 7, number)
+        answer[f"patch {number}"] = [patch.utility.index, *patch[1:]]
+        answer[f"Brier score {number}"] = update.loss(state)
+    return {**answer, "probabilities": state.probabilities}
+
+
+METRICS: dict[str, Callable[[Tensor, Tensor], Answer]] = {
+    **{name: partial(errors_and_worst, case) for name, case in UTILITIES.items()},
+    "ties": with_ties,
+    "gains with many possible choices": many_possible_choices,
+    "utilities with parameters on the device": parameters_on_the_device,
+    "simple measures": simple_measures,
+    "a single utility": a_single_utility,
+    "scorecard": whole_scorecard,
+    "scorecard in batches": partial(
+        whole_scorecard, similarity=SIMILARITY, utility_batch=POINTS // 2
+    ),
+    "scorecard of rows that do not sum to one": rows_as_they_come,
+    "dynamics of aligned users": partial(dynamics, "aligned"),
+    "dynamics of misaligned users": partial(dynamics, "misaligned"),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_gives_the_same_on_the_device(name: str, data: tuple[Tensor, Tensor]) -> None:
+    p, labels = torch.softmax(data[0].double(), dim=1), data[1]
+    computed = METRICS[name](p.to("cuda"), labels.to("cuda"))
+    assert_same(computed, METRICS[name](p, labels), TOLERANCE)
