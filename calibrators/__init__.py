@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrators.isotonic import IsotonicCalibration
     from calibrators.patching.calibrator import UtilityPatching
     from calibrators.patching.logit_shift import LogitShiftPatching
+    from calibrators.structured import StructuredMatrixScaling
     from calibrators.temperature import TemperatureScaling
     from calibrators.vector import VectorScaling
 
@@ -24,6 +25,7 @@ __all__ = [
     "DirichletCalibration",
     "IsotonicCalibration",
     "LogitShiftPatching",
+    "StructuredMatrixScaling",
     "TemperatureScaling",
     "Uncalibrated",
     "UtilityPatching",
@@ -37,6 +39,7 @@ WHERE = {
     "DirichletCalibration": "dirichlet.calibrator",
     "IsotonicCalibration": "isotonic",
     "LogitShiftPatching": "patching.logit_shift",
+    "StructuredMatrixScaling": "structured",
     "TemperatureScaling": "temperature",
     "Uncalibrated": "base",
     "UtilityPatching": "patching.calibrator",

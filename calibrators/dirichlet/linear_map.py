@@ -105,7 +105,9 @@ class LinearMapProblem:
         max_iterations: int,
         give_up: Callable[[int, Tensor], bool] | None = None,
     ) -> Minimum:
-        """Minimise the mean loss + Σ weights V² + ridge from `begin` (default: the start).
+        """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
+
+        The start is (β I, 0): off the diagonal the penalties are those of V itself.
 
         Another λ, μ changes no more than the penalties at `begin`: if it is `Evaluated` on these
         data, that saves a pass over them.
@@ -142,10 +144,10 @@ class LinearMapProblem:
         return Evaluated(found.point, found.value - value, found.gradient - gradient)
 
     def _penalties(self, weights: Tensor, point: Tensor) -> tuple[float, Tensor]:
-        """Return Σ weights V² + ridge and its gradient."""
-        pull, away = weights * point, self._ridge * (point - self.start)
-        value = dot(pull, point) + 0.5 * dot(away, point - self.start)
-        return value, away.add_(pull, alpha=2.0)
+        """Return Σ weights (V - start)² + ridge and its gradient."""
+        away = point - self.start
+        pull, ridge = weights * away, self._ridge * away
+        return dot(pull, away) + 0.5 * dot(ridge, away), ridge.add_(pull, alpha=2.0)
 
     @cached_property
     def _ridge(self) -> Tensor:

@@ -11,11 +11,11 @@ METHODS: dict[str, str] = {
     "temperature": "Temp. Scaling",
     "vector": "Vector Scaling",
     "patching": "Patching",
-    "logit_shift": "Logit-shift patching",  # beyond the paper
+    "structured_matrix": "SMS",  # from here on beyond the paper
+    "logit_shift": "Logit-shift patching",
 }
 
 PEERS: dict[str, str] = {
-    "structured_matrix": "SMS (probmetrics)",
     "structured_vector": "SVS (probmetrics)",
     "ensemble_temperature": "Ensemble temp. scaling",
     "beta": "Beta",

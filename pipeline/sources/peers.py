@@ -37,7 +37,6 @@ class Peer:
 
 
 PEERS: dict[str, Peer] = {
-    "structured_matrix": Peer("SMSCalibrator"),
     "structured_vector": Peer("SVSCalibrator"),
     "ensemble_temperature": Peer("ETSCalibrator"),
     "beta": Peer("BetacalCalibrator", True, ("probmetrics", "betacal")),
@@ -60,7 +59,7 @@ class PeerCalibration(Calibrator):
     Parameters
     ----------
     method : a key of `PEERS`
-        structured_matrix, structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et
+        structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et
         al. 2020), beta (Kull et al. 2017), venn_abers (Vovk et al. 2015), histogram (Zadrozny and
         Elkan 2001)
     options : arguments of the package's class, or None: its defaults

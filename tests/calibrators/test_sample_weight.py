@@ -10,6 +10,7 @@ from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     LogitShiftPatching,
+    StructuredMatrixScaling,
     TemperatureScaling,
     UtilityPatching,
     VectorScaling,
@@ -30,6 +31,7 @@ WEIGHTED = {
     "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
     "dirichlet_on_logits": DirichletCalibration(odir=1.0, l2=0.1, on="logits"),
     "dirichlet_brier": DirichletCalibration(odir=1.0, l2=0.1, loss="brier"),
+    "structured": StructuredMatrixScaling(),
     "isotonic": IsotonicCalibration(),
     "isotonic_global": IsotonicCalibration(mode="global"),
 }
@@ -42,7 +44,7 @@ def test_a_weight_counts_like_so_many_points(method, made_up):
     weighted = method.fit(logits, labels, counts).predict_proba(logits)
     repeated = method.fit(np.repeat(logits, counts, axis=0), np.repeat(labels, counts))
     # Dirichlet's solver ends within 1e-9 nats of the optimum, where p is off by the root of that.
-    atol = 1e-4 if isinstance(method, DirichletCalibration) else 1e-6
+    atol = 1e-4 if isinstance(method, DirichletCalibration | StructuredMatrixScaling) else 1e-6
     np.testing.assert_allclose(weighted, repeated.predict_proba(logits), rtol=0, atol=atol)
     plain = method.fit(logits, labels).predict_proba(logits)
     assert abs(plain - weighted).max() > 1e-3

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
+    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -134,6 +135,14 @@ def netcal_isotonic(inputs: Data) -> NDArray[Any]:
 def test_isotonic_maps_are_those_of_others(peer, inputs: Data) -> None:
     ours = IsotonicCalibration().fit(inputs.logits, inputs.labels).predict_proba(inputs.logits)
     np.testing.assert_allclose(ours, peer(inputs), atol=1e-6)
+
+
+def test_structured_matrix_scaling_reaches_the_likelihood_of_probmetrics(inputs: Data) -> None:
+    """Its solver stops earlier, and it rounds the logarithms to float32."""
+    p, labels = inputs.plain
+    peer = package("probmetrics.calibrators").SMSCalibrator().fit(p, labels)
+    theirs = negative_log_likelihood(np.asarray(peer.predict_proba(p), float), labels)
+    assert fitted_nll(StructuredMatrixScaling(), inputs) == pytest.approx(theirs, abs=SOLVER)
 
 
 def test_dirichlet_without_penalties_is_logistic_regression_on_log_probabilities() -> None:
