@@ -120,6 +120,12 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     if result.groups is not None:
         arrays["groups"] = result.groups
         sidecar["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
+    if result.tested is not None:
+        arrays["tested"] = result.tested
+        sidecar["given_splits"] = [
+            {"calibration": int((~tested).sum()), "test": int(tested.sum())}
+            for tested in result.tested
+        ]
     return arrays, sidecar
 
 

@@ -6,6 +6,10 @@ my.npz holds `labels` [n] (numbers or names) and `logits` or `probabilities` [n,
 `class_names` [classes] and `groups` [n]; a CSV or parquet file has the column `label` and a column
 per class, named by it. Points must be held out: not used for training.
 
+Which points calibrate and which test is drawn at random, ten times, unless you say it: in a second
+file (--test test.npz), or in an array or column `split` of the words calibration and test (split_1,
+split_2, … are several splits).
+
 Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,
 out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,csv},
 out/ecdf.* and out/worst_*.{pdf,svg,png}, per split all numbers in out/scores/*.csv and the fitted
@@ -47,7 +51,7 @@ from pipeline.harness.progress import say, say_written
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.all_or_nothing import all_or_nothing
-from pipeline.own.deployed import check_is_loaded, fit_on_all
+from pipeline.own.deployed import check_is_loaded, fit_to_keep
 from pipeline.own.options import parsed
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
@@ -92,11 +96,16 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     config.evaluation.own = options.own
     if options.draws is not None:
         config.evaluation.floor_repetitions = options.draws
+    if options.given_splits:
+        shares = [sizes["calibration"] / sum(sizes.values()) for sizes in options.given_splits]
+        config.splits.count = len(shares)
+        config.splits.calibration_fraction = sum(shares) / len(shares)
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
     benchmark.title = options.title or options.file.stem
     benchmark.precomputed = None
     benchmark.source.path = str(options.file)
+    benchmark.source.test = None if options.test is None else str(options.test)
     benchmark.source["values"] = options.values
     benchmark.source.groups = options.groups
     if options.similarity is not None:
@@ -109,7 +118,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
 
 def units_for(options: argparse.Namespace) -> list[Unit]:
     """The units of all methods and splits."""
-    splits = range(options.splits)
+    splits = range(len(options.given_splits) or options.splits)
     return [
         unit
         for method in options.methods
@@ -117,17 +126,11 @@ def units_for(options: argparse.Namespace) -> list[Unit]:
     ]
 
 
-def class_names_of(settings: Settings) -> list[str]:
-    """The classes in the order of the columns; the logits must have been made."""
-    record = read_json(sidecar_path(settings))
-    return record.get("class_names") or [str(k) for k in range(record["classes"])]
-
-
 def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     settings = settings_of(options)
     units_for(options)  # a mistake in any of them is told before anything is written
-    for path in (options.file, options.similarity):
+    for path in (options.file, options.test, options.similarity):
         if path is not None:
             check_is_file(path, "a file")
     if options.save is not None:
@@ -139,8 +142,11 @@ def score(options: argparse.Namespace) -> None:
     if options.draws < settings["evaluation"]["floor_repetitions"]:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     run_logits([settings])
+    record = read_json(sidecar_path(settings))
+    options.given_splits = record.get("given_splits", [])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
-    options.own = own_utilities(given, class_names_of(settings))
+    names = record.get("class_names") or [str(k) for k in range(record["classes"])]
+    options.own = own_utilities(given, names)
     for line in remarks(options.own):
         say(line)
     units = units_for(options)
@@ -151,10 +157,17 @@ def score(options: argparse.Namespace) -> None:
     with all_or_nothing(options.output, last="metrics.json") as fresh:
         write_results(settings_of(options), units, fresh, figures=not options.quick)
     if options.save is not None:
-        saved = fit_on_all(settings_of(options, options.method)).save(options.save)
-        unscored = "" if options.method in options.methods else " and not scored here"
-        fitted = f": {options.method} fitted on all points{unscored}; see scripts/apply.py"
-        say_written(saved, fitted)
+        _save(options)
+
+
+def _save(options: argparse.Namespace) -> None:
+    """Fit the method to save on all points, or on the calibration points where these are given."""
+    on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
+    calibrator = fit_to_keep(settings_of(options, options.method), on_all)
+    points = "all points" if on_all else "the calibration points"
+    unscored = "" if options.method in options.methods else " and not scored here"
+    saved = calibrator.save(options.save)
+    say_written(saved, f": {options.method} fitted on {points}{unscored}; see scripts/apply.py")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class CachedLogits:
 
     path: Path
     sha256: str
-    """Of the logits and labels; not of a similarity that lies beside them."""
+    """Of the logits, labels and given splits; not of a similarity that lies beside them."""
     n: int
     classes: int
     similarity_sha256: str | None = None
@@ -75,7 +75,7 @@ def _found(path: Path, changed: int) -> tuple[CachedLogits, dict[str, Any]] | No
     has_similarity = "similarity" in sidecar
     return CachedLogits(
         path=path,
-        sha256=arrays_digest(path, ("logits", "labels")),
+        sha256=arrays_digest(path, ("logits", "labels", "tested")),
         n=sidecar["n"],
         classes=sidecar["classes"],
         similarity_sha256=arrays_digest(path, ("similarity",)) if has_similarity else None,
@@ -91,6 +91,17 @@ def load_logits(path: Path, sha256: str) -> tuple[NDArray[np.float32], NDArray[n
     """
     arrays = read_npz(path, mapped=("logits",))
     return arrays["logits"], arrays["labels"]
+
+
+def given_splits(settings: Settings) -> NDArray[np.bool_] | None:
+    """Which points test, [splits, n], where the benchmark's source says so; None elsewhere."""
+    sidecar = read_sidecar(settings) or {}
+    return _tested(find_logits(settings)) if "given_splits" in sidecar else None
+
+
+@lru_cache(maxsize=1)
+def _tested(cached: CachedLogits) -> NDArray[np.bool_]:
+    return read_npz(cached.path, mapped=("logits",))["tested"]
 
 
 def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:

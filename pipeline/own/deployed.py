@@ -1,4 +1,4 @@
-"""A calibrator to keep: refitted on all points of a file, applied to points without labels.
+"""A calibrator to keep: refitted on the points of a file, applied to points without labels.
 
 What it takes is part of it: `takes_` ("logits" or "probabilities") and, where they are known,
 `class_names_`, the columns in their order. Both travel in the saved file.
@@ -18,18 +18,25 @@ from calibrators.base import Calibrator
 from metrics.archive import array_names
 from metrics.validation import InputError
 from pipeline.harness.artifacts import read_json
-from pipeline.harness.cached_logits import find_logits, load_logits, sidecar_path
+from pipeline.harness.cached_logits import find_logits, load_logits, rows_of, sidecar_path
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
+from pipeline.scoring.splits import indices_of
 from pipeline.sources.answers import to_logits
 from pipeline.sources.file import check_is_file, read_given
 from pipeline.sources.peers import PeerCalibration  # so that `Calibrator.load` knows it
 
 
-def fit_on_all(settings: Settings) -> Calibrator:
-    """Fit the calibrator of `settings` on all points of its benchmark's cached logits."""
+def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
+    """Fit the calibrator of `settings` on its benchmark's cached logits.
+
+    `on_all`: on all points; else on the calibration points of the first split.
+    """
     cached = find_logits(settings)
     logits, labels = load_logits(cached.path, cached.sha256)
+    if not on_all:
+        points, _ = indices_of(settings, cached.n, 0)
+        logits, labels = rows_of(logits, points), labels[points]
     record = read_json(sidecar_path(settings))
     calibrator: Any = made_of(settings["calibrator"])
     calibrator.fit(logits, labels)

@@ -30,6 +30,7 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.
     options.own = {}  # known once the classes are
     options.draws = None  # known once the points are
     options.evaluation = ()
+    options.given_splits = []  # known once the file is read
     if options.quick:
         _make_quick(options)
     options.methods = list(dict.fromkeys(options.methods))
@@ -42,6 +43,12 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.
 def _add_input(parser: Parser) -> None:
     add = parser.add_argument
     add("file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities")
+    add(
+        "--test",
+        type=Path,
+        metavar="FILE",
+        help="a second such file: its points test, and all of the first one calibrate",
+    )
     add(
         "--values",
         choices=("auto", "logits", "probabilities"),
@@ -72,10 +79,21 @@ def _add_work(parser: Parser) -> None:
         "--save",
         type=Path,
         metavar="FILE.npz",
-        help="refit --method on all points and save it for scripts/apply.py",
+        help="refit --method and save it for scripts/apply.py: on all points, or on the "
+        "calibration points where the file says which those are",
+    )
+    add(
+        "--save-on",
+        choices=("calibration", "all"),
+        help="the points that --save fits on; calibration: those of the first split",
     )
     add("--method", type=_method, help="the method to save (default: the only one of --methods)")
-    add("--splits", type=int, default=DEFAULT_SPLITS, help="random splits (default: 10)")
+    add(
+        "--splits",
+        type=int,
+        default=DEFAULT_SPLITS,
+        help="random splits, where the file gives none (default: 10)",
+    )
     add(
         "--quick",
         action="store_true",

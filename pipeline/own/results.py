@@ -10,6 +10,7 @@ from typing import Any
 
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
+from pipeline.harness.cached_logits import read_sidecar
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import write_decisions
@@ -23,6 +24,7 @@ from pipeline.reporting.sections import Groups, groups_of, section_of
 from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_tables
 from pipeline.scoring.files import score_files
+from pipeline.sources.file import BELOW_CHANCE
 from pipeline.sources.own_utilities import aim_of
 
 INTRODUCTION = (
@@ -53,7 +55,7 @@ def write_results(
         _metrics(scores),
         methods,
         "table",
-        (*remarks_of(scores.facts, methods), *_aims(units)),
+        (*remarks_of(scores.facts, methods), *_aims(units), *_splits(settings), *_chance(settings)),
     )
     section = section_of(scores, [spec])
     groups = groups_of(scores, section)
@@ -94,6 +96,27 @@ def _aims(units: Sequence[Unit]) -> list[str]:
         for method, keys in aims.items()
         if keys
     ]
+
+
+def _splits(settings: Settings) -> list[str]:
+    """A remark on which points calibrate and test."""
+    record = read_sidecar(settings) or {}
+    given = record.get("given_splits")
+    if given is None:
+        share = 100 * settings["splits"]["calibration_fraction"]
+        return [
+            f"Splits: {settings['splits']['count']} drawn at random, {share:.0f} % of the points "
+            "calibrate; a column `split` or --test gives others."
+        ]
+    sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in given[:5])
+    more = ", …" if len(given) > 5 else ""
+    return [f"Calibration and test points are the file's own: {sizes}{more}."]
+
+
+def _chance(settings: Settings) -> list[str]:
+    """The remark that guessing is better than the classifier, where it is."""
+    notes: list[str] = (read_sidecar(settings) or {}).get("warnings", [])
+    return [note for note in notes if note.startswith(BELOW_CHANCE)]
 
 
 def _write_pages(

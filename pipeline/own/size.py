@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from metrics.archive import array_headers
+import numpy as np
+
+from metrics.archive import Stored, array_headers
 from metrics.validation import InputError
 from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
@@ -35,6 +37,9 @@ MOST_DRAWN = 40_000_000
 """Labels redrawn for the floors, points x vectors; more would take most of the time."""
 FEWEST_DRAWS = 100
 """Vectors, however many points: the 95 % quantile needs them."""
+SPLITS = ("split", "split_1")
+"""Arrays that say which points calibrate and test."""
+NOTHING = Stored((), np.dtype(float), False)
 READ_WHOLE = 32
 """Bytes per entry of probabilities, or of an array that cannot be mapped, while it is read."""
 
@@ -110,28 +115,42 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
 
 
 def _size(path: Path, settings: Settings, general: bool = False) -> Size | None:
-    """None of a table, and where the headers tell no matrix: the reader says what is wrong."""
-    if path.suffix.lower() in TABLES:
+    """None of a table, and where the headers name no matrix: the reader says what is wrong."""
+    source = settings["benchmark"]["source"]
+    headers = [_headers(one, source["values"]) for one in (path, source["test"]) if one is not None]
+    matrices = [one["matrix"] for one in headers if len(one.get("matrix", NOTHING).shape) == 2]
+    if len(matrices) < len(headers):
         return None
-    headers = array_headers(path, only=(*MATRICES, "groups"), fix=SAVE)
-    values = settings["benchmark"]["source"]["values"]
-    wanted: Sequence[str] = MATRICES if values == "auto" else (values,)
-    kind = next((name for name in wanted if name in headers), None)
-    if kind is None or len(headers[kind].shape) != 2:
-        return None
-    matrix = headers[kind]
-    n, classes = matrix.shape
+    n, classes = sum(matrix.shape[0] for matrix in matrices), matrices[0].shape[1]
     calibration = round(settings["splits"]["calibration_fraction"] * n)
+    sides = calibration, n - calibration
+    if len(matrices) == 2:
+        sides = matrices[0].shape[0], matrices[1].shape[0]
+    elif headers[0].keys() & SPLITS:  # either side may be the larger one
+        sides = n, n
+    is_logits = headers[0].get("logits") is matrices[0]
     return Size(
         n,
         classes,
-        calibration,
-        n - calibration,
+        *sides,
         settings["evaluation"]["floor_repetitions"],
-        mapped=matrix.can_be_mapped and kind == "logits" and matrix.dtype == "float32",
+        mapped=len(matrices) == 1
+        and is_logits
+        and matrices[0].can_be_mapped
+        and matrices[0].dtype == "float32",
         general=general,
-        grouped="groups" in headers,
+        grouped="groups" in headers[0],
     )
+
+
+def _headers(path: Path | str, values: str) -> dict[str, Stored]:
+    """What an npz says of its arrays; `matrix` is the one that is read."""
+    if Path(path).suffix.lower() in TABLES:
+        return {}
+    headers = array_headers(path, only=(*MATRICES, "groups", *SPLITS), fix=SAVE)
+    wanted: Sequence[str] = MATRICES if values == "auto" else (values,)
+    kind = next((name for name in wanted if name in headers), None)
+    return headers if kind is None else {**headers, "matrix": headers[kind]}
 
 
 def _listed(names: Sequence[str]) -> str:

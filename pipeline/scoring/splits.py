@@ -1,18 +1,23 @@
-"""Which points calibrate and which test: seeded permutations, one per split."""
+"""Which points calibrate and which test: seeded permutations, or what the source says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pipeline.harness.cached_logits import given_splits
 
 Indices = NDArray[np.int64]
 
 
 class TooFewPoints(ValueError):
     """Not enough points to calibrate and test on. One line."""
+
+
+class TooFewSplits(ValueError):
+    """More splits are asked for than the benchmark's source gives. One line."""
 
 
 def split_indices(
@@ -31,7 +36,18 @@ def split_indices(
     return order[:count], order[count:]
 
 
-def indices_of(settings: Mapping[str, Any], n: int, split: int) -> tuple[Indices, Indices]:
-    """`split_indices` with the seed and the fraction that the settings name."""
-    splits = settings["splits"]
+def indices_of(settings: dict[str, Any], n: int, split: int) -> tuple[Indices, Indices]:
+    """The split that the benchmark's source gives; of most sources, `split_indices`.
+
+    Raises:
+        TooFewPoints, TooFewSplits: there is no such split.
+    """
+    splits, tested = settings["splits"], given_splits(settings)
+    if tested is not None:
+        if split >= len(tested):
+            raise TooFewSplits(
+                f"splits.count={splits['count']}: the file itself gives {len(tested)}; set "
+                f"splits.count={len(tested)}"
+            )
+        return np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
     return split_indices(n, split, splits["seed"], splits["calibration_fraction"])

@@ -36,6 +36,8 @@ from pipeline.sources.tables import TABLES
 
 VALUES = ("auto", "logits", "probabilities")
 
+BELOW_CHANCE = "WARNING: worse than guessing"
+"""How the note on an accuracy below chance begins."""
 MOST_GROUPS = 100
 """Names of groups in one file: each gets tables of its own."""
 
@@ -182,8 +184,9 @@ def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) ->
     if right >= chance - 2 * (chance * (1 - chance) / n) ** 0.5:
         return []
     return [
-        f"WARNING: the largest column names the label of {100 * right:.1f} % of the points, "
-        f"guessing of {100 * chance:.1f} %: check that the columns are in the order of the classes"
+        f"{BELOW_CHANCE}: the largest column names the label of {100 * right:.1f} % of the "
+        f"points, guessing would of {100 * chance:.1f} %; check that the columns are in the order "
+        "of the classes"
     ]
 
 
