@@ -35,23 +35,21 @@ print("scored")
 
 
 def pins(lines: list[str]) -> dict[str, str]:
-    found = [line.split("==") for line in lines if line and not line.startswith("#")]
-    return {canonicalize_name(name): version for name, version in found}
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): version for name, version in pairs}
 
 
 def lock() -> dict[str, str]:
     return pins((ROOT / "requirements.lock").read_text().splitlines())
 
 
-def requirements(*extras: str) -> list[Requirement]:
-    """What an installation with these extras asks for, but for the project itself."""
+def requirements(extra: str) -> list[Requirement]:
+    """What an installation with this extra asks for; an extra may name others of the project."""
     optional = PROJECT["optional-dependencies"]
-    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in optional[extra])]
-    asked = [Requirement(line) for line in lines]
-    own = [one for one in asked if one.name == PROJECT["name"]]
-    inner = [one for mine in own for one in requirements(*sorted(mine.extras))]
-    unique = {str(one): one for one in [*asked, *inner] if one.name != PROJECT["name"]}
-    return list(unique.values())
+    asked = [Requirement(line) for line in [*PROJECT["dependencies"], *optional[extra]]]
+    others = {name for line in asked if line.name == PROJECT["name"] for name in line.extras}
+    outside = [line for line in asked if line.name != PROJECT["name"]]
+    return [*outside, *(line for other in sorted(others) for line in requirements(other))]
 
 
 def test_the_core_asks_for_six_packages_only() -> None:
@@ -78,8 +76,8 @@ def test_no_pin_carries_a_local_label_a_path_or_an_address() -> None:
         assert not re.search(r"==[^\"\s]*\+|file:|://|--index|--find-links", text), file
 
 
-def test_importing_the_calibrators_loads_none_of_them() -> None:
-    """scikit-learn, which they are built on, takes most of the time of the whole import."""
+def test_importing_the_calibrators_does_not_load_scikit_learn() -> None:
+    """It takes most of the time of the whole import, and many programs do without it."""
     program = "import sys, calibrators; print('sklearn' in sys.modules, 'pandas' in sys.modules)"
     answer = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
@@ -102,7 +100,7 @@ def test_the_core_alone_scores_an_array_in_an_empty_environment(tmp_path: Path) 
         text=True,
     )
     if done.returncode and re.search("No matching distribution|Connection|resolve", done.stderr):
-        pytest.skip(f"nothing can be installed here: {done.stderr.strip().splitlines()[-1]}")
+        pytest.skip(f"pip can install nothing here: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
     scored = subprocess.run(
         [python, "-c", SCORE_AN_ARRAY], cwd=tmp_path, capture_output=True, text=True

@@ -1,6 +1,5 @@
 """Waiting for other processes."""
 
-import os
 import time
 
 
@@ -10,12 +9,3 @@ def wait_until(what, seconds=60):
     while not what():
         assert time.monotonic() < end, f"waited {seconds} s in vain"
         time.sleep(0.05)
-
-
-def is_alive(process):
-    """Whether there is a process of this number."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True

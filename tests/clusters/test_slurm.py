@@ -6,23 +6,20 @@
 import os
 import shutil
 import subprocess
-import sys
-import time
 
 import pytest
 
 from pipeline.harness.command import CONF
-from tests.pipeline.conftest import files_below, tiny_overrides, write_example
+from tests.clusters.conftest import PAIRS, Sweep
 from tests.waiting import wait_until
 
 if not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None:
-    pytest.skip("no Slurm: SLURM_CONF is not set (make test-slurm)", allow_module_level=True)
+    pytest.skip("Slurm is not set up here (make test-slurm starts one)", allow_module_level=True)
 
 SLURM = (
     "hydra/launcher=slurm", "hydra.launcher.cpus_per_task=1", "hydra.launcher.mem_gb=1",
     "hydra.launcher.max_num_timeout=0",
 )  # fmt: skip
-PAIRS = "calibrator=temperature,vector"
 WAITING = """
 import os, pathlib, time
 from calibrators import Uncalibrated
@@ -37,50 +34,8 @@ class Waiting(Uncalibrated):
 """
 
 
-class Sweep:
-    """Command lines on one folder of data and results."""
-
-    def __init__(self, folder, name):
-        self.folder = folder / name
-        self.settings = tiny_overrides(folder / "tiny.npz", self.folder)
-
-    def command(self, stage, *more):
-        sweeps = f"hydra.sweep.dir={self.folder / 'multirun'}"
-        flags = [one for one in more if one.startswith("--")]  # Hydra reads them first
-        others = [one for one in more if not one.startswith("--")]
-        program = [sys.executable, "-m", f"pipeline.{stage}"]
-        return [*program, *flags, *self.settings, sweeps, *others]
-
-    def run(self, stage, *more):
-        return subprocess.run(
-            self.command(stage, *more),
-            cwd=CONF.parent, capture_output=True, text=True, check=False, timeout=900,
-        )  # fmt: skip
-
-    def files(self):
-        """Fits, scores and results by name."""
-        parts = ("data/fits", "data/scores", "results")
-        return {
-            f"{part}/{name}": content
-            for part in parts
-            for name, content in files_below(self.folder / part).items()
-        }
-
-
 def slurm(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    """The same units without a cluster."""
-    folder = tmp_path_factory.mktemp("sweep")
-    write_example(folder / "tiny.npz")
-    sweep = Sweep(folder, "plain")
-    for stage in ("fit", "evaluate"):
-        done = sweep.run(stage, "suite.calibrators=[temperature,vector]")
-        assert done.returncode == 0, done.stderr
-    return sweep
 
 
 def test_a_sweep_gives_the_bytes_of_a_plain_run(plain):
@@ -129,23 +84,15 @@ def test_lost_jobs_cost_themselves_and_the_same_command_makes_the_rest(plain, mo
 
 def _array_of_this_sweep():
     """The number of the job array, once it is in the queue."""
-    found = []
-
-    def queued():
-        rows = slurm("squeue", "--noheader", "--format=%F").split()
-        found[:] = rows[-1:]
-        return bool(found)
-
-    wait_until(queued, seconds=300)
-    return found[0]
+    queue = ("squeue", "--noheader", "--format=%F")
+    wait_until(lambda: slurm(*queue).strip(), seconds=300)
+    return slurm(*queue).split()[-1]
 
 
 def _wait_for_end(job):
     """A time limit is a minute at least; Slurm looks at it every half a minute."""
-    end = time.monotonic() + 300
-    while job in slurm("squeue", "--noheader", "--array", "--format=%i").split():
-        assert time.monotonic() < end, f"{job} did not end"
-        time.sleep(1)
+    queue = ("squeue", "--noheader", "--array", "--format=%i")
+    wait_until(lambda: job not in slurm(*queue).split(), seconds=300)
 
 
 def test_what_no_node_can_run_is_refused(plain):

@@ -1,4 +1,4 @@
-"""The pages that people read, and what the tests take from them: prose, links, blocks of code."""
+"""The pages that people read, and what the tests take from them: links and blocks of code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ README = ROOT / "README.md"
 PAGES = sorted(ROOT.glob("docs/**/*.md"))
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-NOT_PROSE = re.compile(r"^(#|!\[|\|)|( \| )|^ {4}")
-BREAK = re.compile(r"^(?:[-*>]|\d+\.) ", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -40,21 +38,3 @@ def blocks(page: Path) -> list[Block]:
 def links(page: Path) -> list[str]:
     """The targets of the page's links and pictures, outside of its blocks of code."""
     return LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
-
-
-def paragraphs(page: Path) -> list[str]:
-    """The page's prose: no code, tables, headings or pictures; a point of a list is one each."""
-    text = FENCED.sub("\n", page.read_text(encoding="utf-8"))
-    lines = ["" if NOT_PROSE.search(line) else line for line in text.splitlines()]
-    separated = BREAK.sub("\n\n", "\n".join(lines))
-    return [part for part in map(str.strip, re.split(r"\n\s*\n", separated)) if part]
-
-
-def words(text: str) -> list[str]:
-    """What a reader reads: addresses of links do not count, nor do marks alone."""
-    shown = re.sub(r"\]\([^)]*\)", "", text)
-    return [word for word in shown.split() if re.search(r"\w", word)]
-
-
-def sentences(paragraph: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.?!])\s+", paragraph) if words(part)]

@@ -1,20 +1,27 @@
-"""The pages' blocks of Python run, print what the page shows under them, and draw its figures."""
+"""The pages' blocks of Python run and print what the page shows, and their commands run."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, README, ROOT, Block, blocks, name_of
+from tests.docs.pages import PAGES, README, ROOT, blocks, name_of
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 RELATIVE, ABSOLUTE = 0.05, 0.003
 """How far a number may lie from the printed one: solvers end an ulp apart on other machines."""
 TUTORIAL = ROOT / "docs" / "tutorial.md"
+YOUR_DATA = ROOT / "docs" / "your-data.md"
+FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shift"]
+"""To spare time: the page's commands use ten splits and all methods."""
+SCRIPTS = ("scripts/score.py", "scripts/apply.py")
 WITH_PYTHON = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 
@@ -49,7 +56,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for page in [README, *WITH_PYTHON]
     ],
 )
-def test_every_block_prints_what_stands_under_it(page: Path, reader: Path) -> None:
+def test_every_block_prints_what_is_shown_under_it(page: Path, reader: Path) -> None:
     for package in ("matplotlib", *(("onnxscript", "onnxruntime") if page == TUTORIAL else ())):
         pytest.importorskip(package, reason=f"the page uses {package}, which is not installed")
     for shown, printed in run_blocks(page, reader):
@@ -58,16 +65,28 @@ def test_every_block_prints_what_stands_under_it(page: Path, reader: Path) -> No
         assert numbers[0] == pytest.approx(numbers[1], rel=RELATIVE, abs=ABSOLUTE), printed
 
 
-def test_the_tutorial_shows_output_under_most_of_its_blocks() -> None:
-    shown = [block.output for block in blocks(TUTORIAL) if block.language == "python"]
-    assert sum(map(bool, shown)) >= 10
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [README, YOUR_DATA], ids=name_of)
+def test_the_commands_for_a_file_of_ones_own_run(page: Path, tmp_path: Path) -> None:
+    ran = 0
+    for block in blocks(page):
+        makes_a_file = "savez" in block.text or "write_text" in block.text
+        if block.language == "python" and makes_a_file:
+            with contextlib.chdir(tmp_path):
+                exec(compile(block.text, str(page), "exec"), {"__name__": page.stem})
+        for line in block.text.splitlines() if block.language == "bash" else ():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["python"] and words[1] in SCRIPTS:
+                command = [sys.executable, str(ROOT / words[1]), *words[2:]]
+                command += FEWER if "score" in words[1] else []
+                done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+                assert done.returncode == 0, done.stdout + done.stderr
+                ran += 1
+    assert ran >= 3
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert (tmp_path / "calibrated.npz").is_file()
 
 
 def test_blocks_belong_to_a_known_language() -> None:
-    unknown = [
-        Block(block.language, block.text, "")
-        for page in [README, *PAGES]
-        for block in blocks(page)
-        if block.language not in ("python", "bash", "text", "bibtex")
-    ]
-    assert unknown == []
+    languages = {block.language for page in [README, *PAGES] for block in blocks(page)}
+    assert languages <= {"python", "bash", "text", "bibtex"}

@@ -1,5 +1,4 @@
-"""The tables of who wins, on the README and on the page of other packages' calibrators, count what
-the committed tables of results say."""
+"""The tables of who wins, in the README and in peers.md, count what the results say."""
 
 from __future__ import annotations
 
@@ -31,12 +30,12 @@ def name_in_table(method: str) -> str:
 
 def cells_of(tables: Path) -> dict[str, list[dict[str, str]]]:
     """The rows of all benchmarks' CSV files, by the name of the method."""
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    rows_of: dict[str, list[dict[str, str]]] = defaultdict(list)
     for benchmark in BENCHMARKS:
         with (tables / f"{benchmark}.csv").open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                found[name_in_table(row["method"])].append({**row, "benchmark": benchmark})
-    return found
+                rows_of[name_in_table(row["method"])].append({**row, "benchmark": benchmark})
+    return rows_of
 
 
 def table_after(page: Path, heading: str) -> dict[str, list[str]]:
