@@ -11,8 +11,8 @@ A map, in the order of the paper, whose definitions `metrics.reference` says in 
 * distribution over a class (sec. 4): `ecdf`, `dkw_band`
 * decisions by a forecast (Example 3.7): `decisions`, `constant_losses`, `net_benefit`
 * what is chance and what is certain: `noise_floor`, `calibration_interval`
-* all of it at once: `scorecard`; every metric by its key: `METRICS`, one's own by
-  `register`
+* all of it at once: `scorecard`, with `Options` and `Noise`; every metric by its key: `METRICS`,
+  one's own by `register`
 
 NumPy arrays and torch tensors on any device are accepted; the answer is of the same kind. Bad input
 raises `InputError`, a ValueError with one line.
@@ -22,8 +22,9 @@ from metrics.binned import binned_class_wise_error, binned_top_class_error
 from metrics.certificate import CalibrationInterval, calibration_interval
 from metrics.decisions import constant_losses, decisions, net_benefit
 from metrics.ecdf import dkw_band, ecdf
-from metrics.floor import NoiseFloor, noise_floor
+from metrics.measurement import Noise, Options
 from metrics.registry import METRICS, Metric, register, utility_metric
+from metrics.resampling import NoiseFloor, noise_floor
 from metrics.scorecard import Scorecard, scorecard
 from metrics.scores import accuracy, brier_score, negative_log_likelihood
 from metrics.utilities.base import FunctionUtility, UtilityClass
@@ -52,7 +53,9 @@ __all__ = [
     "InputError",
     "Linear",
     "Metric",
+    "Noise",
     "NoiseFloor",
+    "Options",
     "Rank",
     "Scorecard",
     "Similarity",

@@ -58,9 +58,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from metrics.floor import DRAWN_TOGETHER, point_numbers, redrawn_outcomes
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
+from metrics.resampling import DRAWN_TOGETHER, point_numbers, redrawn_outcomes
 from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError

@@ -3,7 +3,7 @@
 Tables, pages, configuration and command line read this table. A metric of your own is one more
 entry: a line in `METRICS`, or `register(utility_metric("u_mine", "mine", lambda options: Mine()))`
 before scoring. Headings and powers of ten are those of the paper's tables (section 4, appendix
-"Extended Results"), so that a printed cell can be held against the paper's.
+"Extended Results"), so that a printed cell can be compared with the paper's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from html import escape
 
 import torch
 from torch import Tensor
@@ -26,6 +25,7 @@ from metrics.validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
+
 UtilitiesOf = Callable[[Options], UtilityClass | None]
 """The utility class behind a metric under given options; None where they lack what it needs."""
 
@@ -34,16 +34,14 @@ UtilitiesOf = Callable[[Options], UtilityClass | None]
 class Metric:
     """One metric and its column.
 
-    `latex`, `html` and `text` are headings without the scale; printed value = value x 10^`power`.
-    A metric is the largest UC of the class that `utilities` gives, or what `compute` returns: a
-    value per outcome, [R]. `has_floor`: errors of calibration, which are positive by chance alone.
+    `text` is the heading without the scale; the printed value is value x 10^`power`. A metric is
+    the largest UC of the class that `utilities` gives, or what `compute` returns: a value per
+    outcome, [R]. `has_floor`: an error of calibration, which is positive by chance alone.
     `sampled`: needs the users sampled for the eCDFs.
     """
 
     key: str
     text: str
-    html: str
-    latex: str
     power: int
     meaning: str
     unit: str = "utility"
@@ -63,7 +61,7 @@ class Metric:
         return None if self.utilities is None else self.utilities(options)
 
     def applies(self, options: Options) -> bool:
-        """Whether the options hold what the metric needs: U_w2v needs a similarity."""
+        """Whether the options hold what the metric needs: `u_w2v` needs a similarity."""
         if self.utilities is not None:
             return self.utilities(options) is not None
         return options.utilities > 0 or not self.sampled
@@ -86,59 +84,14 @@ class Metric:
 def utility_metric(
     key: str, name: str, utilities: UtilitiesOf | None, meaning: str = "", power: int = 3
 ) -> Metric:
-    """The metric U_name: the largest UC over the utilities of a class."""
-    return Metric(
-        key,
-        text=f"U_{name}",
-        html=f"U<sub>{escape(name)}</sub>",
-        latex=rf"$\mathcal{{U}}_{{\mathrm{{{name}}}}}$",
-        power=power,
-        meaning=meaning,
-        utilities=utilities,
-    )
+    """Return the metric U_name: the largest UC over the utilities of a class."""
+    return Metric(key, f"U_{name}", power, meaning, utilities=utilities)
 
 
-def _binned(key: str, name: str, power: int, of: str, compute: Callable[..., Tensor]) -> Metric:
-    return Metric(
-        key,
-        text=f"{name}_bin",
-        html=f"{name}<sup>bin</sup>",
-        latex=rf"$\mathrm{{{name}}}^{{\mathrm{{bin}}}}$",
-        power=power,
-        meaning=f"binned {of} error, bins of equal weight",
-        unit="share",
-        compute=compute,
-    )
-
-
-def _score(
-    key: str, name: str, unit: str, compute: Callable[..., Tensor], larger_is_better: bool = False
-) -> Metric:
-    return Metric(
-        key,
-        text=name,
-        html="Brier score" if key == "brier" else name,
-        latex="Brier Score" if key == "brier" else name,
-        power=2,
-        meaning=name,
-        unit=unit,
-        larger_is_better=larger_is_better,
-        has_floor=False,
-        compute=compute,
-    )
-
-
-def _quantile(key: str, family: str, what: str, level: float, of: str) -> Metric:
-    return Metric(
-        key,
-        text=f"U_{family} {what}",
-        html=f"U<sub>{family}</sub> {what}",
-        latex=rf"$\mathcal{{U}}_{{\mathrm{{{family}}}}}$ {what}".replace("%", r"\%"),
-        power=3,
-        meaning=f"{what} over sampled users paid by {'class' if of == 'linear' else 'rank'}",
-        compute=lambda measurement: measurement.quantile(of, level),
-        sampled=True,
-    )
+def _quantile(key: str, text: str, family: str, level: float) -> Metric:
+    name, what = {"linear": "class", "rank": "rank"}[family], text.partition(" ")[2]
+    meaning = f"{what} over sampled users paid by {name}"
+    return Metric(key, text, 3, meaning, compute=lambda m: m.quantile(family, level), sampled=True)
 
 
 def _class_wise_binned(m: Measurement) -> Tensor:
@@ -147,8 +100,7 @@ def _class_wise_binned(m: Measurement) -> Tensor:
 
 
 def _combined(m: Measurement) -> Tensor:
-    parts = METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m)
-    return torch.maximum(*parts)
+    return torch.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))
 
 
 def _similarity(options: Options) -> UtilityClass | None:
@@ -158,34 +110,35 @@ def _similarity(options: Options) -> UtilityClass | None:
 METRICS: dict[str, Metric] = {
     metric.key: metric
     for metric in (
-        _score("accuracy", "Accuracy", "share", lambda m: accuracies(m.outcomes), True),
-        _score("brier", "Brier", "squared error", lambda m: brier_scores(m.forecast, m.outcomes)),
-        _score("nll", "NLL", "nats", lambda m: log_losses(m.forecast, m.outcomes)),
-        _binned("cwe_bin", "CWE", 4, "class-wise", _class_wise_binned),
-        _binned("tce_bin", "TCE", 3, "top-class", lambda m: m.top_class[1][:, 0]),
+        Metric("accuracy", "Accuracy", 2, "share of right classes", "share", True, has_floor=False,
+               compute=lambda m: accuracies(m.outcomes)),
+        Metric("brier", "Brier", 2, "Brier score", "squared error", has_floor=False,
+               compute=lambda m: brier_scores(m.forecast, m.outcomes)),
+        Metric("nll", "NLL", 2, "negative log-likelihood", "nats", has_floor=False,
+               compute=lambda m: log_losses(m.forecast, m.outcomes)),
+        Metric("cwe_bin", "CWE_bin", 4, "binned class-wise error, bins of equal weight", "share",
+               compute=_class_wise_binned),
+        Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
+               compute=lambda m: m.top_class[1][:, 0]),
         utility_metric("u_cwe", "CWE", lambda _: ClassWise(), "each class's probability", 4),
         utility_metric("u_topk", "topK", lambda _: TopK(), "label among the K most probable"),
         utility_metric("u_tce", "TCE", lambda _: TopClass(), "label is the most probable class"),
-        Metric(
-            "u_comb", "U_comb", "U<sub>comb</sub>", r"$\mathcal{U}_{\mathrm{comb}}$", 3,
-            "the larger of U_CWE and U_topK", compute=_combined,
-        ),
-        utility_metric(
-            "u_dcg", "dcg", lambda options: DiscountedCumulativeGain(tuple(options.exponents)),
-            "pay by the label's rank, discounted",
-        ),
+        Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=_combined),
+        utility_metric("u_dcg", "dcg",
+                       lambda options: DiscountedCumulativeGain(tuple(options.exponents)),
+                       "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v", _similarity, "pay by similarity to the label"),
-        _quantile("u_lin_median", "lin", "median", 0.5, "linear"),
-        _quantile("u_lin_q95", "lin", "95 %", 0.95, "linear"),
-        _quantile("u_rank_median", "rank", "median", 0.5, "rank"),
-        _quantile("u_rank_q95", "rank", "95 %", 0.95, "rank"),
+        _quantile("u_lin_median", "U_lin median", "linear", 0.5),
+        _quantile("u_lin_q95", "U_lin 95 %", "linear", 0.95),
+        _quantile("u_rank_median", "U_rank median", "rank", 0.5),
+        _quantile("u_rank_q95", "U_rank 95 %", "rank", 0.95),
     )
 }  # fmt: skip
 """All metrics by key, in the order of the tables."""
 
 
 def register(metric: Metric) -> Metric:
-    """Add a metric of your own, the last column of every table that it is asked for in.
+    """Add a metric of your own: the last column of every table that shows it.
 
     Raises:
         InputError: the key is taken.
@@ -197,15 +150,12 @@ def register(metric: Metric) -> Metric:
 
 
 def metric(key: str) -> Metric:
-    """The metric of a key; that of an own utility given by configuration gets a plain heading."""
-    if key in METRICS:
-        return METRICS[key]
-    escaped = key.replace("_", r"\_")
-    return Metric(key, key, f"<code>{escape(key)}</code>", rf"\texttt{{{escaped}}}", 3, "own")
+    """Return the metric of a key; that of an own utility given by configuration is headed by it."""
+    return METRICS.get(key) or Metric(key, key, 3, "own")
 
 
 def metrics_of(options: Options) -> list[Metric]:
-    """The metrics that apply under `options`, those of own utilities last."""
+    """Return the metrics that apply under `options`, those of own utilities last."""
     known = [metric for metric in METRICS.values() if metric.applies(options)]
     return known + [_own(key, utilities) for key, utilities in options.own.items()]
 
@@ -217,7 +167,7 @@ def _own(key: str, utilities: UtilityClass) -> Metric:
 
 
 def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:
-    """`InputError`, with a suggestion, for the first key that is no metric."""
+    """Raise `InputError`, with a suggestion, for the first key that is no metric."""
     known = [*METRICS, *own]
     for key in keys:
         if key not in known:

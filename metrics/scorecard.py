@@ -1,18 +1,18 @@
-"""Every number that the paper reports about one forecast, and what of it is noise.
+"""Every number that the paper reports about one forecast, and how much of it is noise.
 
 The noise floor: a perfectly calibrated classifier has positive errors on a finite sample. Each
 metric is computed again with labels drawn from the forecast itself, for which the forecast is
 perfectly calibrated; an observed error inside that range says nothing against calibration. The
 order of the predicted utilities does not depend on the labels, so the draws share every sort.
 
-Beside it stand what the points allow to say of all points: a certificate for the true UC
-(metrics.certificate), and the metric under resampled points (metrics.bootstrap).
+Beside it the scorecard has what the points say of all points: a certificate for the true UC
+(`metrics.certificate`), and the metric under resampled points (`metrics.resampling`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.binned import Weights
-from metrics.bootstrap import LARGEST
 from metrics.certificate import (
     CalibrationInterval,
     Evidence,
@@ -29,14 +27,20 @@ from metrics.certificate import (
     joined,
     normal_multipliers,
 )
-from metrics.floor import NoiseFloor, point_numbers
 from metrics.forecast import Forecast
-from metrics.measurement import FAMILIES, Measurement, Options
+from metrics.measurement import (
+    FAMILIES,
+    Measured,
+    Measurement,
+    Noise,
+    Options,
+    Sample,
+    Samples,
+)
 from metrics.registry import Metric, metrics_of
-from metrics.samples import Measured, Sample, Samples
+from metrics.resampling import NoiseFloor, point_numbers
 from metrics.scores import zero_likelihoods
-from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError, check_labels, check_probabilities
+from metrics.validation import check_labels, check_probabilities
 
 Floats = NDArray[np.float64]
 ALL_CLASSES = "all"
@@ -47,7 +51,7 @@ ALL_CLASSES = "all"
 class Scorecard:
     """The metrics of one forecast.
 
-    metrics: value per key of `metrics.registry.METRICS`.
+    metrics: value per key of `metrics.METRICS`.
     noise_floor: per key of a calibration error, "mean" and 95 % quantile "q95" under labels drawn
         from the forecast, and "p_value": how often a calibrated forecast does as badly; empty
         without redrawn labels.
@@ -76,93 +80,64 @@ class Scorecard:
 def scorecard(
     probabilities: Any,
     labels: Any,
+    options: Options | None = None,
+    noise: Noise | None = None,
     *,
-    utilities: int = 1500,
-    floor_utilities: int = 1000,
-    utility_seed: int = 0,
-    bins: int = 15,
-    class_weights: Weights = "uniform",
-    floor_repetitions: int = 400,
-    bootstrap_repetitions: int = 0,
-    noise_seed: int = 0,
-    similarity: Any = None,
-    exponents: tuple[float, ...] = (0.5, 0.75, 1, 1.25, 1.5, 2),
-    own: Mapping[str, UtilityClass] | None = None,
-    utility_batch: int | None = None,
-    points: Any = None,
-    population: int | None = None,
-    confidence: float = 0.95,
     rows_sum_to_one: bool = True,
+    **changes: Any,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
 
     Args:
         probabilities: [n, C]; labels: [n].
-        utilities: M, sampled per family; 0 leaves the eCDFs out.
-        floor_utilities: so many of them, the first, are measured under drawn labels and resampled
-            points; floors and intervals of their quantiles come from these.
-        utility_seed: the sample of utilities, the same for every method and split.
-        bins, class_weights: of the binned errors.
-        floor_repetitions: label draws R for the noise floors.
-        bootstrap_repetitions: resamplings B of the points; none beyond 50,000 points.
-        noise_seed: the uniforms behind the draws, the same for every method (paired).
-        similarity: [C, C], adds `u_w2v`.
-        exponents: grid of γ for `u_dcg`.
-        own: your utility classes by key; each adds the largest UC of its class.
-        utility_batch: take the utility metrics and the eCDFs as means over disjoint seeded batches
-            of this many points or a few more, all points used; None, or where there are fewer than
-            two batches: over all points at once.
-        points: [n], the number of each point in the whole data set: in all splits a point then
-            draws its label from the same uniforms. 0 … n - 1 if not given.
-        population: points of the whole data set, which the bootstrap resamples; n if not given.
-        confidence: of the certificates.
+        options: what is measured; `Options()` if not given.
+        noise: how its noise is estimated; `Noise()` if not given.
         rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them. Labels
             cannot be drawn from such rows, so there are no noise floor and no certificates then.
+        **changes: fields of `options` and of `noise` by name:
+            `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
 
     Raises:
         InputError: shapes, ranges or row sums are off, or an option is out of range.
     """
+    options, noise = _changed(options or Options(), noise or Noise(), changes)
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = check_labels(labels, *p.shape).to(p.device)
-    if min(utilities, floor_repetitions, bootstrap_repetitions) < 0:
-        raise InputError("utilities, floor_repetitions, bootstrap_repetitions: expected >= 0")
-    if floor_utilities < 1:
-        raise InputError(f"floor_utilities: {floor_utilities}, expected at least 1")
-    options = Options(
-        utilities=utilities,
-        floor_utilities=floor_utilities,
-        utility_seed=utility_seed,
-        bins=bins,
-        class_weights=class_weights,
-        exponents=tuple(exponents),
-        similarity=similarity,
-        own=own or {},
-    )
-    whole = Sample(Forecast(p), y, point_numbers(points, len(y)).to(p.device))
-    samples = Samples.of(whole, options, utility_batch, noise_seed)
-    population = len(y) if population is None else population
-    if population > LARGEST:
-        bootstrap_repetitions = 0
-    if not rows_sum_to_one:
-        floor_repetitions = 0
+    whole = Sample(Forecast(p), y, point_numbers(noise.points, len(y)).to(p.device))
+    samples = Samples.of(whole, options, noise.noise_seed)
     observed, metrics = samples.observed(), metrics_of(options)
-    with_floor = [metric for metric in metrics if metric.has_floor]
-    floors, curves = _draws(samples.redrawn(floor_repetitions, noise_seed), with_floor, options)
-    resampled = samples.resampled(bootstrap_repetitions, population, noise_seed)
-    moved, _ = _draws(resampled, metrics, options)
-    values = {metric.key: float(observed.value(metric)[0]) for metric in metrics}
+    values = {metric.key: float(_value(observed, metric)[0]) for metric in metrics}
+    floors, curves = _draws(
+        samples.redrawn(noise) if rows_sum_to_one else (),
+        [metric for metric in metrics if metric.has_floor],
+        options,
+    )
+    moved, _ = _draws(samples.resampled(noise), metrics, options)
     return Scorecard(
         metrics=values,
         noise_floor={key: NoiseFloor.of(d, values[key])._asdict() for key, d in floors.items()},
         worst={m.key: w for m in metrics if (w := _worst(m, observed)) is not None},
-        ecdf=_error_curves(observed, curves) if utilities else {},
+        ecdf=_error_curves(observed, curves) if options.utilities else {},
         draws={f"floor_{key}": draws for key, draws in floors.items()}
         | {f"bootstrap_{key}": draws for key, draws in moved.items()},
-        certificates=_certificates(observed.whole, metrics, floors, confidence, noise_seed)
+        certificates=_certificates(observed.whole, metrics, floors, noise)
         if floors and not samples.in_batches
         else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, observed.whole.outcomes)[0]),
     )
+
+
+def _changed(options: Options, noise: Noise, changes: dict[str, Any]) -> tuple[Options, Noise]:
+    known = {field.name for field in fields(Options)}
+    of_options = {name: value for name, value in changes.items() if name in known}
+    others = {name: value for name, value in changes.items() if name not in known}
+    return replace(options, **of_options), replace(noise, **others)
+
+
+def _value(measured: Measured, metric: Metric) -> Tensor:
+    """A metric under each outcome, [R]; those of utilities as means over the batches."""
+    over = measured.batches if metric.of_utilities else [measured.whole]
+    return torch.stack([metric.value(measurement) for measurement in over]).mean(dim=0)
 
 
 def _draws(
@@ -171,16 +146,16 @@ def _draws(
     """The metrics under each outcome, [R] each, and the sorted errors of the samples, [R, M]."""
     values: dict[str, list[Tensor]] = {}
     curves: dict[str, list[Tensor]] = {}
-    for some in measured:
+    for outcomes in measured:
         for metric in metrics:
-            values.setdefault(metric.key, []).append(some.value(metric))
+            values.setdefault(metric.key, []).append(_value(outcomes, metric))
         for family in FAMILIES if options.utilities else ():
-            curves.setdefault(family, []).append(some.sorted_errors(family))
+            curves.setdefault(family, []).append(outcomes.sorted_errors(family))
     return _joined(values), _joined(curves)
 
 
 def _joined(parts: Mapping[str, Sequence[Tensor]]) -> dict[str, Floats]:
-    return {key: torch.cat(list(some)).cpu().numpy() for key, some in parts.items()}
+    return {key: torch.cat(list(tensors)).cpu().numpy() for key, tensors in parts.items()}
 
 
 def _worst(metric: Metric, observed: Measured) -> dict[str, float] | None:
@@ -188,42 +163,38 @@ def _worst(metric: Metric, observed: Measured) -> dict[str, float] | None:
     utilities = metric.utility_class(observed.whole.options)
     if utilities is None:
         return None
-    errors = [one.errors(metric.key, utilities)[0] for one in observed.batches]
+    errors = [batch.errors(metric.key, utilities)[0] for batch in observed.batches]
     first = max(range(len(errors)), key=lambda k: float(errors[k].max()))
-    one = observed.batches[first]
-    index, interval = utilities.worst_of(one.forecast, one.outcomes, errors[first])
+    batch = observed.batches[first]
+    index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors[first])
     return {"utility": index, **interval._asdict()}
 
 
 def _certificates(
-    observed: Measurement,
-    metrics: Sequence[Metric],
-    floors: Mapping[str, Floats],
-    confidence: float,
-    seed: int,
+    observed: Measurement, metrics: Sequence[Metric], floors: Mapping[str, Floats], noise: Noise
 ) -> dict[str, CalibrationInterval]:
     """Bounds on the true UC of each class, and of all but own ones together."""
-    found: dict[str, Evidence] = {}
-    forecast, outcomes = observed.forecast, observed.outcomes
-    multipliers = normal_multipliers(forecast, seed)
+    evidence: dict[str, Evidence] = {}
+    forecast, outcomes, confidence = observed.forecast, observed.outcomes, noise.confidence
+    multipliers = normal_multipliers(forecast, noise.noise_seed)
     for metric in metrics:
         utilities = metric.utility_class(observed.options)
         if utilities is not None:
             redrawn = torch.from_numpy(floors[metric.key])
-            found[metric.key] = evidence_of(
+            evidence[metric.key] = evidence_of(
                 utilities, forecast, outcomes, redrawn, confidence, multipliers
             )
-    together = joined([one for key, one in found.items() if key not in observed.options.own])
-    return {
-        key: evidence.interval(confidence)
-        for key, evidence in {**found, ALL_CLASSES: together}.items()
-    }
+    own = observed.options.own
+    evidence[ALL_CLASSES] = joined([part for key, part in evidence.items() if key not in own])
+    return {key: part.interval(confidence) for key, part in evidence.items()}
 
 
 def _error_curves(observed: Measured, drawn: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The fields of `Scorecard.ecdf`."""
     curves: dict[str, Floats] = {}
     for family in FAMILIES:
-        errors = torch.stack([getattr(one, family)[0] for one in observed.batches]).mean(dim=0)
+        batches = [batch.errors(family, batch.users[family])[0] for batch in observed.batches]
+        errors = torch.stack(batches).mean(dim=0)
         curves[family] = errors.cpu().numpy()
         if family in drawn:
             lines = {

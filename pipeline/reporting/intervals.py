@@ -7,7 +7,7 @@ the paper, cover the truth in 59 to 94 % of cases. What is shown instead:
   (1/J + n_test/n_calibration) (Nadeau & Bengio 2003), for the share of points that splits have in
   common; conservative.
 * `bootstrap`: 1.96 standard errors of the mean over splits under resampled points
-  (metrics.bootstrap); sharper. It needs the draws, so pipeline.scoring.tidy computes it.
+  (metrics.resampling); sharper. It needs the draws, so pipeline.scoring.tidy computes it.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
+from pipeline.reporting.headings import html_heading
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import look, mixed, rgb
 from pipeline.reporting.table_formats import number, plain_floor_cell
@@ -88,13 +89,15 @@ class Provenance:
 @cache
 def templates() -> Environment:
     """The templates of the page, in the folder beside this file."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("pipeline.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["html_heading"] = html_heading
+    return environment
 
 
 def report_html(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from metrics.registry import METRICS, Metric
+from pipeline.reporting.headings import html_heading, latex_heading
 from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
 
@@ -42,7 +43,8 @@ def escape_latex(text: str) -> str:
 
 def latex(table: ResultTable) -> str:
     r"""A `table*` environment for `\input`, laid out as in the paper."""
-    heading = " & ".join(["Method", *(_latex_heading(m) for m in table.metrics)])
+    headings = [rf"{latex_heading(m)} ($\times 10^{{{m.power}}}$)" for m in table.metrics]
+    heading = " & ".join(["Method", *headings])
     body = [" & ".join([escape_latex(r.name), *map(_latex_cell, r.cells)]) for r in table.rows]
     lines = [r"\toprule", rf"{heading} \\", r"\midrule", *(rf"{row} \\" for row in body)]
     if table.floor is not None:
@@ -60,10 +62,6 @@ def latex(table: ResultTable) -> str:
         f"  \\caption{{{caption}}}\n  \\label{{tab:{table.name}}}\n"
         f"  \\centering\n  \\small\n  \\vspace{{4pt}}\n{tabular}\n\\end{{table*}}\n"
     )
-
-
-def _latex_heading(column: Metric) -> str:
-    return rf"{column.latex} ($\times 10^{{{column.power}}}$)"
 
 
 def _latex_math(text: str) -> str:
@@ -118,7 +116,7 @@ def markdown(table: ResultTable) -> str:
 
 
 def _markdown_name(column: Metric) -> str:
-    return column.html if column.key in METRICS else f"`{column.text}`"
+    return html_heading(column) if column.key in METRICS else f"`{column.text}`"
 
 
 def _markdown_cell(cell: Cell) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metrics import METRICS, InputError, TopK, noise_floor, scorecard
-from metrics.floor import NoiseFloor
+from metrics.resampling import NoiseFloor
 
 N, CLASSES, FORECASTS = 250, 4, 60
 OPTIONS = {"floor_repetitions": 60, "utilities": 30}

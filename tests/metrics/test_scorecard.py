@@ -23,9 +23,9 @@ from metrics import (
     scorecard,
     worst_interval,
 )
-from metrics.floor import redrawn_outcomes
 from metrics.forecast import Forecast
 from metrics.measurement import Measurement, Options
+from metrics.resampling import redrawn_outcomes
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
 ALWAYS = [key for key in METRICS if key != "u_w2v"]
@@ -296,8 +296,8 @@ def test_threads_change_no_number(forecast_of):
 @pytest.mark.parametrize("level", [0.0, 0.5, 0.95, 1.0])
 def test_quantiles_of_the_sampled_users_are_those_of_torch(users, level):
     errors = torch.rand(7, users, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    measurement = Measurement(None, None, Options(), {})
-    object.__setattr__(measurement, "linear", errors)
+    measurement = Measurement(None, None, Options(), {"linear": Linear([1.0, 0])})
+    measurement._errors["linear"] = errors
     found = measurement.quantile("linear", level)
     assert torch.equal(found, torch.quantile(errors, level, dim=1))
 

@@ -10,9 +10,8 @@ import torch
 from scipy import stats
 
 from metrics import ClassWise, NoiseFloor, TopK
-from metrics.bootstrap import resampled_weights
-from metrics.floor import redrawn_outcomes
 from metrics.forecast import Forecast
+from metrics.resampling import redrawn_outcomes, resampled_weights
 from pipeline.reporting.intervals import (
     corrected_half_width,
     not_worse_than_best,

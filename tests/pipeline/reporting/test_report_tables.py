@@ -16,6 +16,7 @@ from rich.console import Console
 from metrics.registry import metric
 from pipeline.reporting import table_formats
 from pipeline.reporting.collect import summarise
+from pipeline.reporting.headings import html_heading, latex_heading
 from pipeline.reporting.names import METHODS, method_name, ordered
 from pipeline.reporting.report_page import SHOWN_BY, templates
 from pipeline.reporting.table_model import ResultTable
@@ -320,7 +321,11 @@ def test_names_of_variants_and_of_unknown_keys() -> None:
     assert method_name("isotonic_raw") == "IR (unnormalised)"
     assert method_name("dirichlet_logits") == "Dirichlet (on logits)"
     assert method_name("my_method") == "My method"
-    assert metric("u_mine").latex == r"\texttt{u\_mine}"
+    assert latex_heading(metric("u_mine")) == r"\texttt{u\_mine}"
+    assert html_heading(metric("u_mine")) == "<code>u_mine</code>"
+    assert latex_heading(metric("u_lin_q95")) == r"$\mathcal{U}_{\mathrm{lin}}$ 95 \%"
+    assert html_heading(metric("u_lin_q95")) == "U<sub>lin</sub> 95 %"
+    assert latex_heading(metric("cwe_bin")) == r"$\mathrm{CWE}^{\mathrm{bin}}$"
     assert ordered(["zeta", "patching", "isotonic_raw", "isotonic", "uncalibrated"]) == [
         "uncalibrated",
         "isotonic",

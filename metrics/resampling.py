@@ -1,17 +1,19 @@
-"""The noise floor: errors of a forecast whose labels were drawn from itself.
+"""Labels drawn from the forecast (the noise floor) and points drawn again (the bootstrap).
 
-If its rows sum to one, such a forecast is perfectly calibrated, so what it shows on n points is
-sampling alone: a Monte Carlo test of calibration (Vaicenavicius et al. 2019; "consistency
-resampling", Bröcker & Smith 2007). Rows that do not sum to one have no noise floor, because no
-label can be drawn from them.
+The noise floor is the error of a forecast whose labels were drawn from itself. If its rows sum to
+one, such a forecast is perfectly calibrated, so what it shows on n points is sampling alone: a
+Monte Carlo test of calibration (Vaicenavicius et al. 2019; "consistency resampling", Bröcker &
+Smith 2007). Rows that do not sum to one have no noise floor, because no label can be drawn from
+them. Each (seed, repetition, point) has one uniform number, used in every split and for every
+method; the point's number in the whole data set names it. So a repetition's mean over splits is one
+draw of the mean that a table prints, and methods are compared on the same luck.
 
-Each (seed, repetition, point) has one uniform number, used in every split and for every method; the
-point's number in the whole data set names it. So a repetition's mean over splits is one draw of the
-mean that a table prints, and methods are compared on the same luck.
-
-The draws share every sort, so one costs a sum per point and utility, and a look into the payoffs
-where its label is not the usual one: 400 draws of 1000 classes on 15,000 points are 6·10⁹ sums per
-class of utilities, some seconds of one core.
+The bootstrap says how far a metric, or a mean over splits, would move on other points. Each
+repetition draws all n points of the data set with replacement, once; how often a point came out is
+its weight in every split that tests it. Over repetitions the mean over splits scatters as its
+standard error (Efron & Tibshirani 1993, ch. 6), the covariance of splits that share their points
+included. Use mean ± 1.96 standard errors, not the percentiles: repeated points inflate UC itself,
+which shifts every percentile up.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
@@ -32,6 +35,9 @@ from metrics.validation import InputError, check_labels, is_whole
 DRAWN_TOGETHER = 1 << 23
 """Labels drawn at a time, which bounds the memory: 64 MB for each of labels, ranks, uniforms."""
 LARGEST_POINT = 1 << 62
+LARGEST = 50_000
+"""The most points that are resampled. With more, the spread between splits says enough, and the
+work grows with n times the repetitions."""
 ROUNDING = 1e-12
 """Relative; errors are sums of at most some 10⁶ terms."""
 
@@ -78,7 +84,7 @@ def noise_floor(
 
     Raises:
         InputError: shapes, ranges or row sums are off, the lists of splits differ in length, or
-            their points are not told.
+            their points are not given.
     """
     if not is_whole(repetitions) or repetitions < 1:
         raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
@@ -86,9 +92,9 @@ def noise_floor(
     for p, y, numbers in _splits(probabilities, labels, points):
         forecast, outcomes = checked(p, y)
         observed.append(float(utilities.errors(forecast, outcomes).max()))
-        own = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
-        draws = redrawn_outcomes(forecast, own, repetitions, seed, forecast.n)
-        parts = [utilities.errors(forecast, some).max(dim=1).values for some in draws]
+        places = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
+        draws = redrawn_outcomes(forecast, places, repetitions, seed, forecast.n)
+        parts = [utilities.errors(forecast, draw).max(dim=1).values for draw in draws]
         drawn.append(torch.cat(parts).cpu().numpy())
     return NoiseFloor.of(np.mean(drawn, axis=0), float(np.mean(observed)))
 
@@ -135,5 +141,29 @@ def redrawn_outcomes(
 
         yield forecast.redraw_parts(uniforms_of, repetitions)
         return
-    for some in keys.split(max(1, DRAWN_TOGETHER // size)):
-        yield forecast.redraw(hashed_uniforms(some, points[:, None]).T)
+    for streams in keys.split(max(1, DRAWN_TOGETHER // size)):
+        yield forecast.redraw(hashed_uniforms(streams, points[:, None]).T)
+
+
+def resampled_weights(
+    points: Tensor, population: int, repetitions: int, seed: int, size: int
+) -> Iterator[Tensor]:
+    """Yield how often each of `points` was drawn, float64 [r, n], as many repetitions as fit.
+
+    Args:
+        points: int64 [n], numbers of points among the `population` that is resampled.
+        size: the n that decides how many repetitions fit: samples of one forecast stay in step.
+    """
+    together = max(1, DRAWN_TOGETHER // size)
+    chosen = points.cpu().numpy()
+    for start in range(0, repetitions, together):
+        rows = [
+            _counts(population, seed, repetition)[chosen]
+            for repetition in range(start, min(repetitions, start + together))
+        ]
+        yield torch.from_numpy(np.stack(rows)).to(torch.float64).to(points.device)
+
+
+def _counts(population: int, seed: int, repetition: int) -> NDArray[np.int64]:
+    drawn = np.random.default_rng([seed, repetition]).integers(population, size=population)
+    return np.bincount(drawn, minlength=population)

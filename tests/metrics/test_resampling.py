@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from metrics import METRICS, scorecard
-from metrics import bootstrap as module
-from metrics.bootstrap import LARGEST, resampled_weights
+from metrics import resampling as module
+from metrics.resampling import LARGEST, resampled_weights
 
 POPULATION = 60
 OPTIONS = {"utilities": 20, "floor_repetitions": 0, "bootstrap_repetitions": 3}
