@@ -7,18 +7,18 @@ VENV ?= .venv
 SUITE ?=
 PRECOMPUTED ?=
 FUZZ_SECONDS ?= 600
-# How many kills at chosen moments `make test-all` tries.
+# `make test-all` kills a running program at this many moments.
 KILLS ?= 20
-# Percent of the statements that the fast tests are to reach: of metrics/ and calibrators/, and of
-# pipeline/. 0 until both were measured with the new engine; then 95 and 90 (CONTRIBUTING.md).
+# The tests must run at least this percentage of the statements of metrics/ and calibrators/, and of
+# pipeline/. Below it, `make test` fails.
 REACHED ?= 0
 REACHED_STAGES ?= 0
 
-# Stages are started as `python -m pipeline.…`: the environment's python comes first.
+# DVC starts the stages as `python -m pipeline.…`, which must be the environment's python.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
 export SUITE PRECOMPUTED
-# Its own environment: other packages stay out of ours.
+# Other packages are installed into an environment of their own.
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
@@ -27,20 +27,20 @@ PEERS ?= .venv-peers
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
-	@echo "make test    set up, then lint, type checks and the fast tests, with coverage"
-	@echo "make test-all     the slow tests, too: kills (KILLS=20), full disks, coverage simulations"
-	@echo "make test-peers   our numbers against other packages' (requirements-peers.txt), in $(PEERS)"
-	@echo "make test-slurm   a sweep on a Slurm of one node, with lost jobs (as root, Debian's packages)"
-	@echo "make test-ray     the same on Ray, in an environment of its own"
-	@echo "make fuzz    damaged files and odd arguments until FUZZ_SECONDS are over (default: 600)"
-	@echo "make docs    the pages and the API reference as a site in site/, offline"
+	@echo "make test    set up, then lint, type checks and the fast tests; prints the ten slowest"
+	@echo "make test-all     the same with the slow tests: kills (KILLS=20), full disks, simulations"
+	@echo "make test-peers   compare our numbers with those of other packages, installed in $(PEERS)"
+	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
+	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
+	@echo "make fuzz    try damaged files and odd arguments for FUZZ_SECONDS seconds (default: 600)"
+	@echo "make docs    build the pages and the API reference as a site in site/, offline"
 	@echo "make setup   create $(VENV) from requirements.lock"
-	@echo "make clean   remove $(VENV) and cached logits; results stay"
+	@echo "make clean   remove the environments, caches and cached logits; results stay"
 
 setup: $(INSTALLED)
 
-# --no-compile: pip compiles on one core what `compileall` compiles on all. That fails for files that
-# some packages have for other versions of Python: nothing here imports them.
+# `compileall` compiles on all cores, pip only on one. It fails at files that some packages have for
+# other versions of Python; nothing here imports them, so its exit code does not matter.
 $(INSTALLED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
@@ -61,12 +61,12 @@ else
 	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S 'precomputed="$(PRECOMPUTED)"')
 endif
 
-# Told before minutes of setting up.
+# A wrong name of a suite ends the command before it sets up for minutes.
 known-suite:
 	@case "$$SUITE" in extended|cifar_closest) echo \
-	  "SUITE=$$SUITE: its stages are run by hand; conf/suite/$$SUITE.yaml says how" >&2; exit 2;; esac
+	  "SUITE=$$SUITE: run its stages by hand; conf/suite/$$SUITE.yaml says how" >&2; exit 2;; esac
 	@test -z "$$SUITE" || test -f "conf/suite/$$SUITE.yaml" || { \
-	  echo "SUITE=$$SUITE: no such suite; known:" $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
+	  echo "SUITE=$$SUITE: no such suite; choose one of:" $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
 
 lint: setup
 	$(VENV)/bin/ruff check .
@@ -75,8 +75,8 @@ lint: setup
 types: setup
 	$(VENV)/bin/mypy
 
-# The ten slowest tests are printed. Coverage counts statements; it leaves out child processes, except
-# those that `measured_child` names.
+# Coverage counts statements. Of the child processes that tests start it counts only those that use
+# the fixture `measured_child` (tests/conftest.py).
 TESTS := python -m coverage run -m pytest --numprocesses auto --dist worksteal --durations=10
 define reached
 	@$(RUN) python -m coverage combine --quiet
@@ -106,13 +106,14 @@ $(PEERS)/.installed: requirements.lock requirements-peers.txt
 	$(PEERS)/bin/python -m pip check
 	@touch $@
 
-# The cluster is stopped however the tests end.
+# The cluster is stopped even when a test fails.
 test-slurm: setup
 	@set -e; folder=$$(mktemp -d); trap 'scripts/clusters/one_node_slurm.sh down "$$folder"; rm -rf "$$folder"' EXIT; \
 	  scripts/clusters/one_node_slurm.sh up "$$folder"; \
 	  SLURM_CONF="$$folder/slurm.conf" $(VENV)/bin/python -m pytest tests/clusters/test_slurm.py
 
-# Ray on top of $(VENV)'s packages. It listens on all interfaces: it gets a network with loopback alone.
+# The environment has Ray and sees the packages of $(VENV). Ray listens on all network interfaces;
+# therefore it runs in a network of its own that has only the loopback interface.
 test-ray: setup
 	@test -x .venv-ray/bin/python || { $(VENV)/bin/python -m venv .venv-ray && \
 	  $(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
@@ -122,11 +123,11 @@ test-ray: setup
 	unshare --map-root-user --net sh -c 'ip link set lo up && \
 	  exec .venv-ray/bin/python -m pytest tests/clusters/test_ray.py'
 
-# Another seed every time; what is found is kept in tests/fuzz/corpus and tested from then on.
+# Every run has another seed. A finding is kept in tests/fuzz/corpus, and `make test` tries it from then on.
 fuzz: setup
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
 
-# A link that leads nowhere and a warning of pdoc are errors.
+# A link that leads nowhere is an error, and so is a warning of pdoc.
 docs: setup
 	$(RUN) python docs/build_site.py site
 

@@ -1,12 +1,12 @@
-"""Compare our speed with the plain definitions and with other packages, answers checked.
+"""Compare our speed with the plain definitions and with other packages, and check the answers.
 
 python scripts/compare_speed.py                   everything, up to an hour on two cores
 python scripts/compare_speed.py --peers           also probmetrics, torchmetrics and netcal
 python scripts/compare_speed.py --device cuda     also ours on the GPU
-python scripts/compare_speed.py --cases ecdf u_cwe    some of it; --quick: small sizes, a minute
+python scripts/compare_speed.py --cases ecdf u_cwe    these only; --quick: small sizes, a minute
 
-Writes <output>/speed_<device>.{csv,md} when all is measured. Exit code 1: an answer disagrees, or a
-contender failed.
+Writes <output>/speed_<device>.{csv,md} at the end. Exit code 1: an answer
+disagrees, or a contender failed.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ CASES = (*METRIC_CASES, *CALIBRATOR_CASES)
 QUICK = Size(1500, 20, utilities=50)
 
 MIN_SECONDS = 0.5
-"""A contender is run again until its runs together take so long, at least once after a warm-up."""
+"""A contender runs until its runs together take this long, at least once after a warm-up."""
 PACKAGES = ("numpy", "scipy", "torch", "numba", "scikit-learn")
 PEERS = ("probmetrics", "torchmetrics", "netcal")
 LEGEND = """\
-Median of the wall-clock times of runs that together take at least half a second, after one run that
-does not count. Speed-up: time of the first contender of the block divided by this one's.
+The time is the median of runs that together take at least half a second, after one run that does
+not count. Speed-up: time of the first contender of the block divided by this one's.
 Difference: largest absolute difference of any number of the answer from the first contender's, or
 by how much the likelihood is worse. "plain" is the definition in NumPy and SciPy."""
 HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Difference")
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent := [name for name in PEERS if options.peers and find_spec(name) is None]:
         say(f"--peers: not installed: {', '.join(absent)} (pip install -r requirements-peers.txt)")
     cases = [case for case in CASES if case.key in (options.cases or [case.key])]
-    warnings.simplefilter("ignore")  # other packages' remarks on their own code
+    warnings.simplefilter("ignore")  # of other packages about their own code
     rows: list[dict[str, Any]] = []
     work = [(case, size) for case in cases for size in ([QUICK] if options.quick else case.sizes)]
     for number, (case, size) in enumerate(work, 1):
@@ -112,7 +112,7 @@ def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[
             continue
         try:
             seconds, answer = timed(case, name, data(size, where))
-        except Exception as error:  # of any kind, another package's
+        except Exception as error:  # another package may raise anything
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             yield {**row, "failure": reason, "agrees": False}
             continue
@@ -162,7 +162,7 @@ def in_words(seconds: float) -> str:
 
 
 def markdown(rows: Sequence[dict[str, Any]], cases: Sequence[Case]) -> str:
-    """The table and its notes; title and size are named at the start of a block alone."""
+    """The table and its notes; only the first line of a block names title and size."""
     lines: list[list[str]] = []
     last: list[str] = []
     for row in rows:
@@ -178,15 +178,15 @@ def machine() -> str:
     """Processor, cores, GPU and versions, in one line."""
     information = Path("/proc/cpuinfo")
     text = information.read_text() if information.exists() else ""
-    # Cloud machines hide the model's name; family and model number still tell it apart.
+    # Cloud machines hide the name of the processor, but not its family and model number.
     keys = ("model name", "cpu family", "model")
-    found = [re.search(rf"^{key}\s*:\s*(.+)$", text, re.M) for key in keys]
-    name, family, model = (each[1].strip() if each else "" for each in found)
+    matches = [re.search(rf"^{key}\s*:\s*(.+)$", text, re.M) for key in keys]
+    name, family, model = (match[1].strip() if match else "" for match in matches)
     processor = f"{name or platform.machine()} (family {family}, model {model})"
     gpu = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
     packages = [*PACKAGES, *(peer for peer in PEERS if find_spec(peer))]
-    told = os.environ.get("OPENBLAS_CORETYPE")
-    kernels = [f"OPENBLAS_CORETYPE={told}"] if told else []
+    core = os.environ.get("OPENBLAS_CORETYPE")
+    kernels = [f"OPENBLAS_CORETYPE={core}"] if core else []
     versions = [f"{package} {version(package)}" for package in packages]
     python = f"Python {platform.python_version()}"
     return ", ".join([processor, f"{core_count()} cores", *gpu, python, *versions, *kernels])

@@ -1,14 +1,14 @@
 """How many printed cells agree with preset=paper, by the seed of the splits.
 
-For every seed, run the suite into folders of its own; then count:
+Run the suite for every seed into a folder of its own, then count:
 
     for seed in 1 2 3; do python -m pipeline.sweep preset=paper splits.seed=$seed \\
         paths.data=out/seed$seed/data paths.results=out/seed$seed/results; done
     python scripts/paper_seeds.py results out/seed*/results
 
-Reads tables/comparison.csv of each folder, the first of the repository's own seed, and writes
-paper_seeds.csv (the cells within 3 standard errors, by printed table and method) and .md (sums)
-into --output.
+The first folder is that of the repository's own seed. Of each folder tables/comparison.csv is read.
+Into --output go paper_seeds.csv (the number of cells within 3 standard errors, by printed table and
+method) and paper_seeds.md (its sums).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python scripts/prepare_imagenet.py data/imagenet
 
-The folder holds ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, which come from
-https://image-net.org after accepting the licence; their checksums are torchvision's. It then has
-val/n01440764/ILSVRC2012_val_00000293.JPEG and so on, 50,000 images in 1000 folders, which
+Put ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz into the folder. They come from
+https://image-net.org after accepting the licence; torchvision checks their checksums. The script
+writes val/n01440764/ILSVRC2012_val_00000293.JPEG and so on, 50,000 images in 1000 folders, which
 `benchmark=imagenet_vit` and `imagenet_resnet` read.
 """
 
@@ -39,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (RuntimeError, OSError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{folder}: {reason} Needed there: {WHERE}") from error
-    found = len(images), len(set(images.targets))
-    if found != (VALIDATION_IMAGES, SYNSETS):
+    count, synsets = len(images), len(set(images.targets))
+    if (count, synsets) != (VALIDATION_IMAGES, SYNSETS):
         raise InputError(
-            f"{folder / 'val'}: {found[0]} images of {found[1]} synsets, expected "
+            f"{folder / 'val'}: {count} images of {synsets} synsets, expected "
             f"{VALIDATION_IMAGES} of {SYNSETS}; delete this folder and run the script again"
         )
-    say(f"{found[0]} images in {folder / 'val'} (benchmark.source.data_dir={folder})")
+    say(f"{count} images in {folder / 'val'} (benchmark.source.data_dir={folder})")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Where a suite's time goes: by stage, calibrator and benchmark.
 
-python scripts/suite_times.py                     of the units that ran here (data/log/*.jsonl)
+python scripts/suite_times.py                     the units that ran here (data/log/*.jsonl)
 python scripts/suite_times.py other/data/log --name synthetic_imagenet
 
-Every unit that ran noted a line of its core seconds and its process's memory; the last line of a
-unit counts. Writes suite_times[_NAME].csv (stage × benchmark × calibrator) and .md (sums of it)
-into --output. The wall time of a suite is about the sum divided by the number of cores.
+Every unit that runs writes a line with its core seconds and the memory of its process. If a unit
+ran more than once, its last line counts. The sums go to --output: suite_times[_NAME].csv (stage ×
+benchmark × calibrator) and .md. A suite takes about the sum divided by the number of cores.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pipeline.harness.progress import say
 from pipeline.reporting.markdown import markdown_table
 
 KEY = ["stage", "benchmark", "calibrator"]
-"""What seconds are summed over the splits of; of dynamics, `calibrator` is the utility family."""
+"""Seconds are summed over splits. For dynamics, `calibrator` is the family of utilities."""
 
 
 def read_times(folder: Path) -> pd.DataFrame:
@@ -32,20 +32,19 @@ def read_times(folder: Path) -> pd.DataFrame:
     lines = [pd.read_json(path, lines=True) for path in sorted(folder.glob("*.jsonl"))]
     if not lines:
         return pd.DataFrame(columns=[*KEY, "split", "seconds", "memory_mib", "error"])
-    found = pd.concat(lines).reindex(columns=[*KEY, "split", "seconds", "memory_mib", "error"])
-    return found[found.error.isna()].drop_duplicates([*KEY, "split"], keep="last")
+    times = pd.concat(lines).reindex(columns=[*KEY, "split", "seconds", "memory_mib", "error"])
+    return times[times.error.isna()].drop_duplicates([*KEY, "split"], keep="last")
 
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Units, seconds and their share per group, the longest first."""
-    found = times.groupby(list(by), dropna=False).seconds.agg(units="size", seconds="sum")
-    return found.assign(share=found.seconds / found.seconds.sum()).sort_values(
-        "seconds", ascending=False
-    )
+    groups = times.groupby(list(by), dropna=False).seconds.agg(units="size", seconds="sum")
+    groups["share"] = groups.seconds / groups.seconds.sum()
+    return groups.sort_values("seconds", ascending=False)
 
 
 def markdown(times: pd.DataFrame) -> str:
-    """Sums by stage, by stage and calibrator, and by benchmark."""
+    """The sums by stage, by stage and calibrator, and by benchmark."""
     blocks = [
         "# Where the suite's time goes",
         f"Core seconds of {len(times):,} units, {times.seconds.sum():,.0f} in all. "

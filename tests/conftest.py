@@ -10,18 +10,18 @@ import pytest
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 MEASURING = "COVERAGE_PROCESS_CONFIG"
-"""By this variable child processes are measured, too."""
+"""This variable makes coverage measure child processes, too."""
 MEASURED_CHILD: dict[str, str] = {}
 if "PYTEST_XDIST_WORKER" in os.environ and MEASURING in os.environ:
-    # `make test`: most children run whole stages, which reach hardly more than the tests do
-    # themselves and would take longer.
+    # In `make test` most child processes run whole stages. Measuring those would take longer and
+    # would find few statements that the tests do not run themselves.
     MEASURED_CHILD[MEASURING] = os.environ.pop(MEASURING)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread_of_products() -> Iterator[None]:
-    """Tests run beside each other: one thread of NumPy's BLAS each; child processes have all."""
-    import numpy  # noqa: F401  (limits reach what is loaded)
+    """Give each test process one thread of NumPy's BLAS, because several run at once."""
+    import numpy  # noqa: F401  (the limit applies to libraries that are loaded)
 
     with threadpool_limits(1, "blas"):
         yield
@@ -29,7 +29,7 @@ def one_thread_of_products() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def measured_child() -> dict[str, str]:
-    """The environment of a child process that is measured where the tests are."""
+    """The environment of a child process that coverage measures if it measures the tests."""
     return {**os.environ, **MEASURED_CHILD}
 
 

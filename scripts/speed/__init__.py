@@ -1,1 +1,1 @@
-"""Parts of `scripts/compare_speed.py`: inputs, peers, cases, measuring, reports."""
+"""Parts of `scripts/compare_speed.py`: its inputs and its cases."""
