@@ -23,6 +23,7 @@ from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     LogitShiftPatching,
+    StructuredMatrixScaling,
     TemperatureScaling,
     Uncalibrated,
     UtilityPatching,
@@ -77,6 +78,7 @@ CALIBRATORS: dict[str, Calibrator] = {
     "isotonic, global": IsotonicCalibration(mode="global"),
     "Dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
     "Dirichlet, tuned": DirichletCalibration(tuning_runs=3),
+    "structured matrix": StructuredMatrixScaling(),
     "patching, tuned": UtilityPatching(tuning_runs=2, max_steps=8, sampled_count=16),
     "patching, theory's steps": UtilityPatching(
         step_size=1.0, steps=8, sampled_count=8, line_search="theory", start="temperature"
