@@ -88,7 +88,7 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         settings=settings,
         path=Path(settings["paths"]["data"]) / "dynamics" / benchmark / f"{family}.npz",
         key=sha256_of_json(content),
-        size=logits.n * logits.classes,
+        size=logits.size,
         make=partial(studied, settings, family, split),
     )
 

@@ -78,7 +78,7 @@ def evaluate_task(unit: Unit) -> Task:
         settings=unit.settings,
         path=unit.scores_path,
         key=sha256_of_json(content),
-        size=logits.n * logits.classes,
+        size=logits.size,
         make=partial(evaluated, unit),
     )
 

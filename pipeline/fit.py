@@ -59,7 +59,7 @@ def fit_task(unit: Unit) -> Task:
         settings=unit.settings,
         path=unit.fit_path,
         key=sha256_of_json(content),
-        size=logits.n * logits.classes,
+        size=logits.size,
         make=partial(fitted, unit),
     )
 

@@ -1,4 +1,4 @@
-"""Stage 1, unit: benchmark. From a source to data/logits/<benchmark>.npz and its sidecar.
+"""Stage 1, unit: benchmark. From a source to data/logits/<benchmark>.npz.
 
 python -m pipeline.logits benchmark=cifar10_resnet
 python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
@@ -17,17 +17,16 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json, write_json
+from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.cached_logits import find_logits, logits_path, sidecar_path
+from pipeline.harness.cached_logits import logits_path
 from pipeline.harness.code import code_digest, targets_in
-from pipeline.harness.columns import columns_of
 from pipeline.harness.command import command
 from pipeline.harness.machine import versions
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.targets import made_of
-from pipeline.harness.units import Request, Settings
+from pipeline.harness.units import Request, Settings, columns_of
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
@@ -58,9 +57,9 @@ def _made_from(settings: Settings) -> str:
     ready = ready_made(settings)
     if ready is not None:
         return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
-    record = record_of(logits_path(settings))
-    origin = record["sidecar"].get("origin") if record else None
-    if record and isinstance(origin, dict) and origin.get("precomputed"):
+    record = record_of(logits_path(settings)) or {}
+    origin = record.get("details", {}).get("origin")
+    if isinstance(origin, dict) and origin.get("precomputed"):
         return str(record["made_from"])
     return _key_of_target(settings["benchmark"]["source"])
 
@@ -71,23 +70,23 @@ def _made(
     """Run the source, or keep the logits there are where only the similarity is another."""
     # The similarity first: where its word vectors are missing, no forward pass is spent.
     similarity = made_of(settings["benchmark"].get("similarity"))
-    record = record_of(logits_path(settings))
-    if record and record["made_from"] == made_from and not settings["force"]:
-        arrays, sidecar = dict(read_npz(logits_path(settings))), dict(record["sidecar"])
+    record = record_of(logits_path(settings)) or {}
+    if record.get("made_from") == made_from and "details" in record and not settings["force"]:
+        arrays, details = dict(read_npz(logits_path(settings))), dict(record["details"])
         arrays.pop("similarity", None)
-        sidecar.pop("similarity", None)
+        details.pop("similarity", None)
     else:
-        arrays, sidecar = _computed(settings, progress)
+        arrays, details = _computed(settings, progress)
     if similarity is not None:
         if "line" in similarity.details:
             say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
         arrays["similarity"] = similarity.matrix
-        sidecar["similarity"] = similarity.details
-    return partial(save_npz, arrays=arrays), {"made_from": made_from, "sidecar": sidecar}
+        details["similarity"] = similarity.details
+    return partial(save_npz, arrays=arrays), {"made_from": made_from, "details": details}
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
-    """The arrays of the source, checked, and what the sidecar says of them."""
+    """The arrays of the source, checked, and what the details says of them."""
     from metrics.validation import check_labels, check_logits
 
     benchmark = settings["benchmark"]
@@ -108,7 +107,7 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         "logits": np.asarray(result.logits, dtype=np.float32),
         "labels": result.labels.astype(np.int64),
     }
-    sidecar = {
+    details = {
         **result.details,
         "n": n,
         "classes": classes,
@@ -119,14 +118,14 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     }
     if result.groups is not None:
         arrays["groups"] = result.groups
-        sidecar["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
+        details["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
     if result.tested is not None:
         arrays["tested"] = result.tested
-        sidecar["given_splits"] = [
+        details["given_splits"] = [
             {"calibration": int((~tested).sum()), "test": int(tested.sum())}
             for tested in result.tested
         ]
-    return arrays, sidecar
+    return arrays, details
 
 
 @command
@@ -136,20 +135,12 @@ def main(config: DictConfig) -> None:
 
 
 def run_logits(settings: Sequence[Settings]) -> None:
-    """Make the logits of each benchmark that is not up to date, and write their sidecars.
+    """Make the logits of each benchmark that is not up to date.
 
     Raises:
         UnitsFailed: the benchmarks that failed, after all others are done.
     """
-    tasks = [logits_task(one) for one in settings]
-    try:
-        run_tasks("logits", tasks, one_by_one=True)
-    finally:
-        for task in tasks:
-            if record := record_of(task.path):
-                sha256 = find_logits(task.settings).sha256
-                content = {**record["sidecar"], "key": record["key"], "sha256": sha256}
-                write_json(sidecar_path(task.settings), content)
+    run_tasks("logits", [logits_task(one) for one in settings], one_by_one=True)
 
 
 def require_logits(settings: Iterable[Settings]) -> None:

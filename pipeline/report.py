@@ -16,10 +16,9 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import write_json, write_text
-from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say, say_files
-from pipeline.harness.units import Request, SelectionError, Settings
+from pipeline.harness.units import Request, SelectionError, Settings, columns_of
 from pipeline.reporting.candidates import candidates, known_benchmarks, paper_rule, table_titles
 from pipeline.reporting.collect import Scores
 from pipeline.reporting.comparison import compare, printed_values

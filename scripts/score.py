@@ -44,10 +44,9 @@ from omegaconf import DictConfig
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
-from pipeline.harness.artifacts import read_json
-from pipeline.harness.cached_logits import sidecar_path
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import user_errors_in_one_line
-from pipeline.harness.progress import say, say_written
+from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.all_or_nothing import all_or_nothing
@@ -142,7 +141,7 @@ def score(options: argparse.Namespace) -> None:
     if options.draws < settings["evaluation"]["floor_repetitions"]:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     run_logits([settings])
-    record = read_json(sidecar_path(settings))
+    record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
@@ -167,7 +166,7 @@ def _save(options: argparse.Namespace) -> None:
     points = "all points" if on_all else "the calibration points"
     unscored = "" if options.method in options.methods else " and not scored here"
     saved = calibrator.save(options.save)
-    say_written(saved, f": {options.method} fitted on {points}{unscored}; see scripts/apply.py")
+    say(f"wrote {saved}: {options.method} fitted on {points}{unscored}; see scripts/apply.py")
 
 
 if __name__ == "__main__":

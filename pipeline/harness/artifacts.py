@@ -38,11 +38,10 @@ def write_json(path: Path | str, content: Any) -> Path:
     return write_text(path, json_text(content))
 
 
-def write_npz(path: Path | str, **arrays: ArrayLike) -> str:
-    """Write `arrays` as an uncompressed npz; return the SHA-256 of what this call wrote."""
+def write_npz(path: Path | str, **arrays: ArrayLike) -> None:
+    """Write `arrays` as an uncompressed npz."""
     with atomic_path(path) as temporary:
         save_npz(temporary, arrays)
-        return sha256_of(temporary)
 
 
 def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:
@@ -73,30 +72,16 @@ def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArra
         raise CorruptFile(str(error)) from error
 
 
-def read_json_if_whole(path: Path | str) -> dict[str, Any] | None:
-    """A JSON object written by an earlier run, or None where it is absent or damaged."""
-    try:
-        content = read_json(path)
-    except (FileNotFoundError, NotADirectoryError, CorruptFile):
-        return None
-    return content if isinstance(content, dict) else None
-
-
 def sha256_of(path: Path | str) -> str:
     """Hexadecimal SHA-256 of a file's bytes."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sha256_of_text(text: str) -> str:
-    """Hexadecimal SHA-256 of the bytes that `write_text` makes of `text`."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def sha256_of_json(content: Any) -> str:
     """Hexadecimal SHA-256 of `content` as canonical JSON: the order of keys does not matter."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
-    return sha256_of_text(text)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,8 @@
-"""The logits that later stages read: data/logits/<benchmark>.npz with its sidecar, checked once."""
+"""The logits that later stages read, data/logits/<benchmark>.npz, checked once per program."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,33 +21,29 @@ READ_TOGETHER = 4096
 
 @dataclass(frozen=True)
 class CachedLogits:
-    """Where a benchmark's logits lie and what their record says."""
+    """Where a benchmark's logits lie and what the logits stage recorded of them."""
 
     path: Path
     sha256: str
     """Of the logits, labels and given splits; not of a similarity that lies beside them."""
-    n: int
-    classes: int
+    details: Mapping[str, Any]
+    """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
     similarity_sha256: str | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return int(self.details["n"])
+
+    @property
+    def size(self) -> int:
+        """The number of logits, n x C."""
+        return self.n * int(self.details["classes"])
 
 
 def logits_path(settings: Settings) -> Path:
     """data/logits/<benchmark>.npz"""
     return Path(settings["paths"]["data"]) / "logits" / f"{settings['benchmark']['name']}.npz"
-
-
-def sidecar_path(settings: Settings) -> Path:
-    """data/logits/<benchmark>.json"""
-    return logits_path(settings).with_suffix(".json")
-
-
-def read_sidecar(settings: Settings) -> dict[str, Any] | None:
-    """What the logits stage recorded of a benchmark's logits; None where they are absent."""
-    try:
-        found = _found(logits_path(settings), logits_path(settings).stat().st_mtime_ns)
-    except FileNotFoundError:
-        return None
-    return None if found is None else {**found[1], "sha256": found[0].sha256}
 
 
 def find_logits(settings: Settings) -> CachedLogits:
@@ -56,30 +53,28 @@ def find_logits(settings: Settings) -> CachedLogits:
         CorruptFile: they are absent or damaged; one line with the fix.
     """
     path = logits_path(settings)
-    found = _found(path, path.stat().st_mtime_ns) if path.is_file() else None
-    if found is None:
+    cached = _checked(path, path.stat().st_mtime_ns) if path.is_file() else None
+    if cached is None:
         raise CorruptFile(
             f"{path}: no logits, or damaged ones; run python -m pipeline.logits with the same "
             "arguments"
         )
-    return found[0]
+    return cached
 
 
 @lru_cache(maxsize=16)
-def _found(path: Path, changed: int) -> tuple[CachedLogits, dict[str, Any]] | None:
-    """The logits and their sidecar's content, read once for each state of the file."""
+def _checked(path: Path, changed: int) -> CachedLogits | None:
+    """The logits, read once for each state of the file."""
     record = record_of(path)
-    if record is None:
+    if record is None or "details" not in record:
         return None
-    sidecar = record["sidecar"]
-    has_similarity = "similarity" in sidecar
+    details, similarity = record["details"], ("similarity",)
     return CachedLogits(
         path=path,
         sha256=arrays_digest(path, ("logits", "labels", "tested")),
-        n=sidecar["n"],
-        classes=sidecar["classes"],
-        similarity_sha256=arrays_digest(path, ("similarity",)) if has_similarity else None,
-    ), sidecar
+        details=details,
+        similarity_sha256=arrays_digest(path, similarity) if "similarity" in details else None,
+    )
 
 
 @lru_cache(maxsize=1)
@@ -95,19 +90,19 @@ def load_logits(path: Path, sha256: str) -> tuple[NDArray[np.float32], NDArray[n
 
 def given_splits(settings: Settings) -> NDArray[np.bool_] | None:
     """Which points test, [splits, n], where the benchmark's source says so; None elsewhere."""
-    sidecar = read_sidecar(settings) or {}
-    return _tested(find_logits(settings)) if "given_splits" in sidecar else None
+    cached = find_logits(settings)
+    return _tested(cached.path, cached.sha256) if "given_splits" in cached.details else None
 
 
 @lru_cache(maxsize=1)
-def _tested(cached: CachedLogits) -> NDArray[np.bool_]:
-    return read_npz(cached.path, mapped=("logits",))["tested"]
+def _tested(path: Path, sha256: str) -> NDArray[np.bool_]:
+    return read_npz(path, mapped=("logits",))["tested"]
 
 
 def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:
     """`logits[points]`, read in the order of the file: a large one may not stay in memory."""
     rows = np.empty((len(points), logits.shape[1]), dtype=np.float32)
     order = np.argsort(points)
-    for some in np.array_split(order, len(order) // READ_TOGETHER + 1):
-        rows[some] = logits[points[some]]
+    for block in np.array_split(order, len(order) // READ_TOGETHER + 1):
+        rows[block] = logits[points[block]]
     return rows

@@ -15,15 +15,13 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.style import Style
 from rich.table import Table
-from rich.text import Text
 
 console = Console(soft_wrap=True)
 
 SECONDS_BETWEEN_LINES = 15.0
 """Without a terminal (a log file, a cluster job): at most one line in this time."""
-COUNTED = RUN, UP_TO_DATE, FAILED = "run", "up to date", "failed"
+COUNTED = ("run", "up to date", "failed")
 """What a stage's closing table says of tasks."""
 
 
@@ -32,14 +30,11 @@ class Bar:
 
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.done = title, total, 0
-        self._began = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         self._live = Progress(
             TextColumn("[bold]{task.fields[title]}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            *columns,
             TextColumn("{task.description}"),
             console=console,
             transient=True,
@@ -55,24 +50,17 @@ class Bar:
         self._live.stop()
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
-        """`done` of `total` pieces are finished (see `pipeline.sources.result.Progress`)."""
+        """`done` of `total` pieces are finished, `what` is what is done now."""
         self.done, self.total = done, total
         self._live.update(self._task, completed=done, total=total, description=what)
-        late = time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES
-        if self._live.disable and done < total and late:
-            self._last_line = time.monotonic()
-            say(self._line(what))
+        now = time.monotonic()
+        if self._live.disable and now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            say(f"{self.title}: {done} of {total} ({what})")
 
     def advance(self, what: str = "") -> None:
         """One more piece, the one called `what`, is finished."""
         self(self.done + 1, self.total, what)
-
-    def _line(self, what: str) -> str:
-        seconds = time.monotonic() - self._began
-        text = f"{self.title}: {self.done}/{self.total} after {seconds:.0f} s"
-        if self.done:  # before the first piece is done, nothing tells the pace
-            text += f", about {seconds / self.done * (self.total - self.done):.0f} s left"
-        return text + (f" ({what})" if what else "")
 
 
 def say(text: str) -> None:
@@ -80,14 +68,8 @@ def say(text: str) -> None:
     console.print(text, highlight=False, markup=False)
 
 
-def say_written(path: Path, more: str = "") -> None:
-    """Tell that a file was written; a terminal that knows how opens it on a click (OSC 8)."""
-    link = Style(link=path.absolute().as_uri())
-    console.print(Text.assemble("wrote ", (str(path), link), more), highlight=False)
-
-
 def say_files(paths: Iterable[Path]) -> None:
-    """Tell which files were written, one line for those that differ in their endings only."""
+    """Say which files were written, one line for those that differ in their endings only."""
     stems: dict[Path, list[str]] = {}
     for path in paths:
         stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pipeline.harness.progress import say_written
+from pipeline.harness.progress import say_files
 
 
 @contextmanager
@@ -27,6 +27,6 @@ def all_or_nothing(folder: Path, last: str) -> Iterator[Path]:
             yield fresh
             names = sorted(path.name for path in fresh.iterdir())
             for name in sorted(names, key=last.__eq__):
-                say_written((fresh / name).replace(folder / name))
+                say_files([(fresh / name).replace(folder / name)])
         finally:
             shutil.rmtree(fresh, ignore_errors=True)

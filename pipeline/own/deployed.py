@@ -17,8 +17,7 @@ import calibrators
 from calibrators.base import Calibrator
 from metrics.archive import array_names
 from metrics.validation import InputError
-from pipeline.harness.artifacts import read_json
-from pipeline.harness.cached_logits import find_logits, load_logits, rows_of, sidecar_path
+from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
 from pipeline.scoring.splits import indices_of
@@ -37,7 +36,7 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     if not on_all:
         points, _ = indices_of(settings, cached.n, 0)
         logits, labels = rows_of(logits, points), labels[points]
-    record = read_json(sidecar_path(settings))
+    record = cached.details
     calibrator: Any = made_of(settings["calibrator"])
     calibrator.fit(logits, labels)
     calibrator.takes_ = record.get("origin", {}).get("values", "logits")

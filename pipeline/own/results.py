@@ -10,7 +10,7 @@ from typing import Any
 
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
-from pipeline.harness.cached_logits import read_sidecar
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import write_decisions
@@ -100,8 +100,7 @@ def _aims(units: Sequence[Unit]) -> list[str]:
 
 def _splits(settings: Settings) -> list[str]:
     """A remark on which points calibrate and test."""
-    record = read_sidecar(settings) or {}
-    given = record.get("given_splits")
+    given = find_logits(settings).details.get("given_splits")
     if given is None:
         share = 100 * settings["splits"]["calibration_fraction"]
         return [
@@ -115,7 +114,7 @@ def _splits(settings: Settings) -> list[str]:
 
 def _chance(settings: Settings) -> list[str]:
     """The remark that guessing is better than the classifier, where it is."""
-    notes: list[str] = (read_sidecar(settings) or {}).get("warnings", [])
+    notes: list[str] = find_logits(settings).details.get("warnings", [])
     return [note for note in notes if note.startswith(BELOW_CHANCE)]
 
 

@@ -10,7 +10,7 @@ from pipeline.reporting.report_page import Provenance
 
 
 def facts_of(logits: Mapping[str, Any]) -> list[str]:
-    """Where the logits come from, out of their sidecar."""
+    """Where the logits come from, out of their record."""
     if not logits:
         return []
     published = logits.get("published_accuracy")

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.cached_logits import find_logits, read_sidecar
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.units import Unit
@@ -47,7 +47,7 @@ def across_splits_task(units: Sequence[Unit]) -> Task:
         settings=first.settings,
         path=first.scores_path.with_name("worst.npz"),
         key=sha256_of_json({"scores": scores, "code": code}),
-        size=logits.n * logits.classes,
+        size=logits.size,
         make=partial(across_splits, units),
     )
 
@@ -62,7 +62,7 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     groups = read_npz(logits.path, mapped=("logits",)).get("groups", np.empty(0, dtype=str))
     tested = [indices_of(settings, logits.n, unit.split)[1] for unit in units]
     names = large_enough(groups, tested) if len(groups) else []
-    together = splits_together(logits.n * logits.classes, len(units))
+    together = splits_together(logits.size, len(units))
     pooled: list[HeldOut] = []
     parts: dict[str, list[Scored]] = {name: [] for name in names}
     for unit in units[: len(units) if names else together]:
@@ -72,7 +72,7 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
             scores.append(scored_split(settings, unit.split, own))
         if len(pooled) < together:
             pooled.append(test)
-    classes = class_names_of(settings, read_sidecar(settings) or {})
+    classes = class_names_of(settings, logits.details)
     calibrator, found = units[0].calibrator, {}
     for name, scores in parts.items():
         own_points = [one.where(groups[one.points] == name) for one in pooled]

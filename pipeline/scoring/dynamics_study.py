@@ -121,7 +121,7 @@ def studied(
         "family": family,
         "split": split,
         "n": len(points),
-        "classes": cached.classes,
+        "classes": cached.details["classes"],
         "config": options,
         "logits_sha256": cached.sha256,
         "worst_noise_floor": study.worst_floor(),

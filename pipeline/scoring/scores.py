@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from pipeline.harness.artifacts import CorruptFile, read_json, read_npz
 from pipeline.harness.cache import record_of
-from pipeline.harness.cached_logits import read_sidecar
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import CONF, UsageError
 from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit
@@ -33,9 +33,6 @@ from pipeline.scoring.files import (
     write_files,
 )
 from pipeline.scoring.tidy import Row, Scored, curves_of, rows_of
-
-OF_THIS_MACHINE = ("key", "hash", "checksum", "versions")
-"""Entries of the logits' sidecar that say nothing of the logits."""
 
 
 class OtherSettings(UsageError):
@@ -105,12 +102,13 @@ def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
 
 def _header(settings: Settings) -> Row:
     """What all numbers in the files were made with."""
-    sidecar = without_folders(read_sidecar(settings) or {})
+    cached = find_logits(settings)
+    details = without_folders({**cached.details, "sha256": cached.sha256})
     return {
         "benchmark": settings["benchmark"]["name"],
         "evaluation": without_folders(settings["evaluation"]),
         "splits": settings["splits"],
-        "logits": {k: v for k, v in sidecar.items() if k not in OF_THIS_MACHINE},
+        "logits": {k: v for k, v in details.items() if k != "versions"},
     }
 
 

@@ -7,7 +7,7 @@ mean error, its worst interval and its diagram.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,8 +148,8 @@ def utility_name(metric: str, index: int, class_names: Sequence[str], exponents:
     return f"user {index + 1}"
 
 
-def class_names_of(settings: Settings, logits: dict[str, Any]) -> Sequence[str]:
-    """Names of the classes, from the logits' sidecar or the data set; none where unknown."""
+def class_names_of(settings: Settings, logits: Mapping[str, Any]) -> Sequence[str]:
+    """Names of the classes, from the logits' record or the data set; none where unknown."""
     known = logits.get("class_names") or settings["benchmark"]["source"].get("dataset")
     if not known:
         return ()

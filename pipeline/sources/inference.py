@@ -66,7 +66,7 @@ class Run:
                 raise InputError(f"{name}={value}: must be at least {least}")
 
     def described(self) -> dict[str, str]:
-        """What the sidecar records of a run: which kind of arithmetic made the logits."""
+        """What the record says of a run: which kind of arithmetic made the logits."""
         device = torch.device(device_name(self.device))
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
         return {"device": name, "precision": self.precision}

@@ -23,7 +23,7 @@ def reason_of(error: BaseException) -> str:
 class SourceResult:
     """Logits of a benchmark with their labels, and where they come from.
 
-    `details` is what the sidecar records beside checksum and accuracy: `source`, `model`,
+    `details` is what the record says beside checksum and accuracy: `source`, `model`,
     `preprocessing`, `origin`, optionally `class_names` (C names, in the order of the columns) and
     `warnings` (a list of lines that the stage also prints). It has to survive JSON.
     """
@@ -43,7 +43,7 @@ class SourceResult:
 class SimilarityResult:
     """How alike the classes of a benchmark are, for U_w2v, and where that comes from.
 
-    `details` goes to the sidecar, its `line` to the person waiting.
+    `details` goes to the record, its `line` to the person waiting.
     """
 
     matrix: NDArray[np.float64]

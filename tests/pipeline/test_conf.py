@@ -13,9 +13,8 @@ from hydra.utils import get_method, instantiate
 
 import metrics
 from metrics import InputError
-from pipeline.harness.columns import columns_of
 from pipeline.harness.command import CONF
-from pipeline.harness.units import composed, resolved
+from pipeline.harness.units import columns_of, composed, resolved
 from pipeline.reporting.names import PEERS, family
 
 ROOT = CONF.parent

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.harness.artifacts import read_json, sha256_of
+from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.sources.result import MissingResource
@@ -26,8 +27,9 @@ def requested(request_tiny, *overrides):
 
 
 def test_they_are_taken_with_checksum_and_origin(request_tiny, tmp_path, folder):
-    run_logits(requested(request_tiny, ("precomputed", str(folder))))
-    record = read_json(tmp_path / "data/logits/tiny.json")
+    settings = requested(request_tiny, ("precomputed", str(folder)))
+    run_logits(settings)
+    record = find_logits(settings[0]).details
     assert record["n"] == 90
     assert record["origin"]["file"] == str(folder / "digits.npz")
     assert record["origin"]["sha256"] == sha256_of(folder / "digits.npz")
@@ -45,14 +47,16 @@ def test_they_stay_when_the_folder_is_not_named_again(request_tiny, tmp_path, fo
 
 def test_the_environment_variable_names_a_folder_too(request_tiny, tmp_path, folder, monkeypatch):
     monkeypatch.setenv("PRECOMPUTED", str(folder))
-    run_logits(requested(request_tiny))
-    assert read_json(tmp_path / "data/logits/tiny.json")["n"] == 90
+    settings = requested(request_tiny)
+    run_logits(settings)
+    assert find_logits(settings[0]).n == 90
 
 
 def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
     (tmp_path / "empty").mkdir()
-    run_logits(requested(request_tiny, ("precomputed", str(tmp_path / "empty"))))
-    assert read_json(tmp_path / "data/logits/tiny.json")["n"] == 200
+    settings = requested(request_tiny, ("precomputed", str(tmp_path / "empty")))
+    run_logits(settings)
+    assert find_logits(settings[0]).n == 200
 
 
 def test_a_truncated_file_is_named(request_tiny, tmp_path, folder):
@@ -60,7 +64,7 @@ def test_a_truncated_file_is_named(request_tiny, tmp_path, folder):
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(UnitsFailed, match=r"digits\.npz: not readable .* truncated or damaged"):
         run_logits(requested(request_tiny, ("precomputed", str(folder))))
-    assert not (tmp_path / "data/logits/tiny.json").exists()
+    assert not (tmp_path / "data/logits/tiny.npz").exists()
 
 
 def test_a_folder_that_does_not_exist_is_named(request_tiny, tmp_path):

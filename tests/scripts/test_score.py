@@ -9,7 +9,8 @@ import calibrators
 import metrics
 from calibrators.temperature import TemperatureScaling
 from metrics import InputError, registry
-from pipeline.harness.artifacts import read_json, read_npz
+from pipeline.harness.artifacts import read_npz
+from pipeline.harness.cache import record_of
 from pipeline.reporting.names import METHODS
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick, run
@@ -96,8 +97,8 @@ def test_names_and_groups_reach_the_cached_logits(score, tmp_path):
     chosen = ("--methods", "temperature", "--splits", "2")
     named = quick(score, tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
     assert named == quick(score, tmp_path / "x.npz", tmp_path / "plain", *chosen)
-    sidecar = read_json(tmp_path / "out/data/logits/named.json")
-    assert sidecar["class_names"] == ["emu", "cat", "dog"]
+    record = record_of(tmp_path / "out/data/logits/named.npz")
+    assert record is not None and record["details"]["class_names"] == ["emu", "cat", "dog"]
     cached = read_npz(tmp_path / "out/data/logits/named.npz")
     np.testing.assert_array_equal(cached["groups"], table["site"])
 

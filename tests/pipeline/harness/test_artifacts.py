@@ -11,7 +11,6 @@ import pytest
 from pipeline.harness.artifacts import (
     CorruptFile,
     read_json,
-    read_json_if_whole,
     read_npz,
     sha256_of,
     sha256_of_json,
@@ -23,7 +22,7 @@ from pipeline.harness.artifacts import (
 def test_npz_round_trip_and_equal_bytes(tmp_path):
     arrays = {"logits": np.arange(6.0).reshape(2, 3), "labels": np.array([0, 2])}
     first, second = tmp_path / "a" / "first.npz", tmp_path / "second.npz"
-    assert write_npz(first, **arrays) == sha256_of(first)
+    write_npz(first, **arrays)
     write_npz(second, **arrays)
     with zipfile.ZipFile(first) as archive:  # a date would make other bytes two seconds later
         assert {one.date_time for one in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
@@ -73,14 +72,6 @@ def test_truncated_npz_is_named_in_one_line(tmp_path, keep):
         read_npz(path)
     assert "x.npz" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("content", ["", '{"a": 1', "[1, 2]", "[" * 100_000], ids=lambda s: s[:7])
-def test_damaged_json_counts_as_absent(tmp_path, content):
-    path = tmp_path / "x.json"
-    assert read_json_if_whole(path) is None
-    path.write_text(content)
-    assert read_json_if_whole(path) is None
 
 
 def test_npy_and_pickled_arrays_are_refused(tmp_path):

@@ -7,17 +7,12 @@ import warnings
 from importlib import import_module
 from subprocess import PIPE
 
-import numpy as np
 import pytest
 from hydra.errors import ConfigCompositionException
-from omegaconf import OmegaConf
-from yaml import YAMLError
 
-from pipeline.harness.artifacts import write_npz
 from pipeline.harness.command import (
     CONF,
     is_user_error,
-    literal,
     one_line,
     user_errors_in_one_line,
 )
@@ -43,24 +38,24 @@ def written_below(folder):
     [
         ("fit", ["benchmark=cifar"], 2, ["benchmark=cifar: no such name", "known:", "digits"]),
         ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
-        ("fit", ["calibrator=../x"], 2, ["calibrator=../x: no such name; known:", "isotonic, "]),
         (
             "fit",
             ["hydra/launcher=slrm"],
             2,
             ["error: hydra/launcher=slrm: no such name (did you mean slurm?)"],
         ),
-        ("fit", ['calibrator=../x"'], 2, ['calibrator=../x"', "quote its value: key='value'"]),
+        ("fit", ['calibrator=../x"'], 2, ['calibrator=../x"', "hydra.cc"]),
         ("evaluate", ["suite=all"], 2, ["suite=all", "paper"]),
         ("fit", ["suite.benchmarks=[nothing]"], 2, ["benchmark=nothing", "known:"]),
         ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
-        ("fit", ["calibrator=vector", "calibrator.l3=1"], 2, ["calibrator.l3: no such setting"]),
-        ("fit", ["calibrator.l2=1"], 2, ["calibrator=<name> first"]),
+        (
+            "fit",
+            ["calibrator=vector", "calibrator.l3=1"],
+            2,
+            ["calibrator.l3"],
+        ),
         ("fit", ["split=10"], 2, ["split=10", "0 to 9"]),
         ("logits", ["splits.calibration_fraction=2"], 2, ["splits.calibration_fraction=2"]),
-        ("fit", ["splits.count=0"], 2, ["splits.count=0", "at least 1"]),
-        ("fit", ["splits.count=20000000"], 2, ["splits.count=20000000", "at most 1000"]),
-        ("evaluate", ["seed=-1"], 2, ["seed=-1", "from 0"]),
         ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
         ("fit", ["split=1,2"], 2, ["split"]),
@@ -85,46 +80,15 @@ def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path, monkeyp
     assert not {name for name in written_below(tmp_path) if name.endswith((".npz", ".csv"))}
 
 
-@pytest.mark.parametrize(
-    ("arrays", "words"),
-    [
-        ({"logits": np.full((4, 3), np.nan), "labels": np.zeros(4, int)}, ["NaN"]),
-    ],
-)
-def test_a_bad_file_is_one_line_and_writes_nothing(arrays, words, tmp_path):
-    write_npz(tmp_path / "bad.npz", **arrays)
-    result = call(
-        "fit", "benchmark=file", f"benchmark.source.path={tmp_path / 'bad.npz'}",
-        f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}",
-    )  # fmt: skip
-    assert result.returncode == 1
-    assert result.stderr.count("\n") == 1
-    assert all(word in result.stderr for word in ["bad.npz", *words]), result.stderr
-    assert {name for name in written_below(tmp_path) if name.endswith((".npz", ".csv"))} == {
-        "bad.npz"
-    }
-
-
-def test_a_configuration_that_is_no_yaml_is_one_line_with_its_place(tmp_path):
-    (tmp_path / "x.yaml").write_text("loss: brier\nloss: likelihood\n")
-    with pytest.raises(YAMLError) as caught:
-        OmegaConf.load(tmp_path / "x.yaml")
-    assert is_user_error(caught.value)
-    assert "\n" not in one_line(caught.value)
-    assert "x.yaml" in one_line(caught.value) and "duplicate key loss" in one_line(caught.value)
-
-
-def test_a_failing_unit_is_one_line_after_its_traceback(tmp_path):
-    write_example(tmp_path / "tiny.npz")
-    result = call(
-        "fit", "benchmark=file", f"benchmark.source.path={tmp_path / 'tiny.npz'}", "split=0",
-        "calibrator=vector", "calibrator.l2=abc", f"paths.data={tmp_path / 'data'}",
-        f"paths.results={tmp_path / 'results'}",
-    )  # fmt: skip
-    assert result.returncode == 1
-    assert result.stderr.startswith("error: file vector split 0: ")
-    assert result.stderr.count("\n") == 1
-    assert "Traceback" not in result.stderr
+def test_a_failing_unit_is_one_line(tmp_path, monkeypatch, capsys):
+    settings = tiny_overrides(write_example(tmp_path / "tiny.npz"), tmp_path)
+    wrong = ["split=0", "calibrator=vector", "calibrator.l2=abc"]
+    monkeypatch.setattr(sys, "argv", ["pipeline.fit", *settings, *wrong])
+    with pytest.raises(SystemExit) as ended:
+        import_module("pipeline.fit").main()
+    errors = capsys.readouterr().err
+    assert ended.value.code == 1
+    assert errors.startswith("error: tiny vector split 0: ") and errors.count("\n") == 1
 
 
 def test_cfg_job_prints_the_configuration():
@@ -148,10 +112,10 @@ class Waiting(Uncalibrated):
 """
 
 
-SIGNALS = [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+SLOW = [pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGKILL)]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, *SLOW])
 def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch):
     """The calibrator waits in its third unit until the run is stopped there."""
     source = write_example(tmp_path / "tiny.npz")
@@ -197,14 +161,5 @@ def test_errors_of_the_project_hydra_and_the_disk_are_the_users():
     assert is_user_error(PermissionError("x"))
     assert not is_user_error(ZeroDivisionError())
     assert not is_user_error(ValueError("inside NumPy"))
-    assert one_line(ValueError("a\n  b\n\nobject_type=dict")) == "a b"
+    assert one_line(ValueError("a\n  b\n")) == "a b"
     assert one_line(ZeroDivisionError()) == "ZeroDivisionError"
-
-
-@pytest.mark.parametrize(
-    "text", ["out/${x}/b", r"a\${x}", r"a\\${oc.env:HOME}", "plain", "$x", "a${", "${a}${b}"]
-)
-def test_a_literal_text_is_not_interpolated(text) -> None:
-    config = OmegaConf.create({"key": ""})
-    config.key = literal(text)
-    assert OmegaConf.to_container(config, resolve=True) == {"key": text}

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipeline.harness.cache import publish
+from pipeline.harness.cached_logits import CachedLogits
 from pipeline.reporting.collect import Scores
 from pipeline.scoring import scores as module
 from pipeline.scoring.files import score_files
@@ -27,8 +28,9 @@ def evaluated(tmp_path, monkeypatch):
             own[0].calibrator: {"worst": WORST, "groups": {}} for own in calibrators
         },
     )
-    sidecar = {"n": 100, "classes": 10, "sha256": "ab", "versions": {"numpy": "2"}, "file": "/a/b"}
-    monkeypatch.setattr(module, "read_sidecar", lambda settings: sidecar)
+    details = {"n": 100, "classes": 10, "versions": {"numpy": "2"}, "file": "/a/b"}
+    cached = CachedLogits(tmp_path / "digits.npz", "ab", details)
+    monkeypatch.setattr(module, "find_logits", lambda settings: cached)
 
     def made(*calibrators, extra=(), scale=1.0):
         request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra)
