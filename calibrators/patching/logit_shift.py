@@ -40,7 +40,8 @@ class LogitShiftPatching(Patching):
 
     Parameters
     ----------
-    start : "temperature", "softmax", or, cross-fitted, "vector" or "dirichlet"
+    start : "temperature", "softmax", or, cross-fitted, "vector", "structured" or "dirichlet";
+        "auto": of all but the softmax, the one that predicts held-out points best
     steps : int >= 0 or None, the number of patches; None: chosen by cross-validation,
         see `tuning.py`
     shrinkage : float in (0, 1], ν: the share of the minimising shift that a patch goes
@@ -65,7 +66,7 @@ class LogitShiftPatching(Patching):
     losses_ : float64 [T + 1], calibration NLL before the first and after each patch; it falls
     held_out_ : float64, held-out mean score after 0, 1, … patches; empty where `steps` was given
     stopped_ : "limit" (as many patches as chosen), "calibrated" (UC <= ε) or "no step"
-    start_* : what the start learned, as `start_temperature_`
+    start_* : what the start is, `start_kind_`, and what it learned, as `start_temperature_`
     """
 
     def __init__(

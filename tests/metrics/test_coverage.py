@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -54,12 +55,15 @@ class SharpClassifier:
             labels = (true.cumsum(axis=1) <= uniforms).sum(axis=1)
             yield claimed, np.minimum(labels, self.classes - 1)
 
-    def truth(self, utilities: UtilityClass, n: int = 20_000) -> float:
-        """The largest true UC: outcomes of many points are replaced by their expectation."""
+    def truth(self, utilities: UtilityClass) -> float:
+        """The largest true UC: outcomes of many points are replaced by their expectation.
+
+        Of 20,000 points it would be off by a tenth of the width of a bound at 15,000.
+        """
         if self.ratio == 1:
             return 0.0
-        claimed, true = self.points(n, seed=10_000)
-        forecast, _ = checked(claimed, np.zeros(n, int))
+        claimed, true = self.points(2_000_000 // self.classes, seed=10_000)
+        forecast, _ = checked(claimed, np.zeros(len(claimed), int))
         errors = []
         for index in range(utilities.count(self.classes)):
             vectors = utilities.outcome_utilities(forecast, index).numpy()
@@ -83,40 +87,40 @@ def users(classes: int) -> dict[str, UtilityClass]:
 
 def covered(
     classifier: SharpClassifier, utilities: UtilityClass, n: int, trials: int
-) -> dict[str, int]:
+) -> Counter[str]:
     """In how many samples each bound holds, and in how many the estimate lies between them."""
     truth = classifier.truth(utilities)
-    found: list[CalibrationInterval] = [
+    bounds: list[CalibrationInterval] = [
         calibration_interval(utilities, p, y, seed=seed)
         for seed, (p, y) in enumerate(classifier.samples(n, trials))
     ]
-    return {
-        "lower": sum(one.lower <= truth for one in found),
-        "upper": sum(truth <= one.upper for one in found),
-        "upper_finite": sum(truth <= one.upper_finite for one in found),
-        "estimate": sum(one.lower <= one.estimate <= one.upper for one in found),
-    }
+    return Counter(
+        lower=sum(b.lower <= truth for b in bounds),
+        upper=sum(truth <= b.upper for b in bounds),
+        upper_finite=sum(truth <= b.upper_finite for b in bounds),
+        estimate=sum(b.lower <= b.estimate <= b.upper for b in bounds),
+    )
 
 
-def too_few(hits: int, trials: int) -> bool:
-    """Whether so few hits are less likely than 1 in 10,000 for a bound that holds in 93 %."""
-    return bool(binom.cdf(hits, trials, PROMISED) < 1e-4)
+def too_few(hits: int, trials: int, chance: float = 1e-3) -> bool:
+    """Whether a bound that holds in 93 % has so few hits with less than this `chance`."""
+    return bool(binom.cdf(hits, trials, PROMISED) < chance)
 
 
-CELLS = [
-    (accuracy, ratio, classes, n, trials)
-    for accuracy in (0.94, 0.99, 0.999, 0.9997)
-    for ratio in (1, 3)
-    for classes, n, trials in ((2, 300, 100), (10, 3000, 25), (100, 500, 50))
-] + [(0.999, ratio, 10, 15_000, 10) for ratio in (1, 3)]
+ACCURACIES = (0.94, 0.99, 0.999, 0.9997)
+SIZES = ((2, 300, 200), (10, 3000, 60), (10, 15_000, 30), (100, 500, 60))
+"""Classes, points, and samples of each accuracy."""
 
 
-def check(kind: str, accuracy: float, ratio: float, classes: int, n: int, trials: int) -> None:
-    """No bound holds in significantly less than `PROMISED` of the samples."""
+def check(
+    kind: str, accuracy: float, ratio: float, classes: int, n: int, trials: int
+) -> Counter[str]:
+    """Count the samples in which each bound holds: in none significantly less than `PROMISED`."""
     classifier = SharpClassifier(classes, accuracy, ratio)
     hits = covered(classifier, users(classes)[kind], n, trials)
     assert not {bound: held for bound, held in hits.items() if too_few(held, trials)}
     assert hits["estimate"] == trials
+    return hits
 
 
 @pytest.mark.parametrize("kind", ["TopK", "ClassWise", "Decision", "GainMatrix"])
@@ -142,8 +146,13 @@ def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n: int, most: int) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["TopK", "ClassWise", "Decision", "GainMatrix"])
-@pytest.mark.parametrize(("accuracy", "ratio", "classes", "n", "trials"), CELLS)
-def test_the_bounds_hold_in_every_cell(
-    kind: str, accuracy: float, ratio: float, classes: int, n: int, trials: int
+@pytest.mark.parametrize("ratio", [1, 3])
+@pytest.mark.parametrize(("classes", "n", "trials"), SIZES)
+def test_the_bounds_hold_at_every_accuracy(
+    kind: str, ratio: float, classes: int, n: int, trials: int
 ) -> None:
-    check(kind, accuracy, ratio, classes, n, trials)
+    """Each accuracy by itself, and all together, where fewer misses show."""
+    hits = [check(kind, accuracy, ratio, classes, n, trials) for accuracy in ACCURACIES]
+    total = trials * len(ACCURACIES)
+    together = sum(hits, Counter[str]())
+    assert not {bound: held for bound, held in together.items() if too_few(held, total, 0.01)}

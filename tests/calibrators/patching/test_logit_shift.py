@@ -7,6 +7,7 @@ from sklearn.base import clone
 from calibrators import (
     DirichletCalibration,
     LogitShiftPatching,
+    StructuredMatrixScaling,
     TemperatureScaling,
     Uncalibrated,
     VectorScaling,
@@ -21,6 +22,7 @@ STARTS = {
     "softmax": Uncalibrated(),
     "temperature": TemperatureScaling(),
     "vector": VectorScaling(),
+    "structured": StructuredMatrixScaling(),
     "dirichlet": DirichletCalibration(seed=0),
 }
 
@@ -75,13 +77,25 @@ def test_without_patches_the_start_predicts(problem, start):
     np.testing.assert_allclose(calibrator.predict_proba(logits), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", [*STARTS, "auto"])
 def test_what_was_saved_predicts_the_same_bytes(problem, start, tmp_path):
     calibrator = LogitShiftPatching(start=start, steps=4, sampled_count=9).fit(*problem)
     loaded = Calibrator.load(calibrator.save(tmp_path / "calibrator.npz"))
     assert isinstance(loaded, LogitShiftPatching)
     given = over_confident(80, CLASSES, seed=7)[0]
     np.testing.assert_array_equal(loaded.predict_proba(given), calibrator.predict_proba(given))
+
+
+def test_auto_takes_the_start_that_predicts_held_out_points_best():
+    """One temperature cannot undo another scale of every class."""
+    logits, labels = over_confident(1200, CLASSES, seed=8)
+    bent = logits * np.linspace(0.2, 1.5, CLASSES, dtype=np.float32)
+    starts = {
+        name: LogitShiftPatching(name, steps=0).fit(bent, labels)
+        for name in ("auto", "temperature")
+    }
+    assert starts["auto"].start_kind_ != "TemperatureScaling"
+    assert starts["auto"].losses_[0] < starts["temperature"].losses_[0] - 0.01
 
 
 def test_a_few_points_of_a_calibrated_model_get_no_patch():
@@ -118,7 +132,7 @@ def test_the_last_bit_of_the_logits_changes_no_patch(problem, fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": "isotonic"}, "start: 'isotonic', expected softmax, temperature, vector or"),
+        ({"start": "isotonic"}, "start: 'isotonic', expected auto, softmax, temperature, vector"),
         ({"objective": "u_comb"}, "objective: 'u_comb', expected nll or brier"),
         ({"shrinkage": 0}, "shrinkage: 0, expected a number above 0, at most 1"),
         ({"tolerance": -1}, "tolerance: -1, expected 0 or more"),
