@@ -111,6 +111,7 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         **result.details,
         "n": n,
         "classes": classes,
+        "rarest_class": int(np.bincount(result.labels, minlength=classes).min()),
         "accuracy": accuracy,
         "published_accuracy": published,
         "warnings": warnings,

@@ -31,7 +31,7 @@ from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, section_of
 from pipeline.reporting.tables import TableSpec, remarks_of, write_tables
-from pipeline.reporting.terminal import print_tables
+from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.reporting.wanted import wanted_scores
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
 
@@ -217,9 +217,8 @@ def print_report(
     """The tables, the counts against the paper, and one line per set of files written."""
     print_tables((table for report in reports for table in report.section.tables), console)
     for report in reports:
-        say(f"{report.section.title}:")
-        for sentence in [*report.section.verdict.sentences, *report.section.groups]:
-            say(f"  {sentence}")
+        print_verdict(report.section.verdict, report.section.title, console)
+        print_lines(report.section.groups, console)
     for title, default, preset, closest, choice in comparison:
         one_rule = f"; preset=paper: {preset}" if preset else ""
         better = f"; closest: {closest} ({choice})" if choice else ""

@@ -22,7 +22,7 @@ from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, section_of
 from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
-from pipeline.reporting.terminal import print_tables
+from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.files import score_files
 from pipeline.sources.file import BELOW_CHANCE
 from pipeline.sources.own_utilities import aim_of
@@ -70,8 +70,8 @@ def write_results(
     rows = long_form(section.tables[0]).to_dict("records")
     write_json(folder / "metrics.json", nested(rows))
     print_tables(section.tables, console)
-    for sentence in [*section.verdict.sentences, *groups.sentences]:
-        say(sentence)
+    print_verdict(section.verdict, "", console)
+    print_lines(groups.sentences, console)
     own = settings["evaluation"]["own"]
     for key in own:
         for method, worst in section.worst[key].items():

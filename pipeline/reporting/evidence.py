@@ -44,6 +44,7 @@ def evidence_of(table: ResultTable) -> Table:
                 floor=number_of(cell.row, "floor_q95"),
                 p_value=number_of(cell.row, "p_value"),
                 upper=number_of(cell.row, "upper"),
+                infinite=number_of(cell.row, "zero_likelihood") > 0,
             )
     return found
 

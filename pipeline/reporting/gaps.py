@@ -20,7 +20,7 @@ from metrics.registry import metric
 from pipeline.reporting.evidence import Statistics, number_of
 from pipeline.reporting.intervals import SIZE
 from pipeline.reporting.names import method_name
-from pipeline.reporting.verdict import short
+from pipeline.reporting.wording import short
 from pipeline.scoring.tidy import CONFIDENCE
 
 

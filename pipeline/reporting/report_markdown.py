@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metrics.registry import metric
-from pipeline.reporting.markdown import escape_markdown
+from pipeline.reporting.headline import LEGEND
+from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
 from pipeline.reporting.table_formats import markdown
+from pipeline.reporting.verdict import Verdict, sign_rows
 
 
 def report_markdown(title: str, sections: Sequence[Section]) -> str:
@@ -19,7 +21,7 @@ def report_markdown(title: str, sections: Sequence[Section]) -> str:
 
 def _section(section: Section) -> str:
     parts = [f"## {escape_markdown(section.title)}", "### Verdict"]
-    parts.append(_bullets(section.verdict.sentences))
+    parts += _verdict(section.verdict)
     if section.groups:
         parts += ["### Groups", _bullets(section.groups)]
     if section.worst:
@@ -29,6 +31,16 @@ def _section(section: Section) -> str:
         parts += [escape_markdown(metric(key).text), _bullets(lines)]
     parts += [markdown(table).rstrip() for table in section.tables]
     return "\n\n".join(parts)
+
+
+def _verdict(verdict: Verdict) -> list[str]:
+    """Headline, grid of signs and summary."""
+    parts = [f"**{escape_markdown(verdict.headline)}**"] if verdict.headline else []
+    if verdict.uses:
+        heading = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
+        rows = [[escape_markdown(name), *signs] for name, *signs in sign_rows(verdict)]
+        parts += [markdown_table(heading, rows, text=len(heading)), LEGEND]
+    return [*parts, _bullets(verdict.summary)] if verdict.summary else parts
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -23,12 +23,14 @@ from metrics.registry import Metric, metric
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
 from pipeline.reporting.headings import html_heading
+from pipeline.reporting.headline import LEGEND, SIGNS
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import look, mixed, rgb
 from pipeline.reporting.table_formats import number, plain_floor_cell
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
 from pipeline.reporting.tables import TableSpec
-from pipeline.reporting.verdict import Verdict, short
+from pipeline.reporting.verdict import Verdict, sign_rows
+from pipeline.reporting.wording import short
 from pipeline.reporting.worst import Worst
 
 STUDY_CAPTIONS = {
@@ -156,10 +158,8 @@ def _cell(cell: Cell, column: Metric) -> dict[str, Any]:
 
 def _own_floor(cell: Cell, scale: float, digits: int) -> str:
     """The method's own noise floor in words, which a reader sees on hover; empty without one."""
-    mean, q95 = (number_of(cell.row, key) * scale for key in ("floor_mean", "floor_q95"))
-    if not math.isfinite(mean):
-        return ""
-    return f"own noise floor: {number(mean, digits)} [{number(q95, digits)}]"
+    floor = number_of(cell.row, "floor_q95") * scale
+    return f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else ""
 
 
 def _data(section: Section) -> dict[str, Any]:
@@ -215,6 +215,9 @@ SHOWN_BY: dict[str, Any] = {
     "method_name": method_name,
     "metric": metric,
     "image_data": _image_data,
+    "legend": LEGEND,
+    "sign_rows": sign_rows,
+    "words_of_sign": {sign: words for words, sign in SIGNS.items()},
     "zip": zip,
 }
 """What the templates call."""

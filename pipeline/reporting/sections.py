@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from pipeline.reporting.collect import Scores, summarise, upper_bounds
 from pipeline.reporting.curves import all_curves
 from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
 from pipeline.reporting.gaps import Gap, largest_gaps
+from pipeline.reporting.headline import refusal
 from pipeline.reporting.provenance import facts_of
 from pipeline.reporting.report_page import Section
 from pipeline.reporting.tables import TableSpec, build_table, long_form
@@ -46,6 +48,9 @@ def section_of(
             main.splits,
             main.certificates,
             tested=main.look == "default",
+            refused=refusal(
+                main.test_points, logits.get("rarest_class", math.inf), scores.test_share
+            ),
         ),
         curves=all_curves(scores, methods),
         worst=_worst(scores, methods, statistics),

@@ -148,7 +148,7 @@ def house_style() -> Iterator[None]:
     Its remarks on glyphs and fonts, dozens of lines where a program logs at level INFO, are muted.
     """
     for name in ("matplotlib", "fontTools"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(logging.ERROR)
     import matplotlib
 
     with matplotlib.rc_context():

@@ -81,7 +81,7 @@ def _latex_cell(cell: Cell) -> str:
 def _latex_floor_cell(cell: Cell) -> str:
     if not cell.mean:
         return "--"
-    return f"${_latex_math(cell.mean)}\\;[{_latex_math(cell.spread)}]$"
+    return f"${_latex_math(cell.mean)}$"
 
 
 def plain_number(cell: Cell) -> str:
@@ -100,8 +100,8 @@ def plain_cell(cell: Cell) -> str:
 
 
 def plain_floor_cell(cell: Cell) -> str:
-    """`mean [95 % quantile]` of the noise floor."""
-    return f"{cell.mean} [{cell.spread}]" if cell.mean else "–"
+    """The noise floor, or `–` where there is none."""
+    return cell.mean or "–"
 
 
 def markdown(table: ResultTable) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import method_name
-from pipeline.reporting.verdict import bound
+from pipeline.reporting.wording import bound
 
 MARK = "†"
 """Behind every number beyond its noise floor."""
@@ -24,8 +24,8 @@ class Cell:
 
     best: not significantly worse than the best of its column (in the paper's look: the best mean).
     beyond: beyond the method's own noise floor; None where there is none. note: what a reader must
-    know of this cell. row: the unrounded numbers, those of `collect.summarise`. In the
-    noise-floor row `spread` holds the 95 % quantile instead.
+    know of this cell. row: the unrounded numbers, those of `collect.summarise`. In the row of the
+    noise floor `mean` holds its 95 % quantile.
     """
 
     mean: str
@@ -50,8 +50,8 @@ class ResultTable:
     """One benchmark's table; `floor_source` is the method whose probabilities made `floor`.
 
     look: "default", or "paper": two standard errors, the smallest mean in bold. interval: what the
-    numbers after ± are in the default look. certificates: by method an upper bound, with 95 %
-    confidence, on the true UC over all utility classes, mean over splits.
+    numbers after ± are in the default look. certificates: by method the 95 % upper bound on the
+    true UC over all utility classes, mean over splits.
     """
 
     name: str
@@ -66,6 +66,37 @@ class ResultTable:
     look: Literal["default", "paper"] = "default"
     interval: str = "corrected"
     test_points: int = 0
+
+    def with_columns(self, keys: Collection[str]) -> ResultTable:
+        """The same table with these metrics alone."""
+        places = [k for k, metric in enumerate(self.metrics) if metric.key in keys]
+
+        def cut(row: Row) -> Row:
+            return replace(row, cells=tuple(row.cells[place] for place in places))
+
+        return replace(
+            self,
+            metrics=tuple(self.metrics[place] for place in places),
+            rows=tuple(map(cut, self.rows)),
+            floor=None if self.floor is None else cut(self.floor),
+        )
+
+    def brief(self, mark: str) -> tuple[str, ...]:
+        """The notes in short, for a terminal and a caption."""
+        over = f"Mean over {self.splits} splits" if self.splits > 1 else "One split"
+        spread = "2 standard errors" if self.look == "paper" else "half of a 95 % interval"
+        has_spread = any(cell.spread for row in self.rows for cell in row.cells)
+        best = "the best mean" if self.look == "paper" else "no test finds it worse than the best"
+        found = [f"{over} ± {spread}." if has_spread else f"{over}."]
+        found.append(f"{mark}: {best if self.splits > 1 else 'the best value'}.")
+        if self.floor is not None:
+            found.append(
+                f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases "
+                f"(last row: that of {self.floor_source})."
+            )
+        if any(cell.note for row in self.rows for cell in row.cells):
+            found.append("∞: infinite NLL, as so many labels had probability 0.")
+        return (*found, *self.remarks)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -136,10 +167,10 @@ class ResultTable:
             return ""
         shared = ", one per point for all splits" if self.splits > 1 else ""
         return (
-            f"{MARK}: beyond the noise floor, larger than 95 % of what the method's own "
+            f"{MARK}: beyond the noise floor, the 95 % quantile of what the method's own "
             f"probabilities show on these points when labels are drawn from them{shared}. "
-            f"Last row: this floor for {self.floor_source}, mean [95 % quantile]; each method's "
-            "own may be smaller or larger."
+            f"Last row: this floor for {self.floor_source}; each method's own may be smaller or "
+            "larger."
         )
 
     @property
@@ -186,13 +217,13 @@ class ResultTable:
         if self.floor is None or not 0 < self.test_points < SMALL_SAMPLE:
             return ""
         seen = [
-            f"{metric.text} {cell.spread}"
+            f"{metric.text} {cell.mean}"
             for metric, cell in zip(self.metrics, self.floor.cells, strict=True)
-            if cell.spread
+            if cell.mean
         ]
         return (
             f"Small sample: on {self.test_points} test points a miscalibration is as likely missed "
-            f"as seen unless it lifts an error above the floor's 95 % quantile ({', '.join(seen)})."
+            f"as seen unless it lifts an error above the noise floor ({', '.join(seen)})."
         )
 
     @property
@@ -204,8 +235,12 @@ class ResultTable:
         bounds = ", ".join(
             f"{method_name(method)} {bound(upper)}" for method, upper in uppers.items()
         )
-        over = "upper bounds, means over splits" if self.splits > 1 else "upper bounds"
+        users = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
+        if self.splits > 1:
+            return (
+                f"The 95 % upper bound on the error of any {users}, on average over the splits and "
+                f"in units of utility: {bounds}."
+            )
         return (
-            "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
-            f"off by more than, in units of utility: {bounds} ({over})."
+            f"With 95 % confidence no {users} is off by more than, in units of utility: {bounds}."
         )

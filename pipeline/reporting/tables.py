@@ -119,8 +119,7 @@ def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> tuple[list[Cel
     row = numbers[_floor_method(numbers, spec.methods), column.key]
     if np.isnan(row["floor_mean"]):
         return cells, Cell("", "", best=False)
-    mean, q95 = (table_formats.number(row[k] * scale, digits) for k in ("floor_mean", "floor_q95"))
-    return cells, Cell(mean, q95, best=False)
+    return cells, Cell(table_formats.number(row["floor_q95"] * scale, digits), "", best=False)
 
 
 def _best(

@@ -1,15 +1,23 @@
-"""A ResultTable on the terminal."""
+"""Tables and verdicts on the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from pipeline.reporting.headline import LEGEND
 from pipeline.reporting.table_formats import plain_cell, plain_floor_cell
 from pipeline.reporting.table_model import Cell, ResultTable
+from pipeline.reporting.verdict import Verdict, is_use, sign_rows
+
+SCORES = ("brier", "nll", "accuracy")
+"""Columns that come next to those of the verdict where a table is too wide."""
+NOTE_LINES = 5
+UNLIMITED = 1000
 
 
 def rich_table(table: ResultTable, starred: bool = False) -> Table:
@@ -37,20 +45,76 @@ def _cell(cell: Cell, starred: bool) -> str:
     return f"[bold green]{'*' if starred else ''}{plain_cell(cell)}[/]"
 
 
-def print_tables(tables: Iterable[ResultTable], console: Console | None = None) -> None:
-    """Print tables, then their notes, equal ones once.
+def print_tables(
+    tables: Iterable[ResultTable], console: Console | None = None, wide: bool = False
+) -> None:
+    """Print tables, then their notes in short, equal ones once.
 
-    A narrow terminal folds cells. Where the output is no terminal (a log, a pipe) a table is as
-    wide as it needs, and stars stand for bold.
+    A table has as many columns as fit, first those that the verdict rests on; the files have all.
+
+    Args:
+        wide: print all columns, however long the lines are.
     """
     console = console or Console()
-    starred = not console.is_terminal
+    starred = not console.is_terminal  # stars for bold in a log or a pipe
     notes: dict[str, None] = {}
     for table in tables:
-        shown = rich_table(table, starred)
-        natural = Console(width=1000).measure(shown).maximum
-        wide = Console(file=console.file, width=max(console.width, natural))
-        (wide if starred else console).print(shown)
-        notes.update(dict.fromkeys(table.notes_with("Star" if starred else "Bold")))
-    for note in notes:
-        console.print(note, style="dim", highlight=False, markup=False)
+        keys = fitting_columns(table, UNLIMITED if wide else console.width, starred)
+        cut = table.with_columns(keys)
+        _print(rich_table(cut, starred), console, wide)
+        notes.update(dict.fromkeys(cut.brief("Star" if starred else "Bold")))
+        if left := [metric.text for metric in table.metrics if metric.key not in keys]:
+            notes[f"Not shown here: {', '.join(left)}."] = None
+    lines = wrap(" ".join(notes), console.width)
+    if len(lines) > NOTE_LINES:
+        lines = [*lines[: NOTE_LINES - 1], "The table's files have all notes."]
+    for line in lines:
+        console.print(line, style="dim", highlight=False, markup=False)
+
+
+def fitting_columns(table: ResultTable, width: int, starred: bool = False) -> list[str]:
+    """The metrics whose columns fit into `width`, at least one, in the order of the table."""
+    order = [metric.key for metric in table.metrics]
+    first = [key for key in order if is_use(key)]
+    chosen: list[str] = []
+    for key in dict.fromkeys([*first, *(key for key in SCORES if key in order), *order]):
+        keys = [other for other in order if other in (*chosen, key)]
+        if chosen and _natural_width(rich_table(table.with_columns(keys), starred)) > width:
+            break
+        chosen = keys
+    return chosen
+
+
+def print_verdict(verdict: Verdict, title: str = "", console: Console | None = None) -> None:
+    """Print the headline, a sign per method and use, and the summary, wrapped at words."""
+    console = console or Console()
+    text = f"{title}: {verdict.headline}" if title else verdict.headline
+    print_lines([text], console, style="bold")
+    if verdict.uses:
+        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        grid.add_column("Method", no_wrap=True)
+        for use in verdict.uses:
+            grid.add_column(use.label, justify="center")
+        for method, *signs in sign_rows(verdict):
+            grid.add_row(method, *signs)
+        _print(grid, console)
+        print_lines([LEGEND], console, style="dim")
+    print_lines(verdict.summary, console)
+
+
+def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None:
+    """Print paragraphs, wrapped at words."""
+    for text in texts:
+        for line in wrap(text, console.width):
+            console.print(line, style=style, highlight=False, markup=False)
+
+
+def _natural_width(shown: Table) -> int:
+    return Console(width=UNLIMITED).measure(shown).maximum
+
+
+def _print(shown: Table, console: Console, wide: bool = False) -> None:
+    if wide:
+        width = max(console.width, _natural_width(shown))
+        console = Console(file=console.file, width=width, force_terminal=console.is_terminal)
+    console.print(shown, soft_wrap=False)

@@ -1,4 +1,4 @@
-"""What the tables say in plain sentences: which method for which use, how sure, what is unknown.
+"""The verdict on one benchmark: headline, grid of signs, three sentences, and all of it in prose.
 
 Everything follows from tests. A method is within noise where its error does not exceed the noise
 floor of its own probabilities; methods are as good as each other where no paired test over the
@@ -8,21 +8,33 @@ splits tells them apart (the cells marked best). The smallest number alone decid
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from metrics.registry import metric
+from pipeline.reporting.headline import (
+    BEYOND,
+    SIGNS,
+    UNKNOWN,
+    WITHIN,
+    WORSE,
+    UseVerdict,
+    bound_sentence,
+    choice_sentence,
+    headline_of,
+    unknown_sentence,
+)
 from pipeline.reporting.names import method_name
+from pipeline.reporting.wording import bound, names, short
 
-USES: Mapping[str, str] = {
-    "u_cwe": "single decisions by class",
-    "u_topk": "shortlists of the most probable classes",
-    "u_dcg": "graded gains by rank",
-    "u_w2v": "gains by similarity",
+USES: Mapping[str, tuple[str, str]] = {
+    "u_cwe": ("single decisions by class", "single decisions"),
+    "u_topk": ("shortlists of the most probable classes", "shortlists"),
+    "u_dcg": ("graded gains by rank", "graded gains"),
+    "u_w2v": ("gains by similarity", "similarity"),
 }
+"""What a metric is for, and the same in a word or two."""
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
 
@@ -33,7 +45,8 @@ class Evidence:
 
     `beyond`: whether the error exceeds the method's own floor (None: no floor); `best`: not
     significantly worse than the best; `floor`: the floor's 95 % quantile; `p_value`: of the floor;
-    `upper`: with 95 % confidence the true error is no larger.
+    `upper`: the 95 % upper bound on the true error, mean over splits; `infinite`: without the
+    smallest probability that counts, the NLL would be infinite.
     """
 
     mean: float
@@ -42,6 +55,7 @@ class Evidence:
     floor: float = math.nan
     p_value: float = math.nan
     upper: float = math.nan
+    infinite: bool = False
 
 
 Table = Mapping[str, Mapping[str, Evidence]]
@@ -49,24 +63,14 @@ Table = Mapping[str, Mapping[str, Evidence]]
 
 
 @dataclass(frozen=True)
-class UseVerdict:
-    """One use: which methods are within noise, which to take, which are as good, how sure."""
-
-    metric: str
-    use: str
-    within_noise: tuple[str, ...]
-    beyond_noise: tuple[str, ...]
-    take: str
-    as_good: tuple[str, ...]
-    sure: str
-    not_seen_below: float
-    sentences: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Verdict:
-    """The sentences, in order, and what they were made from."""
+    """`headline`, `summary` and the signs of `uses` are read in ten seconds.
 
+    `sentences`: the same in prose, method by method. `overall`: the method to take for all uses.
+    """
+
+    headline: str
+    summary: tuple[str, ...]
     sentences: tuple[str, ...]
     uses: tuple[UseVerdict, ...]
     overall: str | None
@@ -75,10 +79,25 @@ class Verdict:
         """Plain values; NaN becomes null."""
         uses = []
         for use in self.uses:
-            values = {k: v for k, v in vars(use).items() if k != "sentences"}
+            values = {k: v for k, v in vars(use).items() if k != "sentence"}
             limit = values["not_seen_below"]
             uses.append({**values, "not_seen_below": None if math.isnan(limit) else limit})
-        return {"verdict": list(self.sentences), "uses": uses, "overall": self.overall}
+        return {
+            "headline": self.headline,
+            "summary": list(self.summary),
+            "verdict": list(self.sentences),
+            "uses": uses,
+            "overall": self.overall,
+        }
+
+
+def sign_rows(verdict: Verdict) -> list[list[str]]:
+    """The grid: per method its name and a sign for each of the verdict's uses."""
+    methods = dict.fromkeys(method for use in verdict.uses for method in use.signs)
+    return [
+        [method_name(method), *(SIGNS[use.signs[method]] for use in verdict.uses)]
+        for method in methods
+    ]
 
 
 def verdict_of(
@@ -87,73 +106,39 @@ def verdict_of(
     splits: int,
     certificates: Mapping[str, float] | None = None,
     tested: bool = True,
+    refused: str = "",
 ) -> Verdict:
     """The verdict on one benchmark.
 
     Args:
         table: evidence by metric and method.
         points: test points of one split. splits: their number; one split compares nothing.
-        certificates: per method an upper bound, with 95 % confidence, on the true error of every
-            user of the standard classes.
+        certificates: per method the 95 % upper bound on the error of every user of the standard
+            classes, mean over splits.
         tested: whether `best` comes from tests; in the paper's look it is the smallest number.
+        refused: why nothing is recommended (headline.refusal), if so.
     """
     compared = tested and splits > 1 and any(len(column) > 1 for column in table.values())
-    uses = [_use(key, table[key], compared) for key in table if _is_use(key) and table[key]]
-    overall = _overall(uses, table) if compared else None
-    sentences = [sentence for use in uses for sentence in use.sentences]
-    if len(uses) > 1 and compared:
+    barred = _barred(table)
+    keys = [key for key in table if is_use(key) and table[key]]
+    uses = [_use(key, table[key], compared, barred, bool(refused)) for key in keys]
+    overall = _overall(uses, table, barred) if compared and not refused else None
+    sentences = [use.sentence for use in uses]
+    if len(uses) > 1 and compared and not refused:
         sentences.append(_overall_sentence(uses, overall, table.get("brier", {})))
-    chosen = overall or (uses[0].take if uses else None)
-    upper = (certificates or {}).get(chosen or "", math.nan)
-    if chosen and math.isfinite(upper):
-        sentences.append(
-            "With 95 % confidence no user of these classes (U_CWE, U_topK, U_dcg and the like) is "
-            f"off by more than {bound(upper)} with {method_name(chosen)}."
-        )
-    sentences += _unknown(uses, points, splits)
-    return Verdict(tuple(sentences), tuple(uses), overall)
+    chosen = overall or (uses[0].take if uses else "")
+    upper = (certificates or {}).get(chosen, math.nan)
+    rest = bound_sentence(upper, chosen, splits) + unknown_sentence(uses, points, splits)
+    headline = refused or (headline_of(uses, compared) if uses else "")
+    summary = choice_sentence(uses, overall, barred) + rest
+    return Verdict(headline, summary, (*sentences, *rest), tuple(uses), overall)
 
 
-def short(value: float, significant: int = 2) -> str:
-    """A number in two (or so many) significant digits, without a leading zero: `.0061`."""
-    if not math.isfinite(value):
-        return "?"
-    digits = significant - 1 - math.floor(math.log10(abs(value))) if value else significant
-    text = f"{value:.{max(digits, 0)}f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
-
-
-SMALLEST_BOUND = 1e-9
-"""Below it, digits of a bound tell nobody anything; a constant utility's are rounding errors."""
-
-
-def rounded_up(value: float, significant: int = 2) -> float:
-    """A positive upper bound in so many significant digits, so that it stays one."""
-    if not math.isfinite(value) or value <= 0:
-        return value
-    # As it is written: .13 is no more than .13.
-    exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
-    unit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
-    return float(exact.quantize(unit, rounding=ROUND_CEILING))
-
-
-def bound(value: float) -> str:
-    """An upper bound as the verdict and the notes of tables print it; `–` where there is none."""
-    return short(rounded_up(value)) if math.isfinite(value) else "–"
-
-
-def interval(low: float, high: float) -> str:
-    """`.00–.15`, `-.37 to -.08`: two decimals, more where it is narrower than a few hundredths."""
-    width = abs(high - low)
-    digits = 2 if width == 0 or width >= 0.05 else 1 - math.floor(math.log10(width))
-    ends = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (low, high))
-    return (" to " if low < 0 else "–").join(re.sub(r"^(-?)0\.", r"\1.", end) for end in ends)
-
-
-def names(methods: Iterable[str], last: str = "and") -> str:
-    """`A, B and C`."""
-    shown = [method_name(method) for method in methods]
-    return f" {last} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+def _barred(table: Table) -> list[str]:
+    """The methods that are not recommended for their infinite NLL, unless that is all of them."""
+    column = table.get("nll", {})
+    infinite = [method for method, cell in column.items() if cell.infinite]
+    return infinite if len(infinite) < len(column) else []
 
 
 def is_own(key: str) -> bool:
@@ -161,48 +146,69 @@ def is_own(key: str) -> bool:
     return key.startswith("u_") and key not in USES and key not in SHARED
 
 
-def _is_use(key: str) -> bool:
+def is_use(key: str) -> bool:
+    """Whether the verdict rests on a metric: it has a use of its own."""
     return key in USES or is_own(key)
 
 
-def _use_name(key: str) -> str:
-    own = "" if key == "u_utility" else f" {key.removeprefix('u_')}"
-    return USES.get(key, f"your own utility{own}")
+def _names_of_use(key: str) -> tuple[str, str]:
+    name = key.removeprefix("u_")
+    own = (
+        ("your own utility", "your utility")
+        if key == "u_utility"
+        else (f"your own utility {name}", name)
+    )
+    return USES.get(key, own)
 
 
-def _use(key: str, column: Mapping[str, Evidence], compared: bool) -> UseVerdict:
+def _use(
+    key: str, column: Mapping[str, Evidence], compared: bool, barred: Collection[str], refused: bool
+) -> UseVerdict:
     within = tuple(m for m, cell in column.items() if cell.beyond is False)
     beyond = tuple(m for m, cell in column.items() if cell.beyond)
     best = [m for m, cell in column.items() if cell.best]
+    allowed = [m for m in best if m not in barred]
+    if not compared:  # the smallest error of those that may be taken
+        allowed = allowed or [m for m in column if m not in barred]
     # Among equals those that nothing speaks against come first, then the smaller error.
-    pool = [m for m in best if m in within] or best or list(column)
-    take = min(pool, key=lambda m: column[m].mean)
-    as_good = tuple(m for m in best if m != take)
-    sure = "alone" if len(column) < 2 else "" if compared else "not tested"
-    sure = sure or ("as good as others" if as_good else "clearly")
-    sentences = [
-        _noise_sentence(key, column, within, beyond),
-        _take(column[take], take, as_good, sure),
-    ]
-    if is_own(key) and math.isfinite(upper := column[take].upper):
-        sentences.append(f"With 95 % confidence it is off by no more than {bound(upper)}.")
+    pool = [] if refused else [m for m in allowed if m in within] or allowed
+    take = min(pool, key=lambda m: column[m].mean, default="")
+    as_good = () if refused else tuple(m for m in best if m != take)
+    sure = "too few points" if refused else "alone" if len(column) < 2 else ""
+    sure = sure or ("not tested" if not compared else "as good as others" if as_good else "clearly")
+    sentences = [_noise_sentence(key, column, within, beyond)]
+    if not refused:
+        sentences.append(_take(column, take, as_good, sure))
+    if take and is_own(key) and math.isfinite(upper := column[take].upper):
+        over = ", on average over the splits" if compared else ""
+        sentences.append(f"The 95 % upper bound on its error is {bound(upper)}{over}.")
+    use, label = _names_of_use(key)
     return UseVerdict(
-        key,
-        _use_name(key),
-        within,
-        beyond,
-        take,
-        as_good,
-        sure,
-        column[take].floor,
-        (" ".join(sentences),),
+        metric=key,
+        use=use,
+        label=label,
+        within_noise=within,
+        beyond_noise=beyond,
+        take=take,
+        will_do=tuple(pool) if compared else (),
+        as_good=as_good,
+        sure=sure,
+        not_seen_below=column[take or next(iter(column))].floor,
+        signs={m: _sign(cell, compared) for m, cell in column.items()},
+        sentence=" ".join(sentences),
     )
+
+
+def _sign(cell: Evidence, compared: bool) -> str:
+    if compared and not cell.best:
+        return WORSE
+    return UNKNOWN if cell.beyond is None else BEYOND if cell.beyond else WITHIN
 
 
 def _noise_sentence(
     key: str, column: Mapping[str, Evidence], within: Sequence[str], beyond: Sequence[str]
 ) -> str:
-    use = _use_name(key)
+    use = _names_of_use(key)[0]
     start = f"{use[0].upper()}{use[1:]} ({metric(key).text}):"
     if not within and not beyond:
         return f"{start} no noise floor was computed."
@@ -225,8 +231,10 @@ def _p(column: Mapping[str, Evidence], methods: Sequence[str]) -> str:
     return f" (p = {least})" if least == most else f" (p = {least} to {most})"
 
 
-def _take(cell: Evidence, take: str, as_good: Sequence[str], sure: str) -> str:
-    name = method_name(take)
+def _take(column: Mapping[str, Evidence], take: str, as_good: Sequence[str], sure: str) -> str:
+    if not take:
+        return f"None is recommended: the NLL of the best ({names(as_good)}) is infinite."
+    cell, name = column[take], method_name(take)
     if sure == "alone":
         text = f"{name} is the only method here."
     elif sure == "not tested":
@@ -248,12 +256,12 @@ def _told_apart(first: float, second: float) -> tuple[str, str]:
     return next((pair for pair in pairs if pair[0] != pair[1]), most)
 
 
-def _overall(uses: Sequence[UseVerdict], table: Table) -> str | None:
+def _overall(uses: Sequence[UseVerdict], table: Table, barred: Collection[str]) -> str | None:
     """A method that is among the best for every use; the one with the best Brier score of those."""
     brier = table.get("brier", {})
     order = list(table[uses[0].metric]) if uses else []
     return min(
-        _best_everywhere(uses),
+        _best_everywhere(uses) - {*barred, ""},
         key=lambda m: (brier[m].mean if m in brier else math.inf, order.index(m)),
         default=None,
     )
@@ -276,15 +284,3 @@ def _overall_sentence(
     if not others or overall not in brier:
         return f"{start}; no test finds a better one."
     return f"{start}; no test finds a better one, and of such methods its Brier score is smallest."
-
-
-def _unknown(uses: Sequence[UseVerdict], points: int, splits: int) -> list[str]:
-    limits = [u for u in uses if math.isfinite(u.not_seen_below)]
-    found = []
-    if limits:
-        parts = ", ".join(f"{short(u.not_seen_below)} ({metric(u.metric).text})" for u in limits)
-        found.append(
-            f"Not known: with {points:,} test points{' a split' if splits > 1 else ''} an error "
-            f"below {parts} could not have been seen."
-        )
-    return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.reporting.verdict import interval, short
+from pipeline.reporting.wording import interval, short
 
 
 def pooled_note(splits: int, pooled: int) -> str:

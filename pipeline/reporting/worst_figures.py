@@ -20,7 +20,8 @@ from pipeline.reporting.figures import ecdf_figure
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
 from pipeline.reporting.style import house_style, look
-from pipeline.reporting.verdict import interval, is_own
+from pipeline.reporting.verdict import is_own
+from pipeline.reporting.wording import interval
 from pipeline.reporting.worst import Worst
 
 STANDARD = ("u_cwe", "u_topk")

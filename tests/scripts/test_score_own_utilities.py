@@ -6,7 +6,7 @@ import pytest
 from calibrators.base import Calibrator
 from calibrators.patching.utilities import KINDS
 from pipeline.harness.artifacts import read_json
-from pipeline.reporting.verdict import rounded_up, short
+from pipeline.reporting.wording import rounded_up, short
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick
 

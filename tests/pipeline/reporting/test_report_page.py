@@ -100,8 +100,11 @@ def test_the_data_of_the_script_are_those_of_the_tables(html, sections):
 
 def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sections):
     markdown = report_markdown("T", sections)
-    for sentence in sections[0].verdict.sentences:
+    verdict = sections[0].verdict
+    assert '<td title="worse than the best">✗</td>' in html and "| ✗ |" in markdown
+    for sentence in (verdict.headline, *verdict.summary):
         assert sentence in html.replace("&#39;", "'")
+        assert sentence in markdown
     assert (
         "class &lt;cat&gt;, predicted .00–.50 (62 % of the points): realised .010 more" in markdown
     )

@@ -4,7 +4,11 @@ import math
 
 import pytest
 
-from pipeline.reporting.verdict import Evidence, interval, rounded_up, short, verdict_of
+from pipeline.reporting.headline import BEYOND as BEYOND_NOISE
+from pipeline.reporting.headline import UNKNOWN, WORSE, refusal
+from pipeline.reporting.headline import WITHIN as WITHIN_NOISE
+from pipeline.reporting.verdict import Evidence, sign_rows, verdict_of
+from pipeline.reporting.wording import interval, rounded_up, short
 
 WITHIN = {"beyond": False, "floor": 0.005, "p_value": 0.3}
 BEYOND = {"beyond": True, "floor": 0.005, "p_value": 0.002}
@@ -73,12 +77,74 @@ def test_of_several_for_all_uses_the_one_with_the_best_brier_score():
     )
 
 
-def test_what_a_small_sample_cannot_show_is_said():
-    table = {"u_cwe": {"temperature": cell(0.1, True, floor=0.3)}}
-    assert verdict_of(table, 12, 10).sentences[-1] == (
-        "Not known: with 12 test points a split an error below .30 (U_CWE) could not have "
-        "been seen."
+def column_of(*methods, best=(), **rest):
+    return {m: cell(0.01 * (k + 1), m in best, **rest) for k, m in enumerate(methods)}
+
+
+THREE = ("temperature", "vector", "isotonic")
+FIVE = ("temperature", "vector", "isotonic", "dirichlet", "uncalibrated")
+
+
+def test_the_headline_says_for_each_use_what_will_do_and_the_signs_say_why():
+    table = {
+        "u_cwe": column_of(*FIVE, best=FIVE[:4], **BEYOND),
+        "u_topk": column_of(*FIVE, best=["vector"]),
+        "u_dcg": column_of(*FIVE, best=["vector"]),
+    }
+    verdict = verdict_of(table, 3000, 10, {"vector": 0.0123})
+    assert verdict.headline == (
+        "Any of four methods will do for single decisions; for shortlists and graded gains take "
+        "Vector Scaling."
     )
+    assert verdict.uses[0].signs["vector"] == BEYOND_NOISE
+    assert verdict.uses[1].signs == {m: WITHIN_NOISE if m == "vector" else WORSE for m in FIVE}
+    assert sign_rows(verdict)[1] == ["Vector Scaling", "○", "✓", "✓"]
+    assert verdict.summary == (
+        "One method for all of these is Vector Scaling: no test finds a better one; it is within "
+        "noise for shortlists and graded gains and beyond noise for single decisions.",
+        "With Vector Scaling the 95 % upper bound on the error of any user of these classes "
+        "(U_CWE, U_topK, U_dcg and the like) is .013, on average over the 10 splits.",
+        "Not known: with 3,000 test points a split an error below .0050 (U_CWE), .0050 (U_topK) "
+        "and .0050 (U_dcg) could not have been seen.",
+    )
+
+
+def test_where_no_test_finds_a_difference_that_is_the_headline():
+    verdict = verdict_of({"u_cwe": column_of(*THREE, best=THREE)}, 3000, 10)
+    assert verdict.headline == (
+        "Too few points to rank the methods: no test finds a difference among the three."
+    )
+    assert not any("Take" in sentence for sentence in verdict.summary)
+
+
+def test_a_method_with_an_infinite_likelihood_is_not_recommended():
+    nll = {m: cell(1.0, beyond=None, infinite=m == "temperature") for m in THREE}
+    table = {"nll": nll, "u_cwe": column_of(*THREE, best=THREE[:2])}
+    verdict = verdict_of(table, 3000, 10)
+    assert verdict.overall == verdict.uses[0].take == "vector"
+    assert verdict.headline == "For single decisions take Vector Scaling."
+    assert "(Temp. Scaling: not recommended, infinite NLL)" in verdict.summary[0]
+    alone = verdict_of({"nll": nll, "u_cwe": column_of(*THREE, best=THREE[:1])}, 3000, 10)
+    assert alone.overall is None
+    assert "no method is recommended" in alone.headline.lower()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((60,), "a split has 60, and at least 200 are needed"),
+        ((500, 4, 0.3), "has 4 in all, and at least 10 are needed"),
+        ((500, 10, 0.3), ""),
+    ],
+)
+def test_a_small_sample_gets_no_recommendation_but_what_is_needed(given, words):
+    refused = refusal(*given)
+    assert words in refused and bool(words) == bool(refused)
+    verdict = verdict_of({"u_cwe": column_of(*THREE, best=["vector"])}, 60, 10, refused=refused)
+    if refused:
+        assert verdict.headline == refused
+        assert (verdict.overall, verdict.uses[0].take) == (None, "")
+        assert "ake Vector" not in " ".join([*verdict.sentences, *verdict.summary])
 
 
 def test_one_split_compares_nothing():
@@ -88,6 +154,7 @@ def test_one_split_compares_nothing():
     verdict = verdict_of(table, 50, 1)
     assert verdict.overall is None
     assert all(use.sure == "not tested" for use in verdict.uses)
+    assert "a single split" in verdict.headline
     assert not any("Take" in sentence for sentence in verdict.sentences)
 
 
@@ -106,13 +173,14 @@ def test_without_floors_nothing_is_claimed_of_noise():
     assert "no noise floor was computed" in verdict.sentences[0]
     assert not any("Not known" in sentence for sentence in verdict.sentences)
     assert verdict.as_json()["uses"][0]["not_seen_below"] is None
+    assert set(verdict.uses[0].signs.values()) == {UNKNOWN}
 
 
-def test_the_certificate_of_the_method_taken():
+def test_only_the_bound_of_a_single_split_is_said_to_hold_with_95_percent_confidence():
     table = {"u_cwe": {"temperature": cell(0.1, True)}}
-    sentences = verdict_of(table, 50, 10, {"temperature": 0.13}).sentences
-    bound = "no user of these classes (U_CWE, U_topK, U_dcg and the like) is off by more than .13 "
-    assert bound in sentences[1]
+    (one, many) = (verdict_of(table, 50, k, {"temperature": 0.13}).sentences[1] for k in (1, 10))
+    assert one.startswith("With 95 % confidence no user of these classes")
+    assert "confidence" not in many and "is .13, on average over the 10 splits" in many
 
 
 def test_an_own_utility_has_a_bound_of_its_own_and_standard_ones_share_theirs():
@@ -121,8 +189,8 @@ def test_an_own_utility_has_a_bound_of_its_own_and_standard_ones_share_theirs():
         "vector": Evidence(0.2, False, True, upper=0.3),
     }
     own, standard = verdict_of({"u_losses": column, "u_cwe": column}, 50, 10).sentences[:2]
-    assert own.endswith(" With 95 % confidence it is off by no more than .13.")
-    assert "confidence" not in standard
+    assert own.endswith(" The 95 % upper bound on its error is .13, on average over the splits.")
+    assert "bound" not in standard
 
 
 @pytest.mark.parametrize(

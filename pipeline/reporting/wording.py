@@ -1,0 +1,61 @@
+"""Numbers, bounds, intervals and lists of methods as sentences print them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Decimal
+
+from pipeline.reporting.names import method_name
+
+SMALLEST_BOUND = 1e-9
+"""A smaller bound is printed as this one: what lies below is rounding error."""
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def short(value: float, significant: int = 2) -> str:
+    """A number in two (or so many) significant digits, without a leading zero: `.0061`."""
+    if not math.isfinite(value):
+        return "?"
+    digits = significant - 1 - math.floor(math.log10(abs(value))) if value else significant
+    text = f"{value:.{max(digits, 0)}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def rounded_up(value: float, significant: int = 2) -> float:
+    """A positive upper bound in so many significant digits, so that it stays one."""
+    if not math.isfinite(value) or value <= 0:
+        return value
+    # Decimal of the shortest text: .13 is rounded up to .13, not to .14.
+    exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
+    unit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
+    return float(exact.quantize(unit, rounding=ROUND_CEILING))
+
+
+def bound(value: float) -> str:
+    """An upper bound in two digits, rounded up; `–` where there is none."""
+    return short(rounded_up(value)) if math.isfinite(value) else "–"
+
+
+def interval(low: float, high: float) -> str:
+    """`.00–.15`, `-.37 to -.08`: two decimals, more where it is narrower than a few hundredths."""
+    width = abs(high - low)
+    digits = 2 if width == 0 or width >= 0.05 else 1 - math.floor(math.log10(width))
+    ends = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (low, high))
+    return (" to " if low < 0 else "–").join(re.sub(r"^(-?)0\.", r"\1.", end) for end in ends)
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """`A, B and C`."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def names(methods: Iterable[str], last: str = "and") -> str:
+    """The methods' names as people read them: `A, B and C`."""
+    return listed([method_name(method) for method in methods], last)
+
+
+def counted(count: int) -> str:
+    """A count as a word up to ten."""
+    return COUNTS[count] if count < len(COUNTS) else str(count)
