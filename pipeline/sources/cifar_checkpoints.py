@@ -6,7 +6,6 @@ end in the first eight hexadecimal digits of their SHA-256.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ HASHES = {
 }
 """First digits of the SHA-256 of each checkpoint."""
 CLASSES = {"cifar10": 10, "cifar100": 100}
-HASH_IN_NAME = re.compile(r"-([0-9a-f]{8,64})\.[^.]+$")
 
 
 def checkpoint_url(dataset: str, model: str) -> str:
@@ -73,8 +71,15 @@ def load_network(
             f"checkpoint {path} does not exist: download {url} there, "
             "or set benchmark.source.checkpoint=null to use torch.hub's folder"
         )
-    sha256 = sha256_of(path)
-    warnings = _check_hash(path, sha256, HASHES[dataset, model])
+    sha256, known = sha256_of(path), HASHES[dataset, model]
+    warnings = []
+    if not sha256.startswith(known):
+        if path.name == url.rpartition("/")[2]:
+            raise InputError(
+                f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {known}; "
+                "the file is damaged: delete it and download it again"
+            )
+        warnings = [f"{path.name} is not the zoo's checkpoint (SHA-256 {known}...)"]
     network = NETWORKS[model](CLASSES[dataset])
     _load_weights(network, path, f"{dataset} {model}")
     origin = {"checkpoint": path.name, "sha256": sha256, "url": url, "warnings": warnings}
@@ -87,27 +92,13 @@ def _hub_file(url: str) -> Path:
     if not path.is_file():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            digest = HASH_IN_NAME.search(path.name)
-            torch.hub.download_url_to_file(url, str(path), digest and digest[1], progress=False)
+            torch.hub.download_url_to_file(url, str(path), path.stem[-8:], progress=False)
         except (OSError, RuntimeError) as error:
             raise MissingResource(
                 f"checkpoint {path.name} is not in {path.parent} and its download failed "
                 f"({reason_of(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
             ) from error
     return path
-
-
-def _check_hash(path: Path, sha256: str, zoo_digest: str) -> list[str]:
-    """Compare a file with the hash in its name, or without one with the zoo's hash."""
-    named = HASH_IN_NAME.search(path.name)
-    if named and not sha256.startswith(named[1]):
-        raise InputError(
-            f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {named[1]}; "
-            "the file is damaged: delete it and download it again"
-        )
-    if sha256.startswith(zoo_digest):
-        return []
-    return [f"{path.name} is not the zoo's checkpoint (SHA-256 {zoo_digest}...)"]
 
 
 def _load_weights(network: torch.nn.Module, path: Path, what: str) -> None:

@@ -26,53 +26,46 @@ PREPARE = (
 )
 
 
-class SynsetImages:
-    """The images of a folder of synset folders with ImageNet's class numbers, in sorted order.
+def _images(folder: Path, synsets: list[str], transform: Any) -> Any:
+    """torchvision's data set of a folder of synset folders, with ImageNet's class numbers.
 
     The label is the synset's place in ImageNet's list, not in the folder, so that a part of the
     set keeps its class numbers.
     """
-
-    def __init__(self, folder: Path, synsets: list[str], transform: Any) -> None:
-        numbers = {synset: number for number, synset in enumerate(synsets)}
-        found = require("torchvision.datasets").ImageFolder(
-            str(folder), is_valid_file=_is_image, allow_empty=True
+    images = require("torchvision.datasets").ImageFolder(
+        str(folder), transform, loader=_loaded, is_valid_file=_is_image, allow_empty=True
+    )
+    unknown = [synset for synset in images.classes if synset not in synsets]
+    if unknown:
+        raise InputError(
+            f"{folder}: {unknown[0]} is not an ImageNet-1k synset; only folders such as "
+            "n01440764 belong here"
         )
-        unknown = [synset for synset in found.classes if synset not in numbers]
-        if unknown:
-            raise InputError(
-                f"{folder}: {unknown[0]} is not an ImageNet-1k synset; only folders such as "
-                "n01440764 belong here"
-            )
-        self.items = [(name, numbers[found.classes[place]]) for name, place in found.samples]
-        self.transform = transform
-        self._load = require("torchvision.datasets.folder").default_loader
+    numbers = [synsets.index(synset) for synset in images.classes]
+    images.samples = [(name, numbers[place]) for name, place in images.samples]
+    return images
 
-    def __len__(self) -> int:
-        return len(self.items)
 
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        name, label = self.items[index]
-        try:
-            return self.transform(self._load(name)), label
-        except (OSError, SyntaxError) as error:  # PIL raises SyntaxError for some broken files
-            raise InputError(
-                f"{name}: not a readable image; delete it and run scripts/prepare_imagenet.py again"
-            ) from error
-
-    def digest(self) -> str:
-        """SHA-256 over names, sizes and labels of the images."""
-        digest = hashlib.sha256()
-        for name, label in self.items:
-            path = Path(name)
-            digest.update(
-                f"{path.parent.name}/{path.name} {path.stat().st_size} {label}\n".encode()
-            )
-        return digest.hexdigest()
+def _loaded(name: str) -> Any:
+    try:
+        return require("torchvision.datasets.folder").default_loader(name)
+    except (OSError, SyntaxError) as error:  # PIL raises SyntaxError for damaged files
+        raise InputError(
+            f"{name}: not a readable image; delete it and run scripts/prepare_imagenet.py again"
+        ) from error
 
 
 def _is_image(name: str) -> bool:
     return name.lower().endswith(IMAGE_SUFFIXES)
+
+
+def _digest(images: Any) -> str:
+    """SHA-256 over names, sizes and labels of the images."""
+    digest = hashlib.sha256()
+    for name, label in images.samples:
+        path = Path(name)
+        digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size} {label}\n".encode())
+    return digest.hexdigest()
 
 
 def imagenet_logits(
@@ -114,30 +107,28 @@ def imagenet_logits(
         raise InputError(f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}")
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
-    synsets = timm_data.ImageNetInfo().label_names()
     transform = timm_data.create_transform(**settings, is_training=False)
-    images = SynsetImages(folder, synsets, transform)
+    images = _images(folder, timm_data.ImageNetInfo().label_names(), transform)
     if expected_images is not None and len(images) != expected_images:
         raise InputError(
             f"{folder}: {len(images)} images, expected {expected_images}; run "
             "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
             "accept a part"
         )
-    key = {"data": images.digest(), "preprocessing": repr(transform)}
+    key = {"data": _digest(images), "preprocessing": repr(transform)}
     logits, labels = forward_logits(network, images, key, run)
     details = {
         "source": "ImageNet-1k validation set, timm model",
         "model": model,
-        "preprocessing": {name: _plain(value) for name, value in settings.items()},
+        "preprocessing": {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in settings.items()
+        },
         **run.described(),
         "origin": origin,
         "warnings": [] if pretrained else ["random weights (pretrained=false)"],
     }
     return SourceResult(logits, labels, details)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _network(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +20,6 @@ from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
 from pipeline.sources.shards import weights_digest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
 """No pickled weights: loading such runs what is in them."""
@@ -96,7 +93,7 @@ def yahoo_logits(
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
     place = _place("data", data, "dataset", DATA_FILES, data_revision)
     files, names = _parquet_files(place), list(YAHOO)
-    rows = _test_rows(files, fields, expected_rows)
+    rows = _test_set(files, fields, expected_rows, work_dir / "datasets")
     folder = _place("model", model, "model", MODEL_FILES, model_revision)
     classifier, tokenizer = _classifier(folder)
     order, warnings = _columns_by_name(classifier.config.id2label, names)
@@ -137,18 +134,20 @@ def yahoo_logits(
     return SourceResult(np.ascontiguousarray(logits[:, order]), kept, details)
 
 
-def _test_rows(files: Sequence[Path], fields: Sequence[str], expected: int | None) -> pd.DataFrame:
-    """The fields and the label of the test split."""
-    import pandas as pd
-
+def _test_set(
+    files: Sequence[Path], fields: Sequence[str], expected: int | None, work_dir: Path
+) -> Any:
+    """The test split as the package `datasets` reads it; its tables are kept in `work_dir`."""
+    datasets = require("datasets")
+    datasets.disable_progress_bars()
     try:
-        rows = pd.concat([pd.read_parquet(file) for file in files])
+        rows = datasets.Dataset.from_parquet(list(map(str, files)), cache_dir=str(work_dir))
     except Exception as error:  # Arrow's own hierarchy, and what damaged sizes lead to
         raise InputError(f"{files[0]}: not a readable parquet file ({reason_of(error)})") from error
-    absent = [name for name in (*fields, LABEL_FIELD) if name not in rows]
+    absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
     if absent:
         raise InputError(
-            f"{files[0]}: no field {absent[0]}; it has {', '.join(rows.columns)}; "
+            f"{files[0]}: no field {absent[0]}; it has {', '.join(rows.column_names)}; "
             "set benchmark.source.fields"
         )
     if expected is not None and len(rows) != expected:
@@ -231,9 +230,10 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
 
 
-def _joined(rows: pd.DataFrame, fields: Sequence[str], separator: str) -> list[str]:
-    columns = [rows[field].fillna("").tolist() for field in fields]
-    return [separator.join(part for part in parts if part) for parts in zip(*columns)]
+def _joined(rows: Any, fields: Sequence[str], separator: str) -> list[str]:
+    """The texts of each row's fields; empty and missing ones are left out."""
+    columns = [list(rows[field]) for field in fields]
+    return [separator.join(filter(None, texts)) for texts in zip(*columns)]
 
 
 def _digest(texts: list[str], labels: list[int]) -> str:

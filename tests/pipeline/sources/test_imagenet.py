@@ -64,7 +64,11 @@ def test_logits_are_timms_with_imagenets_class_numbers(
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "mean", "crop"), [("imagenet_vit", 0.5, 0.9), ("imagenet_resnet", 0.485, 0.95)]
+    ("benchmark", "mean", "crop"),
+    [
+        pytest.param("imagenet_vit", 0.5, 0.9, marks=pytest.mark.slow),
+        ("imagenet_resnet", 0.485, 0.95),
+    ],
 )
 def test_the_configured_models_use_timms_preprocessing_at_224(
     images: Path,
