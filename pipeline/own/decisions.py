@@ -17,7 +17,7 @@ from metrics.decisions import acting_threshold, constant_losses, decisions, net_
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Unit
-from pipeline.own.decisions_text import decision_curve_figure, decisions_markdown
+from pipeline.own.decisions_text import decision_curve_figure, decisions_table
 from pipeline.reporting.drawings import save_figure
 from pipeline.reporting.intervals import corrected_half_width
 from pipeline.scoring.held_out import held_out
@@ -27,26 +27,21 @@ Record = dict[str, Any]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
 
 
-def write_decisions(
-    entry: Mapping[str, Any], units: Sequence[Unit], folder: Path, figures: bool = True
-) -> str:
-    """Write decisions.json and .md, for two classes the decision curve; return the summary.
+def write_decisions(record: Record, folder: Path, figures: bool = True) -> None:
+    """Write decisions.json and .md, for two classes the decision curve as well."""
+    write_json(folder / "decisions.json", record)
+    write_text(folder / "decisions.md", decisions_table(record).markdown() + "\n")
+    if figures and "curve" in record:
+        save_figure(decision_curve_figure(record["curve"]), folder, "decision_curve")
+
+
+def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
+    """The record: costs per method and constant action, gaps per action, the decision curve.
 
     Args:
         entry: the losses in `evaluation.own`.
         units: fitted, of one benchmark.
     """
-    record = decisions_of(entry, units)
-    write_json(folder / "decisions.json", record)
-    text = decisions_markdown(record)
-    write_text(folder / "decisions.md", text)
-    if figures and "curve" in record:
-        save_figure(decision_curve_figure(record["curve"]), folder, "decision_curve")
-    return text
-
-
-def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
-    """The record: costs per method and constant action, gaps per action, the decision curve."""
     losses: NDArray[np.float64] = made_of(entry).losses[0].numpy()
     names = actions_of(entry["path"])
     priced: dict[str, list[_Priced]] = {}

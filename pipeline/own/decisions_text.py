@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.reporting.markdown import markdown_table
+from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
+from pipeline.reporting.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,11 +18,11 @@ ROUNDING = 1e-12
 """A difference of losses that is no larger comes from the order in which they were added up."""
 
 
-def decisions_markdown(record: Mapping[str, Any]) -> str:
-    """A table of costs per method and one sentence per action that is misjudged most."""
+def decisions_table(record: Mapping[str, Any]) -> TextTable:
+    """A line per method: costs, differences, and the action that is misjudged most."""
     methods: Mapping[str, Any] = record["methods"]
     always = f"always {record['best_constant']}"
-    best = min(methods, key=lambda method: float(methods[method]["cost"]))
+    best = cheapest(record)
     heading = [
         "Method", "mean loss", "foreseen", f"against {always}",
         f"against {method_name(best)}", "most misjudged action",
@@ -29,24 +30,64 @@ def decisions_markdown(record: Mapping[str, Any]) -> str:
     rows = [
         [
             method_name(method),
-            _with_half(one, "cost"),
-            f"{one['expected']:.4g}",
-            _with_half(one["against"][always], "difference"),
-            "–" if method == best else _with_half(one["against"][best], "difference"),
-            _misjudged(one["actions"]),
+            _with_half(priced, "cost"),
+            f"{priced['expected']:.4g}",
+            _with_half(priced["against"][always], "difference"),
+            "–" if method == best else _with_half(priced["against"][best], "difference"),
+            _misjudged(priced["actions"]),
         ]
-        for method, one in methods.items()
+        for method, priced in methods.items()
     ]
     constants = ", ".join(f"{name} {cost:.4g}" for name, cost in record["constant"].items())
-    return (
-        f"### Decisions\n\n{markdown_table(heading, rows)}\n\n"
+    note = (
         "Mean loss of taking the action of least expected loss, on the test points"
         f"{_over(record['splits'])}; foreseen: the loss that the probabilities expect of these "
         "actions. Differences: negative is cheaper. Most misjudged: the action with the largest "
         "mean of realized minus expected loss over its points (decision calibration, Zhao et al. "
         f"2021), in brackets how often it is taken. One action for all points: {constants}; the "
-        "best in hindsight is the reference. All pairs of methods: decisions.json.\n"
+        "best in hindsight is the reference. All pairs of methods: decisions.json."
     )
+    return TextTable("Decisions", heading, rows, note)
+
+
+def cheapest(record: Mapping[str, Any]) -> str:
+    """The method whose actions cost least."""
+    methods: Mapping[str, Any] = record["methods"]
+    return min(methods, key=lambda method: float(methods[method]["cost"]))
+
+
+def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
+    """Which method acts cheapest, by how much, how sure, and beside which is calibrated best.
+
+    Args:
+        calibrated: the method that the verdict takes for these losses; "" where it takes none.
+    """
+    best, methods = cheapest(record), record["methods"]
+    own = methods[best]
+    others = [method for method in methods if method != best]
+    parts = [f"{method_name(best)} acts cheapest: mean loss {own['cost']:.3g}"]
+    if others:
+        second = min(others, key=lambda method: float(methods[method]["cost"]))
+        gap = methods[second]["against"][best]
+        sure = sum(_surely_dearer(methods[method]["against"][best]) for method in others)
+        parts.append(
+            f"{_with_half(gap, 'difference')} less than {method_name(second)}, the next; surely "
+            f"less than {counted(sure)} of {counted(len(others))} others"
+        )
+    always = own["against"][f"always {record['best_constant']}"]["difference"]
+    if always > ROUNDING:
+        parts.append(f"but to {record['best_constant']} always costs {always:.2g} less")
+    text = ", ".join(parts)
+    if calibrated and others:
+        same = "it is also" if calibrated == best else f"{method_name(calibrated)} is"
+        text += f"; {same} calibrated best for these losses"
+    return f"{text}."
+
+
+def _surely_dearer(gap: Mapping[str, Any]) -> bool:
+    """Whether the 95 % interval of a difference lies above zero; of a single split never."""
+    half = gap["difference_half_width"]
+    return half is not None and gap["difference"] - half > ROUNDING
 
 
 def _over(splits: int) -> str:

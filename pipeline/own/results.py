@@ -13,7 +13,8 @@ from pipeline.harness.artifacts import CorruptFile, write_json, write_text
 from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Settings, Unit
-from pipeline.own.decisions import write_decisions
+from pipeline.own.decisions import Record, decisions_of, write_decisions
+from pipeline.own.decisions_text import decisions_table, price_headline
 from pipeline.reporting.collect import Scores, summarise
 from pipeline.reporting.drawings import draw_all
 from pipeline.reporting.names import method_name
@@ -60,6 +61,10 @@ def write_results(
     section = section_of(scores, [spec])
     groups = groups_of(scores, section)
     section = replace(section, groups=groups.sentences)
+    if (losses := settings["evaluation"]["own"].get("u_losses")) is not None:
+        record = decisions_of(losses, units)
+        write_decisions(record, folder, figures)
+        section = _priced(section, record)
     write_tables(section.tables, folder)
     if figures:
         from pipeline.reporting.worst_figures import drawings_of
@@ -78,8 +83,19 @@ def write_results(
             say(f"{key}, {method_name(method)}: {worst.words}")
     if own and section.pooled:
         say(section.pooled)
-    if (losses := own.get("u_losses")) is not None:
-        say(write_decisions(losses, units, folder, figures))
+    if section.decisions is not None:
+        say(section.decisions.markdown())
+
+
+def _priced(section: Section, record: Record) -> Section:
+    """The section with what decisions cost, and with the price as its headline.
+
+    A sample that is too small to recommend a method keeps the headline that says so.
+    """
+    verdict = section.verdict
+    if not verdict.refused:
+        verdict = replace(verdict, headline=price_headline(record, verdict.take("u_losses")))
+    return replace(section, verdict=verdict, decisions=decisions_table(record))
 
 
 def _metrics(scores: Scores) -> list[str]:

@@ -18,6 +18,7 @@ from scipy import special
 
 from metrics.registry import metric
 from pipeline.reporting.evidence import Statistics, number_of
+from pipeline.reporting.headline import UseVerdict
 from pipeline.reporting.intervals import SIZE
 from pipeline.reporting.names import method_name
 from pipeline.reporting.wording import short
@@ -28,9 +29,9 @@ from pipeline.scoring.tidy import CONFIDENCE
 class Gap:
     """The two groups that one method treats most differently by one metric.
 
-    `larger`, `smaller`: their names; `values`: the metric of both, unscaled; `difference`: of
-    their parts beyond chance; `p_value` of no difference between any two groups, NaN where a group
-    has no interval (a single split).
+    `larger`, `smaller`: their names; `values`: the metric of both, unscaled; `beyond`: their parts
+    beyond chance, whose `difference` is tested; `p_value` of no difference between any two groups,
+    NaN where a group has no interval (a single split).
     """
 
     method: str
@@ -38,27 +39,35 @@ class Gap:
     larger: str
     smaller: str
     values: tuple[float, float]
+    beyond: tuple[float, float]
     difference: float
     p_value: float
 
     @property
     def words(self) -> str:
         """One sentence."""
-        one, other = map(short, self.values)
-        sure = "nothing is tested on a single split"
+        has_floor = metric(self.metric).has_floor
+        one, other = (short(max(part, 0.0) if has_floor else part) for part in self.beyond)
+        sure = "a single split tests nothing"
         if math.isfinite(self.p_value):
-            told = "more than chance" if self.p_value <= SIZE else "no more than chance may do"
-            sure = f"{told} (p = {short(self.p_value)})"
-        beyond = " once their floors are taken off" if metric(self.metric).has_floor else ""
+            how = "more than chance" if self.p_value <= SIZE else "no more than chance may do"
+            sure = f"they differ by {how} (p = {short(self.p_value)})"
         return (
-            f"{metric(self.metric).text}, {method_name(self.method)}: {self.larger} {one}, "
-            f"{self.smaller} {other}; apart by {short(self.difference)}{beyond}: {sure}"
+            f"{metric(self.metric).text}, {method_name(self.method)}"
+            f"{', beyond chance' if has_floor else ''}: "
+            f"{self.larger} {one}, {self.smaller} {other}; {sure}"
         )
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; NaN becomes null."""
         known = math.isfinite(self.p_value)
         return {**vars(self), "p_value": self.p_value if known else None}
+
+
+def gap_of_use(gaps: Sequence[Gap], use: UseVerdict) -> Gap | None:
+    """The gap of the method that a use's verdict takes; where it takes none, the surest gap."""
+    own = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
+    return min(own, key=lambda gap: 1.0 if math.isnan(gap.p_value) else gap.p_value, default=None)
 
 
 def largest_gaps(
@@ -76,12 +85,13 @@ def _largest(groups: Mapping[str, Statistics], method: str, key: str) -> Gap:
     by_excess = sorted(rows, key=lambda name: _excess(rows[name]))
     larger, smaller = by_excess[-1], by_excess[0]
     one, other = rows[larger], rows[smaller]
-    difference = _excess(one) - _excess(other)
+    beyond = (_excess(one), _excess(other))
+    difference = beyond[0] - beyond[1]
     error = math.hypot(_standard_error(one), _standard_error(other))
     tail = float(special.ndtr(-difference / error)) if error else 0.5
     p_value = float(np.minimum(1.0, math.comb(len(rows), 2) * 2 * tail))  # NaN stays
     values = (number_of(one, "mean"), number_of(other, "mean"))
-    return Gap(method, key, larger, smaller, values, difference, p_value)
+    return Gap(method, key, larger, smaller, values, beyond, difference, p_value)
 
 
 def _excess(row: Mapping[str, Any]) -> float:

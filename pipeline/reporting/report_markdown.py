@@ -22,6 +22,8 @@ def report_markdown(title: str, sections: Sequence[Section]) -> str:
 def _section(section: Section) -> str:
     parts = [f"## {escape_markdown(section.title)}", "### Verdict"]
     parts += _verdict(section.verdict)
+    if section.decisions is not None:
+        parts.append(section.decisions.markdown())
     if section.groups:
         parts += ["### Groups", _bullets(section.groups)]
     if section.worst:

@@ -24,6 +24,7 @@ from pipeline.reporting.curves import Curves
 from pipeline.reporting.evidence import Ranks, Statistics, number_of
 from pipeline.reporting.headings import html_heading
 from pipeline.reporting.headline import LEGEND, SIGNS
+from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import look, mixed, rgb
 from pipeline.reporting.table_formats import number, plain_floor_cell
@@ -51,7 +52,8 @@ class Section:
     """One benchmark on the page. `facts` are lines of text on where its logits come from.
 
     `worst` utilities by metric and method, `pooled`: what they are over; `groups`: sentences on
-    groups of points, which have sections of their own; `studies`: images of STUDY_CAPTIONS, if any.
+    groups of points, which have sections of their own; `decisions`: what acting on each method's
+    probabilities costs, where losses were given; `studies`: images of STUDY_CAPTIONS, if any.
     """
 
     key: str
@@ -60,6 +62,7 @@ class Section:
     tables: Sequence[ResultTable]
     statistics: Statistics
     verdict: Verdict
+    decisions: TextTable | None = None
     curves: Sequence[Curves] = ()
     worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
     pooled: str = ""

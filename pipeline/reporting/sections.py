@@ -14,7 +14,7 @@ from pipeline.harness.artifacts import write_text
 from pipeline.reporting.collect import Scores, summarise, upper_bounds
 from pipeline.reporting.curves import all_curves
 from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
-from pipeline.reporting.gaps import Gap, largest_gaps
+from pipeline.reporting.gaps import Gap, gap_of_use, largest_gaps
 from pipeline.reporting.headline import refusal
 from pipeline.reporting.provenance import facts_of
 from pipeline.reporting.report_page import Section
@@ -125,12 +125,12 @@ def groups_of(scores: Scores, main: Section) -> Groups:
     scored = [m for m in spec.methods if all(m in s.specs[0].methods for s in sections.values())]
     statistics = {name: section.statistics for name, section in sections.items()}
     gaps = largest_gaps(statistics, scored, [m.key for m in main.tables[0].metrics])
-    taken = [(use.take, use.metric) for use in main.verdict.uses]
+    told = [gap_of_use(gaps, use) for use in main.verdict.uses]
     return Groups(
         sections,
         pd.concat(tables) if tables else pd.DataFrame(),
         gaps,
-        small + [f"{gap.words}." for gap in gaps if (gap.method, gap.metric) in taken],
+        small + [f"{gap.words}." for gap in told if gap is not None],
     )
 
 

@@ -67,6 +67,7 @@ class Verdict:
     """`headline`, `summary` and the signs of `uses` are read in ten seconds.
 
     `sentences`: the same in prose, method by method. `overall`: the method to take for all uses.
+    `refused`: the sample is too small, so nothing is recommended.
     """
 
     headline: str
@@ -74,6 +75,11 @@ class Verdict:
     sentences: tuple[str, ...]
     uses: tuple[UseVerdict, ...]
     overall: str | None
+    refused: bool = False
+
+    def take(self, key: str) -> str:
+        """The method to take for a metric's use; "" where none is recommended."""
+        return next((use.take for use in self.uses if use.metric == key), "")
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; NaN becomes null."""
@@ -131,7 +137,7 @@ def verdict_of(
     rest = bound_sentence(upper, chosen, splits) + unknown_sentence(uses, points, splits)
     headline = refused or (headline_of(uses, compared) if uses else "")
     summary = choice_sentence(uses, overall, barred) + rest
-    return Verdict(headline, summary, (*sentences, *rest), tuple(uses), overall)
+    return Verdict(headline, summary, (*sentences, *rest), tuple(uses), overall, bool(refused))
 
 
 def _barred(table: Table) -> list[str]:
