@@ -30,6 +30,7 @@ import argparse
 import re
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
@@ -45,7 +46,7 @@ from omegaconf import DictConfig
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.cached_logits import find_logits
-from pipeline.harness.command import user_errors_in_one_line
+from pipeline.harness.command import UnitsFailed, user_errors_in_one_line
 from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
@@ -127,6 +128,7 @@ def units_for(options: argparse.Namespace) -> list[Unit]:
 
 def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
+    began = time.monotonic()
     settings = settings_of(options)
     units_for(options)  # a mistake in any of them is told before anything is written
     for path in (options.file, options.test, options.similarity):
@@ -140,7 +142,7 @@ def score(options: argparse.Namespace) -> None:
     check_fits(options.file, {name: settings_of(options, name) for name in used}, general)
     if options.draws < settings["evaluation"]["floor_repetitions"]:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
-    run_logits([settings])
+    _read(settings)
     record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
@@ -155,8 +157,24 @@ def score(options: argparse.Namespace) -> None:
     run_evaluate(units)
     with all_or_nothing(options.output, last="metrics.json") as fresh:
         write_results(settings_of(options), units, fresh, figures=not options.quick)
+        written = sorted(path.name for path in fresh.iterdir())
+    say(
+        f"methods: {len(options.methods)}, splits: {len(units) // len(options.methods)}, points: "
+        f"{record['n']:,}; {time.monotonic() - began:.0f} s"
+    )
+    written.remove("report.html")
+    say(f"wrote {options.output / 'report.html'}, the page; beside it {', '.join(written)}")
     if options.save is not None:
         _save(options)
+
+
+def _read(settings: Settings) -> None:
+    """Make the logits; a message names the file, and not the benchmark that is called after it."""
+    try:
+        run_logits([settings])
+    except UnitsFailed as error:
+        name = settings["benchmark"]["name"]
+        raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
 
 
 def _save(options: argparse.Namespace) -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pipeline.harness.progress import say_files
-
 
 @contextmanager
 def all_or_nothing(folder: Path, last: str) -> Iterator[Path]:
@@ -27,6 +25,6 @@ def all_or_nothing(folder: Path, last: str) -> Iterator[Path]:
             yield fresh
             names = sorted(path.name for path in fresh.iterdir())
             for name in sorted(names, key=last.__eq__):
-                say_files([(fresh / name).replace(folder / name)])
+                (fresh / name).replace(folder / name)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)

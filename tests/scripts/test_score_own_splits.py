@@ -5,7 +5,7 @@ import pytest
 
 from calibrators import TemperatureScaling
 from calibrators.base import Calibrator
-from metrics import InputError, scorecard
+from metrics import scorecard
 from pipeline.harness.command import UnitsFailed
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick
@@ -59,6 +59,6 @@ def test_split_arrays_are_splits_and_all_points_can_be_saved(score, tmp_path, ar
 def test_a_test_file_of_other_classes_is_one_line(score, tmp_path, arrays):
     np.savez(tmp_path / "test.npz", logits=np.zeros((9, 4)), labels=np.arange(9) % 3)
     keep = ("--test", str(tmp_path / "test.npz"))
-    with pytest.raises((InputError, UnitsFailed)) as caught:
+    with pytest.raises(UnitsFailed) as caught:
         quick(score, tmp_path / "all.npz", tmp_path / "out", *METHODS, *keep)
-    assert f"{tmp_path / 'test.npz'}: shape [9, 4]" in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 'test.npz'}: shape [9, 4]")
