@@ -14,10 +14,12 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
+from metrics.registry import METRICS, utility_metric
 from pipeline.harness.artifacts import read_json
 from pipeline.report import run_report, table_specs
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.wanted import MissingScores
+from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 
 ROOT = Path(__file__).parents[3]
@@ -28,8 +30,13 @@ def files_of(results: Path) -> dict[str, bytes]:
     return {p.relative_to(results).as_posix(): p.read_bytes() for p in paths}
 
 
-def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys) -> None:
-    """From results/scores alone; another calibrator's rows there do not come into the report."""
+def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monkeypatch) -> None:
+    """From results/scores alone; another calibrator's rows there do not come into the report.
+
+    One entry in the registry is enough for a metric to be in every format.
+    """
+    monkeypatch.setitem(METRICS, "u_first", utility_metric("u_first", "first", None))
+    monkeypatch.setattr(made_up, "ALL_METRICS", [*made_up.ALL_METRICS, "u_first"])
     write_scores("digits", "yahoo", (*METHODS, "isotonic_raw"), suite="digits", splits=2)
     request = request_of(tmp_path, "digits", suite="digits", splits=2)
     run_report(request)
@@ -46,6 +53,15 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys) -> No
     printed = capsys.readouterr().out
     assert "Noise floor" in printed
     assert "digits.{tex,md,csv}" in printed
+    for name, text in {
+        "tables/digits.tex": r"$\mathcal{U}_{\mathrm{first}}$",
+        "tables/digits.md": "U<sub>first</sub> ×10³",
+        "tables/digits.csv": "\npatching,u_first,",
+        "report.html": "U<sub>first</sub>",
+        "tables/digits_verdict.json": '"u_first"',
+    }.items():
+        assert text in files[name].decode(), name
+    assert "U_first" in printed
     page = files["report.html"].decode()
     assert "unnormalised" not in printed + page and b"isotonic_raw" not in files["metrics.json"]
     assert "10000 points, 10 classes, accuracy 94.40 %" in page
