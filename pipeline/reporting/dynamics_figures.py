@@ -91,7 +91,11 @@ def history_figure(results: Sequence[FamilyResult], title: str) -> Figure:
 
 def _note(record: Mapping[str, Any]) -> str:
     count = record["config"]["utilities"]
-    return f"{count} users sampled anew in every iteration; {record['n']:,} calibration points."
+    return (
+        f"{count} users sampled anew in every iteration; {record['n']:,} calibration points.\n"
+        "Aligned users tolerate hardly any error; misaligned ones each care for one part of the "
+        "labels."
+    )
 
 
 def _draw_history(axis: Axes, result: FamilyResult) -> None:

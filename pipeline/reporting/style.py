@@ -1,9 +1,9 @@
 """The one look of every figure: fonts, sizes, and a fixed colour and line style per method.
 
-Colours are the Okabe-Ito set, for other packages' methods (thin lines) Tol's muted set, both told
-apart by readers with a colour vision deficiency; the line styles tell the methods apart in print
-without colour. A method keeps both in every figure; its variants share its hue and line, and have a
-shade and a marker of their own.
+Colours are the Okabe-Ito set, its blue darkened away from the sky blue; for other packages' methods
+(thin lines) Tol's muted set. Readers with a colour vision deficiency can tell both apart, and line
+styles do so in print without colour. A method keeps both in every figure; its variants share its
+hue and line, and have a shade and a marker of their own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LineLook:
 LOOKS: dict[str, LineLook] = {
     "uncalibrated": LineLook("#000000", (0, (1, 1.2))),
     "dirichlet": LineLook("#E69F00", (0, (6, 1.5))),
-    "isotonic": LineLook("#0072B2", (0, (6, 1.5, 1, 1.5))),
+    "isotonic": LineLook("#004B7A", (0, (6, 1.5, 1, 1.5))),
     "temperature": LineLook("#009E73", (0, (3, 1.2))),
     "vector": LineLook("#CC79A7", (0, (3, 1.2, 1, 1.2, 1, 1.2))),
     "patching": LineLook("#D55E00", "solid", width=2.2),

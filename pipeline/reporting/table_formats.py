@@ -24,6 +24,8 @@ LATEX_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "†": r"$\dagger$",
     "∞": r"$\infty$",
 }
+PRINTED = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_comb", "u_dcg", "u_w2v")
+"""The columns of the paper's tables."""
 WIDE = 6  # from so many metrics on, a table is scaled to the line width, as in the paper
 
 
@@ -42,7 +44,19 @@ def escape_latex(text: str) -> str:
 
 
 def latex(table: ResultTable) -> str:
-    r"""A `table*` environment for `\input`, laid out as in the paper."""
+    r"""The paper's columns as a `table*` for `\input`, and a second one for all other columns."""
+    keys = [column.key for column in table.metrics]
+    printed = [key for key in keys if key in PRINTED]
+    parts = [printed, [key for key in keys if key not in PRINTED]]
+    environments = [
+        _latex_table(table.with_columns(columns), "_more" if printed and number else "")
+        for number, columns in enumerate(parts)
+        if columns
+    ]
+    return LATEX_HEADER + "\n".join(environments)
+
+
+def _latex_table(table: ResultTable, end: str) -> str:
     headings = [rf"{latex_heading(m)} ($\times 10^{{{m.power}}}$)" for m in table.metrics]
     heading = " & ".join(["Method", *headings])
     body = [" & ".join([escape_latex(r.name), *map(_latex_cell, r.cells)]) for r in table.rows]
@@ -55,11 +69,11 @@ def latex(table: ResultTable) -> str:
     tabular = f"\\begin{{tabular}}{{{columns}}}\n{inner}\n\\end{{tabular}}"
     if len(table.metrics) >= WIDE:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n}}"
-    notes = " ".join(table.notes)
-    caption = escape_latex(f"{table.title}: calibration after each post-hoc method. {notes}")
+    what = ", further columns" if end else ""
+    caption = escape_latex(f"{table.title}{what}. {' '.join(table.brief('Bold'))}")
     return (
-        f"{LATEX_HEADER}\\begin{{table*}}[t]\n"
-        f"  \\caption{{{caption}}}\n  \\label{{tab:{table.name}}}\n"
+        f"\\begin{{table*}}[t]\n"
+        f"  \\caption{{{caption}}}\n  \\label{{tab:{table.name}{end}}}\n"
         f"  \\centering\n  \\small\n  \\vspace{{4pt}}\n{tabular}\n\\end{{table*}}\n"
     )
 

@@ -96,7 +96,7 @@ class ResultTable:
             )
         if any(cell.note for row in self.rows for cell in row.cells):
             found.append("∞: infinite NLL, as so many labels had probability 0.")
-        return (*found, *self.remarks)
+        return tuple(found)
 
     @property
     def notes(self) -> tuple[str, ...]:

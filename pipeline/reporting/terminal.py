@@ -62,7 +62,7 @@ def print_tables(
         keys = fitting_columns(table, UNLIMITED if wide else console.width, starred)
         cut = table.with_columns(keys)
         _print(rich_table(cut, starred), console, wide)
-        notes.update(dict.fromkeys(cut.brief("Star" if starred else "Bold")))
+        notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.remarks]))
         if left := [metric.text for metric in table.metrics if metric.key not in keys]:
             notes[f"Not shown here: {', '.join(left)}."] = None
     lines = wrap(" ".join(notes), console.width)

@@ -270,9 +270,22 @@ def test_latex_is_laid_out_as_in_the_paper(written) -> None:
     assert text.count(r"\bm{") >= len(PAPER_METRICS)
 
 
+def test_columns_that_the_paper_lacks_get_a_latex_table_of_their_own_with_a_short_caption() -> None:
+    keys = ("brier", "nll", "u_cwe", "u_lin_median")
+    values = {(m, k): (0.0123, 0.002) for m in SMALL.methods for k in keys}
+    first, second = table_formats.latex(
+        build_table(summary_of(values), replace(SMALL, metrics=keys))
+    ).split(r"\begin{table*}")[1:]
+    assert "Brier" in first and "NLL" not in first and r"\label{tab:b}" in first
+    assert "NLL" in second and "median" in second and r"\label{tab:b_more}" in second
+    for part in (first, second):
+        caption = re.search(r"\\caption\{(.*)\}\n", part)
+        assert caption is not None and len(caption[1]) < 3 * 95
+
+
 def test_special_characters_are_escaped(small) -> None:
     table = build_table(small, SMALL)
-    assert r"B \& co\_1:" in table_formats.latex(table)
+    assert r"B \& co\_1." in table_formats.latex(table)
     assert "<h" not in page_table(table)
 
 
