@@ -37,7 +37,7 @@ from pipeline.reporting.worst import Worst
 STUDY_CAPTIONS = {
     "history": "Patching against users with gain matrices of their own (appendix), sampled anew "
     "in every iteration: the worst user's calibration error, and the spread over all users. "
-    "Aligned users tolerate hardly any error; misaligned ones each care for one part of the labels.",
+    "Aligned users tolerate hardly any error; misaligned ones each care for a part of the labels.",
     "snapshots": "The distribution of all users' calibration errors at selected iterations.",
 }
 """The figures of the dynamics stage, in their order on the page."""

@@ -157,8 +157,8 @@ TUNED = {"dirichlet": " runs for Dirichlet", "patching": " for patching"}
 
 
 def remarks_of(facts: Mapping[str, Any], methods: Sequence[str]) -> tuple[str, ...]:
-    """Where the settings behind the scores differ from the paper's, for the tables' notes."""
-    remarks = []
+    """For the tables' notes: splits without a patch, and settings that are not the paper's."""
+    remarks = [remark for method in methods if (remark := _without_patches(facts, method))]
     tuned = [method for method in PAPER_RUNS if method in methods]
     configs = {method: facts["calibrators"][method]["config"] for method in tuned}
     runs = {m: int(configs[m].get("tuning_runs", PAPER_RUNS[m])) for m in tuned}
@@ -172,6 +172,20 @@ def remarks_of(facts: Mapping[str, Any], methods: Sequence[str]) -> tuple[str, .
             f"Utility metrics: means over disjoint batches of {points} test points or a few more."
         )
     return tuple(remarks)
+
+
+def _without_patches(facts: Mapping[str, Any], method: str) -> str:
+    """In how many splits a patching made no patch; empty where it always made one."""
+    record = facts["calibrators"].get(method, {})
+    counts = record.get("patches", [])
+    if 0 not in counts:
+        return ""
+    start = {"temperature": "temperature scaling", "softmax": "no calibration"}
+    config = record["config"].get("start", "softmax")
+    return (
+        f"{method_name(method)}: 0 patches in {counts.count(0)} of {len(counts)} splits, where it "
+        f"equals {start.get(config, 'its start')}."
+    )
 
 
 def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:

@@ -68,10 +68,17 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
                 curves.append(table_of(group["curves"], CURVE_COLUMNS))
             calibrators[name] = {
                 "config": without_folders(complete[name][0].settings["calibrator"]),
+                "patches": _patches(complete[name]),
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in record["groups"].items()},
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
+
+
+def _patches(units: Sequence[Unit]) -> list[int]:
+    """The number of patches in each split; empty for a calibrator that does not patch."""
+    fits = [read_npz(unit.fit_path) for unit in units]
+    return [len(arrays["steps_"]) for arrays in fits if "steps_" in arrays]
 
 
 def _lock(settings: Settings, files: ScoreFiles) -> Path:

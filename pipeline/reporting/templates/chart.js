@@ -182,7 +182,7 @@ function worstPanel(panel, one, look) {
     ylabel: "realised", label: `${look.name}: realised by predicted utility` });
   const most = 1.05 * Math.max(...one.curve.concat(one.low, one.high).map((v) => Math.abs(v || 0)), 1e-9);
   const lower = frame(panel, { height: 170, x, y: [-most, most], xlabel: "predicted utility",
-    ylabel: "difference", ytext: short, label: `${look.name}: running difference` });
+    ylabel: "difference", label: `${look.name}: running difference` });
   for (const plot of [upper, lower]) {
     const shade = draw("rect", { class: "shade", x: plot.x(one.worst[0]), y: MARGIN.top,
       width: Math.max(1, plot.x(one.worst[1]) - plot.x(one.worst[0])), height: plot.bottom - MARGIN.top });

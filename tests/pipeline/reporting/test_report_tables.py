@@ -27,6 +27,7 @@ from pipeline.reporting.tables import (
     build_table,
     decimals,
     long_form,
+    remarks_of,
     write_tables,
 )
 from pipeline.reporting.terminal import print_tables
@@ -340,6 +341,16 @@ def test_stars_stand_for_bold_where_the_output_is_no_terminal(small) -> None:
     assert re.search(r"Vector Scaling +\*94\.10 ± 0\.40 +\*15\.8 ± 2\.0", text)
     assert re.search(r"Noise floor +94\.50 +21\.3", text)
     assert "*" not in printed([build_table(small, SMALL)], 80, terminal=True)
+
+
+def test_a_patching_without_patches_says_in_how_many_splits_and_what_it_equals() -> None:
+    facts = {"evaluation": {"utility_batch": None}, "calibrators": {
+        "vector": {"config": {}, "patches": []},
+        "logit_shift": {"config": {"start": "temperature"}, "patches": [0, 3, 0]},
+    }}  # fmt: skip
+    assert remarks_of(facts, ["vector", "logit_shift"]) == (
+        "Logit-shift patching: 0 patches in 2 of 3 splits, where it equals temperature scaling.",
+    )
 
 
 def test_names_of_variants_and_of_unknown_keys() -> None:
