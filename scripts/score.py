@@ -156,7 +156,7 @@ def score(options: argparse.Namespace) -> None:
     run_fit(units)
     run_evaluate(units)
     with all_or_nothing(options.output, last="metrics.json") as fresh:
-        write_results(settings_of(options), units, fresh, figures=not options.quick)
+        write_results(settings_of(options), units, fresh, not options.quick, options.wide)
         written = sorted(path.name for path in fresh.iterdir())
     say(
         f"methods: {len(options.methods)}, splits: {len(units) // len(options.methods)}, points: "

@@ -88,6 +88,7 @@ def _add_work(parser: Parser) -> None:
         help="the points that --save fits on; calibration: those of the first split",
     )
     add("--method", type=_method, help="the method to save (default: the only one of --methods)")
+    add("--wide", action="store_true", help="print all columns, however long the lines are")
     add(
         "--splits",
         type=int,

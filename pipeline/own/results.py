@@ -36,11 +36,17 @@ MADE = "Made by scripts/score.py; the parameters of every split lie under data/f
 
 
 def write_results(
-    settings: Settings, units: Sequence[Unit], folder: Path, figures: bool = True
+    settings: Settings,
+    units: Sequence[Unit],
+    folder: Path,
+    figures: bool = True,
+    wide: bool = False,
 ) -> None:
     """Write everything into `folder` from evaluated units; print tables and verdict.
 
-    `figures`: with image files; the page draws its own.
+    Args:
+        figures: with image files; the page draws its own.
+        wide: print all columns, however wide the terminal is.
 
     Raises:
         CorruptFile: the scores are not there.
@@ -74,7 +80,7 @@ def write_results(
     groups.write(folder / "groups.csv")
     rows = long_form(section.tables[0]).to_dict("records")
     write_json(folder / "metrics.json", nested(rows))
-    print_tables(section.tables, console)
+    print_tables(section.tables, console, wide)
     print_verdict(section.verdict, "", console)
     print_lines(groups.sentences, console)
     own = settings["evaluation"]["own"]
@@ -119,10 +125,7 @@ def _splits(settings: Settings) -> list[str]:
     given = find_logits(settings).details.get("given_splits")
     if given is None:
         share = 100 * settings["splits"]["calibration_fraction"]
-        return [
-            f"Splits: {settings['splits']['count']} drawn at random, {share:.0f} % of the points "
-            "calibrate; a column `split` or --test gives others."
-        ]
+        return [f"Splits are random, {share:.0f} % calibrate; own ones: --test or `split`."]
     sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in given[:5])
     more = ", …" if len(given) > 5 else ""
     return [f"Calibration and test points are the file's own: {sizes}{more}."]

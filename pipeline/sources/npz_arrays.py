@@ -16,6 +16,9 @@ from pipeline.sources.given import Given, is_split, tested_by
 
 NO_GROUPS = ("labels", "label", "logits", "probabilities", "class_names")
 
+WEIGHTS = ("weight", "weights", "sample_weight")
+"""Arrays whose owner would take the numbers for weighted ones."""
+
 MATRICES = ("logits", "probabilities")
 """Left in the file where it holds them uncompressed: they may be larger than the memory."""
 
@@ -58,6 +61,10 @@ def read_npz_arrays(
     if values == "auto" and "logits" in arrays and "probabilities" in arrays:
         _check_agree(path, arrays["logits"], arrays["probabilities"])
     class_names = arrays.get("class_names")
+    if labelled and (weights := [name for name in names if name in WEIGHTS]):
+        raise InputError(
+            f"{path}: {weights[0]}: points have no weights here; repeat rows, or leave it out"
+        )
     splits = read_arrays(path, only=[name for name in names if labelled and is_split(name)])
     tested = (
         []

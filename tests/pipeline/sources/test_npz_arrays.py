@@ -35,6 +35,11 @@ def test_labels_and_another_label(tmp_path):
     assert read(tmp_path, logits=LOGITS, label=LABELS).labels.tolist() == [0, 1, 2]
 
 
+def test_weights_are_refused_instead_of_passed_over(tmp_path):
+    arrays = {"logits": LOGITS, "labels": LABELS, "weight": np.ones(3)}
+    assert "weight: points have no weights here" in refused(tmp_path, **arrays)
+
+
 def test_probabilities_of_other_logits(tmp_path):
     both = {"logits": LOGITS, "probabilities": P[::-1], "labels": LABELS}
     assert "are not the softmax of `logits`" in refused(tmp_path, **both)
