@@ -78,7 +78,7 @@ def check_shapes(path: Path, given: Given, values: str = "auto") -> None:
             f"{path}: labels: shape {list(labels.shape)}; give one class per row, [n] (of one-hot "
             "labels: labels.argmax(axis=1))"
         )
-    if matrix.dtype.kind not in "biuf" or not matrix.size:
+    if matrix.dtype.kind not in "biuf" or not matrix.size or not matrix.ndim:
         return
     is_turned = matrix.ndim == 2 and len(matrix) != labels.size == matrix.shape[1]
     if given.labels is not None and is_turned:
