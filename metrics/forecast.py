@@ -13,8 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from metrics.kernels.near_ties import near_tie_order, places_of
-from metrics.kernels.row_sort import descending_order
+from metrics.kernels.ranks import descending_order, near_tie_order, places_of
 from metrics.kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.row_sort import sorted_rows
+from metrics.kernels.ranks import sorted_rows
 from metrics.resampling import LARGEST, redrawn_outcomes, resampled_weights
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, GivenPayoffs, Linear, Rank, TopClass

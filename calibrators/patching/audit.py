@@ -31,7 +31,7 @@ from calibrators.patching.utilities import (
 )
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import indicator_bounds
-from metrics.kernels.gap_range import gap_range, gap_range_of_columns
+from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.product import product
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import sample_unit_sphere_infinity
@@ -113,10 +113,8 @@ class IndicatorFamily(Family):
         return indicator_bounds(self.sums, hits, len(self.codes))
 
     def errors(self, chosen: Tensor) -> Tensor:
-        """Columns are read in place."""
-        payoffs = self.payoffs[chosen]
-        ranges = gap_range_of_columns(self.predicted, chosen, payoffs, self.codes, TIED)
-        return ranges / len(self.codes)
+        """Computed for the chosen columns of the predictions."""
+        return _errors(self.predicted.T[chosen], self.payoffs[chosen], self.codes)
 
     def utility(self, index: int) -> Utility:
         """The indicator of a class, or of the K most probable."""
@@ -168,7 +166,8 @@ class ClassFamily(ExactFamily):
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
     """Errors of k utilities over intervals between gaps: predicted [k, n], payoffs [k, L]."""
-    return gap_range(predicted, payoffs, codes, TIED) / predicted.shape[1]
+    sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED)
+    return (sums.high - sums.low)[0] / predicted.shape[1]
 
 
 Auditor = Callable[[PatchedForecast, int], Sequence[Family]]

@@ -15,7 +15,7 @@ from torch import Tensor
 from metrics.forecast import Forecast
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.compiled import compiled
-from metrics.kernels.near_ties import places_of, rank_rows
+from metrics.kernels.ranks import places_of, rank_rows
 from metrics.kernels.threads import over_blocks, row_blocks
 
 TIED_RANKS = 2.5e-7

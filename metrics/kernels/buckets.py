@@ -1,15 +1,16 @@
 """The range of a sorted running sum without the sort: buckets first, a sort where it matters.
 
 The running sum of residuals is wanted at its extremes and at a few positions only. One pass throws
-the points into buckets ordered by predicted utility and keeps per bucket the number of points and
-the sums of the positive and of the negative residuals. The running sum is then known at every
-bucket's border, and inside a bucket it can leave the range of its borders only where both signs
-occur, by the positive or the negative part at most. Only buckets that can still hold an extreme or
-that hold a wanted position are sorted, usually less than a percent of the points. Equal predictions
-share a bucket, so borders cut no tie. The result is exact up to the rounding of sums. With a
-tolerance, sums count in gaps of the predictions that are wider: a border counts where there is one
-between its neighbours, and buckets that are narrower hold none. The extremes of all borders mostly
-lie in such gaps; only where they do not is every border looked at.
+the points into buckets ordered by predicted utility and keeps, for each bucket, the sums of the
+positive and of the negative residuals. The running sum is then known at every bucket's border, and
+inside a bucket it can leave the range of its borders only where both signs occur, by the positive
+or the negative part at most. Only buckets that can still hold an extreme or that hold a wanted
+position are sorted, usually less than a percent of the points. Equal predictions share a bucket, so
+borders cut no tie. The result is exact up to the rounding of sums.
+
+With a tolerance, an interval may end only where two neighbouring predictions differ by more than
+it. A bucket's border is such a place if the gap across it is wide enough; a bucket narrower than
+the tolerance contains none.
 
 Buckets are as wide as each other where predictions spread, and spaced by the logarithm of the
 distance to the smallest or the largest prediction where they crowd: probabilities of a class crowd
@@ -23,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from metrics.kernels.compiled import compiled, compiled_sums
-from metrics.kernels.row_sort import SMALL, fill_keys, sort_keys
 
 BITS = 5
 """2^BITS buckets per octave of the distance."""
@@ -42,21 +42,12 @@ def _grown(bits: Any) -> Any:
     return bits ^ ((bits >> 63) & ALL_BUT_SIGN)
 
 
-@compiled
-def _as_doubles(first: Any, second: Any) -> Any:
-    """The doubles of two such integers."""
-    bits = np.empty(2, np.int64)
-    bits[0], bits[1] = _grown(first), _grown(second)
-    values = bits.view(np.float64)
-    return values[0], values[1]
-
-
 @compiled_sums
 def _extremes_and_sum(v: Any) -> Any:
     """Return the smallest, the largest and the sum of v, the sum in any order of adding up.
 
-    Integers that grow with the doubles are compared: their extremes are found in vector lanes, as
-    no NaN has to be thought of.
+    The extremes are those of integers that grow with the doubles: the compiler finds them in vector
+    lanes, because it need not think of NaN.
     """
     bits = v.view(np.int64)
     smallest, largest = ALL_BUT_SIGN, ~ALL_BUT_SIGN
@@ -66,8 +57,10 @@ def _extremes_and_sum(v: Any) -> Any:
         smallest = min(smallest, grown)
         largest = max(largest, grown)
         total += v[i]
-    low, high = _as_doubles(smallest, largest)
-    return low, high, total
+    extremes = np.empty(2, np.int64)
+    extremes[0], extremes[1] = _grown(smallest), _grown(largest)
+    values = extremes.view(np.float64)
+    return values[0], values[1], total
 
 
 @compiled
@@ -102,74 +95,46 @@ def _fill_by_logarithm(
 
 
 @compiled
-def _mark_gaps(v: Any, bucket: Any, tolerance: float, counts: Any) -> None:
-    """Mark the buckets that end in a gap wider than the tolerance."""
-    smallest, largest = np.full(BUCKETS, np.inf), np.full(BUCKETS, -np.inf)
+def _fill_parts(v: Any, payoffs: Any, codes: Any, bucket: Any, parts: Any) -> None:
+    """Add up the positive and the negative residuals of each bucket."""
     for i in range(v.size):
-        smallest[bucket[i]] = min(smallest[bucket[i]], v[i])
-        largest[bucket[i]] = max(largest[bucket[i]], v[i])
-    following = np.inf
-    for b in range(BUCKETS - 1, -1, -1):
-        is_empty = largest[b] < smallest[b]
-        counts[b] = not is_empty and following - largest[b] > tolerance
-        following = min(following, smallest[b])
+        residual = payoffs[codes[i]] - v[i]
+        parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
 
 
 @compiled
-def _cumulate(parts: Any, counts: Any, starts: Any) -> Any:
+def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -> None:
+    """Mark the buckets that end in a gap wider than the tolerance, and those that may hold one."""
+    extremes = np.empty((BUCKETS, 2))
+    extremes[:, 0] = np.inf
+    extremes[:, 1] = -np.inf
+    for i in range(v.size):
+        of_bucket = extremes[bucket[i]]
+        of_bucket[0] = min(of_bucket[0], v[i])
+        of_bucket[1] = max(of_bucket[1], v[i])
+    following = np.inf
+    for b in range(BUCKETS - 1, -1, -1):
+        smallest, largest = extremes[b]
+        ends[b] = largest >= smallest and following - largest > tolerance
+        is_wide[b] = largest - smallest > tolerance
+        following = min(following, smallest)
+
+
+@compiled
+def _cumulate(parts: Any, ends: Any, starts: Any) -> Any:
     """Write the sum of all points before each bucket, and after the last.
 
-    Return its extremes at the borders that count, and the buckets that these borders follow.
+    Return its extremes at the borders where an interval may end.
     """
     total = low = high = 0.0
-    after_low = after_high = -1
     starts[0] = 0.0
     for b in range(BUCKETS):
         total += parts[b, 0] - parts[b, 1]
-        if counts[b] and total < low:
-            low, after_low = total, b
-        if counts[b] and total > high:
-            high, after_high = total, b
+        if ends[b]:
+            low = min(low, total)
+            high = max(high, total)
         starts[b + 1] = total
-    return low, high, after_low, after_high
-
-
-@compiled
-def _follows_gap(v: Any, bucket: Any, last: Any, tolerance: float) -> bool:
-    """Whether the points after bucket `last` lie further than the tolerance from those up to it."""
-    bits = v.view(np.int64)
-    below, above = ~ALL_BUT_SIGN, ALL_BUT_SIGN
-    for i in range(v.size):
-        grown = _grown(bits[i])
-        below = max(below, grown if bucket[i] <= last else ~ALL_BUT_SIGN)
-        above = min(above, grown if bucket[i] > last else ALL_BUT_SIGN)
-    if below == ~ALL_BUT_SIGN or above == ALL_BUT_SIGN:
-        return True  # before the first, or after the last point
-    low, high = _as_doubles(below, above)
-    return high - low > tolerance
-
-
-@compiled
-def _mark_extremes(parts: Any, starts: Any, low: float, high: float, is_open: Any) -> None:
-    """Mark the buckets inside which the running sum may leave [low, high]."""
-    for b in range(BUCKETS):
-        is_open[b] = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
-
-
-@compiled
-def _without_narrow(v: Any, bucket: Any, index: Any, m: int, tolerance: float) -> int:
-    """Keep of the m points `index` those in buckets that may hold a gap; return how many."""
-    smallest, largest = np.full(BUCKETS, np.inf), np.full(BUCKETS, -np.inf)
-    for k in range(m):
-        i = index[k]
-        smallest[bucket[i]] = min(smallest[bucket[i]], v[i])
-        largest[bucket[i]] = max(largest[bucket[i]], v[i])
-    kept = 0
-    for k in range(m):
-        b = bucket[index[k]]
-        index[kept] = index[k]
-        kept += largest[b] - smallest[b] > tolerance
-    return kept
+    return low, high
 
 
 @compiled
@@ -178,16 +143,9 @@ def _mark_edges(
 ) -> None:
     """Write the sums at edges that are borders of buckets; mark the buckets of all others.
 
-    Also writes the number of points before each bucket, unless no edge asks for it.
+    Also write the number of points before each bucket.
     """
-    n = bucket.size
-    inside = False
-    for k in range(edges.size):
-        at_edges[k] = starts[BUCKETS] if edges[k] == n else 0.0
-        inside = inside or 0 < edges[k] < n
-    if not inside:
-        return
-    for i in range(n):
+    for i in range(bucket.size):
         before[bucket[i] + 1] += 1
     for b in range(BUCKETS):
         before[b + 1] += before[b]
@@ -218,39 +176,32 @@ def _walk_open(
     edges: Any,
     starts: Any,
     before: Any,
-    scratch: Any,
-    places: Any,
-    m: int,
+    bucket: Any,
+    index: Any,
     at_edges: Any,
     tolerance: float,
-    counts: Any,
+    ends: Any,
 ) -> Any:
-    """Sort the m points `places[1]` of the open buckets and walk through them."""
-    keys_spare, chosen, keys = scratch[0].view(np.uint64), scratch[1], scratch[2]
-    bucket, index, order, order_spare = places[0], places[1], places[2], places[3]
-    for k in range(m):
-        chosen[k] = v[index[k]]
-    fill_keys(chosen[:m], False, keys, order)
-    unsigned = keys.view(np.uint64)
-    sort_keys(unsigned[:m], order[:m], keys_spare, order_spare)
+    """Sort the points `index` of the open buckets and walk through them."""
+    ordered = index[np.argsort(v[index], kind="mergesort")]
     low = high = total = 0.0
     current = -1
     place = np.int64(0)
     edge = 0
-    for k in range(m):
-        i = index[order[k]]
+    for k in range(ordered.size):
+        i = ordered[k]
         if bucket[i] != current:
             current = bucket[i]
             total = starts[current]
             place = before[current]
         total += payoffs[codes[i]] - v[i]
         place += 1
-        following = index[order[min(k + 1, m - 1)]]
-        if k == m - 1 or bucket[following] != current:
-            ends = counts[current]
+        following = ordered[min(k + 1, ordered.size - 1)]
+        if k == ordered.size - 1 or bucket[following] != current:
+            is_end = ends[current]
         else:
-            ends = v[following] - v[i] > tolerance
-        if ends:
+            is_end = v[following] - v[i] > tolerance
+        if is_end:
             low = min(low, total)
             high = max(high, total)
         while edge < edges.size and edges[edge] <= place:
@@ -273,39 +224,34 @@ def range_by_buckets(
 ) -> Any:
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
-    They are taken at the end of all points, and where the next v is further than the tolerance.
-    Writes to `at_edges` the sum after `edges` (increasing, 0 … n) points, ties in the given order.
-    `scratch` float64 [3, n] and `places` int32 [4, n] are working memory.
+    They are taken at the end of all points, and where the next v is further than the tolerance,
+    which must be 0 if there are edges. Writes to `at_edges` the sum after `edges` (increasing,
+    0 … n) points, ties in the given order. `scratch` float64 [n] and `places` int32 [2, n] are
+    working memory.
     """
     n = v.size
-    bucket = places[0]
-    _fill_buckets(v, scratch[0], bucket)
+    bucket, index = places[0], places[1]
+    _fill_buckets(v, scratch, bucket)
     parts = np.zeros((BUCKETS, 2))
-    for i in range(n):
-        residual = payoffs[codes[i]] - v[i]
-        parts[bucket[i], 1 if residual < 0 else 0] += abs(residual)
-    counts = np.ones(BUCKETS, np.bool_)
+    _fill_parts(v, payoffs, codes, bucket, parts)
+    ends, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
+    if tolerance > 0:
+        _mark_gaps(v, bucket, tolerance, ends, is_wide)
     starts = np.empty(BUCKETS + 1)
-    low, high, after_low, after_high = _cumulate(parts, counts, starts)
-    # Mostly the extremes lie in wide gaps anyway; only where they do not all gaps are looked at.
-    if tolerance > 0 and not (
-        _follows_gap(v, bucket, np.int32(after_low), tolerance)
-        and _follows_gap(v, bucket, np.int32(after_high), tolerance)
-    ):
-        _mark_gaps(v, bucket, tolerance, counts)
-        low, high, _, _ = _cumulate(parts, counts, starts)
-    is_open = np.empty(BUCKETS + 1, np.bool_)  # the last one stands for the position n
-    _mark_extremes(parts, starts, low, high, is_open)
+    low, high = _cumulate(parts, ends, starts)
+    is_open = np.zeros(BUCKETS + 1, np.bool_)  # the last one is the position n
+    for b in range(BUCKETS):  # those inside which the running sum may leave [low, high]
+        beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
+        is_open[b] = beyond and is_wide[b]
     before = np.zeros(BUCKETS + 1, np.int64)
-    _mark_edges(bucket, starts, edges, before, at_edges, is_open)
+    if edges.size > 0:
+        _mark_edges(bucket, starts, edges, before, at_edges, is_open)
     m = 0
     for i in range(n):
-        places[1, m] = i
+        index[m] = i
         m += is_open[bucket[i]]
-    if m > SMALL and tolerance > 0 and edges.size == 0:  # ties of many points are not worth a sort
-        m = _without_narrow(v, bucket, places[1], m, tolerance)
     if m == 0:
         return low, high
-    given = v, payoffs, codes, edges, starts, before, scratch, places, m, at_edges
-    inside = _walk_open(*given, tolerance, counts)
+    given = v, payoffs, codes, edges, starts, before, bucket, index[:m], at_edges
+    inside = _walk_open(*given, tolerance, ends)
     return min(low, inside[0]), max(high, inside[1])

@@ -12,9 +12,8 @@ labels (the noise floor) cost one gather each and no sort. Realized utilities ar
 which spares the matrix utilities × points. Points may carry weights, several sets of them for one
 draw of the labels: resampled points, or multipliers of either sign.
 
-Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, the
-exact radix sort of `row_sort` for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in
-float64.
+Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, a
+sort for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in float64.
 """
 
 from __future__ import annotations
@@ -28,21 +27,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.kernels.buckets import range_by_buckets
-from metrics.kernels.columns import TILE, ranges_of_columns, short_codes
 from metrics.kernels.compiled import compiled
 from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
-from metrics.kernels.row_sort import argsort_rows
 from metrics.kernels.threads import over_row_blocks
 from metrics.kernels.weighted_ranges import weighted_ranges_of_rows
 
 SORTED_AT_ONCE = 1 << 22
-"""Predictions whose order a thread holds at a time: 16 MiB."""
+"""Predictions whose order a thread holds at a time: 32 MiB."""
+TILE = 8
+"""Utilities read together: where they are columns of a matrix, neighbours share cache lines."""
+POINTS = 64
+"""Points of a tile that are read utility by utility."""
 
 
 class PrefixRange(NamedTuple):
     """Sums of residuals for R draws of the labels (or of the weights) and b utilities.
 
-    low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of equal v;
+    low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of tied v;
     at_edges: [R, b, edges] the running sum after `edges[k]` points, ties ignored.
     """
 
@@ -57,36 +58,40 @@ def prefix_range(
     codes: Tensor,
     edges: Tensor | None = None,
     weights: Tensor | None = None,
+    tolerance: float = 0.0,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
     Args:
-        predicted: float64 [b, n], the predicted utilities v of b utilities at n points.
+        predicted: float64 [b, n], the predicted utilities v of b utilities at n points; columns of
+            a matrix [n, b] are read in place.
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
         edges: increasing integers [E], positions where the running sum is reported, the first 0
             and the last n; with weights float64 [R, E], the weight passed there: a point across
             one is divided.
         weights: float64 or float32 [R, n], of each point; codes are [1, n] then.
+        tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
+            without edges. A rounding-size change of v then changes the extremes by no more than
+            rounding.
     """
     if weights is not None:
         return _weighted(predicted, payoffs, codes[0], edges, weights)
     if edges is None:
-        edges = torch.tensor([0, predicted.shape[1]])
+        edges = torch.tensor([0, predicted.shape[1]] if len(codes) > 1 else [], dtype=torch.int64)
     if predicted.device.type != "cpu":
-        return prefix_range_torch(predicted, payoffs, codes, edges)
+        return prefix_range_torch(predicted, payoffs, codes, edges, tolerance)
     if len(codes) == 1:
-        return _one_draw(predicted, payoffs, codes, edges)
+        return _one_draw(predicted, payoffs, codes, edges, tolerance)
     return _several_draws(predicted, payoffs, codes, edges)
 
 
 def prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float = 0.0
 ) -> PrefixRange:
     """`prefix_range` in plain torch: any device; the reference for the compiled version."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
-    ends = torch.ones_like(ordered, dtype=torch.bool)
-    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    ends = _ends(ordered, tolerance)
     edges = edges.to(predicted.device)
     low, high, at_edges = [], [], []
     for draw in codes.to(torch.int64):
@@ -98,39 +103,64 @@ def prefix_range_torch(
     return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
 
 
+def _ends(ordered: Tensor, tolerance: float = 0.0) -> Tensor:
+    """Where a group of tied predictions ends: bool, the shape of `ordered` [b, n]."""
+    gaps = ordered[:, 1:] - ordered[:, :-1] > tolerance
+    return torch.nn.functional.pad(gaps, (0, 1), value=True)
+
+
 @compiled
 def _ranges_once(
-    predicted: Any, payoffs: Any, codes: Any, edges: Any, low: Any, high: Any, at_edges: Any
+    predicted: Any,
+    start: int,
+    stop: int,
+    payoffs: Any,
+    codes: Any,
+    edges: Any,
+    tolerance: float,
+    low: Any,
+    high: Any,
+    at_edges: Any,
 ) -> None:
-    """Write low, high [b] and at_edges [b, edges] of one draw, which needs hardly any sorting."""
-    rows, n = predicted.shape
-    scratch = np.empty((3, n))
-    places = np.empty((4, n), np.int32)
-    for row in range(rows):
-        low[row], high[row] = range_by_buckets(
-            predicted[row], payoffs[row], codes, edges, scratch, places, at_edges[row], 0.0
-        )
+    """Write low, high [b] and at_edges [b, edges] of the utilities from `start` to `stop`."""
+    n = predicted.shape[1]
+    v = np.empty((TILE, n))
+    scratch = np.empty(n)
+    places = np.empty((2, n), np.int32)
+    for first in range(start, stop, TILE):
+        width = min(TILE, stop - first)
+        for point in range(0, n, POINTS):
+            for k in range(width):
+                for i in range(point, min(n, point + POINTS)):
+                    v[k, i] = predicted[first + k, i]
+        for row in range(first, first + width):
+            low[row], high[row] = range_by_buckets(
+                v[row - first],
+                payoffs[row],
+                codes,
+                edges,
+                scratch,
+                places,
+                at_edges[row],
+                tolerance,
+            )
 
 
-def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) -> PrefixRange:
-    table = payoffs.contiguous().numpy()
+def _one_draw(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float
+) -> PrefixRange:
+    v, table = predicted.numpy(), payoffs.contiguous().numpy()
     outcome = short_codes(codes, table.shape[1])[0]
     positions = edges.to(torch.int64).contiguous().numpy()
-    rows, found = len(predicted), _Found.of(len(predicted), 1, positions.size)
-    by_column = rows > 1 and predicted.stride(0) == 1
-    v = predicted.T.numpy() if by_column else predicted.contiguous().numpy()
-    columns = np.arange(rows)
+    sums = _Sums.of(len(v), 1, positions.size)
+    low, high, at_edges = (array[:, 0] for array in sums)
 
     def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        own = [array[part, 0] for array in found]
-        if by_column:
-            ranges_of_columns(v, columns[part], table[part], outcome, positions, *own, 0.0)
-        else:
-            _ranges_once(v[part], table[part], outcome, positions, *own)
+        given = v, start, stop, table, outcome, positions, tolerance
+        _ranges_once(*given, low, high, at_edges)
 
-    over_row_blocks(work, rows, v.size, TILE if by_column else 1)
-    return found.by_draw()
+    over_row_blocks(work, len(v), v.size, TILE)
+    return sums.by_draw()
 
 
 def _several_draws(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) -> PrefixRange:
@@ -139,58 +169,64 @@ def _several_draws(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Ten
     draws = Draws.of(np.ascontiguousarray(outcomes.T))
     positions = edges.to(torch.int64).contiguous().numpy()
     assert positions[0] == 0 and positions[-1] == v.shape[1], "edges: expected 0, …, n"
-    found = _Found.of(len(v), len(outcomes), positions.size)
+    sums = _Sums.of(len(v), len(outcomes), positions.size)
 
     def work(start: int, stop: int) -> None:
-        for part, order in _sorted_parts(v, start, stop):
-            own = (array[part] for array in found)
-            ranges_of_draws(v[part], order, table[part], *draws, positions, *own)
+        for part, order in _sorted_parts(v, start, stop, positions.size > 2):
+            results = (array[part] for array in sums)
+            ranges_of_draws(v[part], order, table[part], *draws, positions, *results)
 
     over_row_blocks(work, len(v), v.size * len(outcomes))
-    return found.by_draw()
+    return sums.by_draw()
 
 
 def _weighted(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    edges: Tensor | None,
-    weights: Tensor,
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None, weights: Tensor
 ) -> PrefixRange:
     if edges is None:
         edges = torch.zeros(len(weights), 0, dtype=torch.float64)
     if predicted.device.type != "cpu":
         return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
-    draws, rows = len(weights), len(predicted)
-    found = _Found.of(rows, draws, edges.shape[1])
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
+    sums = _Sums.of(len(v), len(weights), edges.shape[1])
     outcome = short_codes(codes, table.shape[1])
     by_point = np.ascontiguousarray(weights.numpy().T, np.float64)
     positions = edges.contiguous().numpy()
 
     def work(start: int, stop: int) -> None:
-        for part, order in _sorted_parts(v, start, stop):
-            own = (array[part] for array in found)
-            weighted_ranges_of_rows(v[part], order, table[part], outcome, by_point, positions, *own)
+        for part, order in _sorted_parts(v, start, stop, positions.size > 0):
+            given = v[part], order, table[part], outcome, by_point, positions
+            weighted_ranges_of_rows(*given, *(array[part] for array in sums))
 
-    over_row_blocks(work, rows, v.size * draws)
-    return found.by_draw()
+    over_row_blocks(work, len(v), v.size * len(weights))
+    return sums.by_draw()
 
 
 def _sorted_parts(
-    v: NDArray[np.float64], first: int, last: int
+    v: NDArray[np.float64], first: int, last: int, stable: bool
 ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """Yield the rows from `first` to `last` in parts, with the order of each row."""
+    """Yield the rows from `first` to `last` in parts, with the order of each row.
+
+    Where bins may cut ties, these keep the order of their points. Otherwise ties may be added up in
+    any order, and NumPy sorts in vector lanes.
+    """
     step = max(1, SORTED_AT_ONCE // v.shape[1])
     for start in range(first, last, step):
         part = slice(start, min(start + step, last))
-        found = np.empty(v[part].shape, np.int32)
-        argsort_rows(v[part], False, found)
-        yield part, found
+        order = np.argsort(v[part], axis=1, kind="stable" if stable else None)
+        yield part, order.astype(np.int32)
 
 
-class _Found(NamedTuple):
-    """What kernels write, utility by utility: blocks of utilities then are whole arrays.
+def short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
+    """Return `codes` as unsigned integers of 16 bits, of 32 where they do not suffice.
+
+    Unsigned: no index to wrap around. Short: less to read. And kernels are compiled for one type.
+    """
+    return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
+
+
+class _Sums(NamedTuple):
+    """What kernels write, utility by utility, so that blocks of utilities are whole arrays.
 
     Parts of another layout than the whole would have every kernel compiled twice.
     """
@@ -200,7 +236,7 @@ class _Found(NamedTuple):
     at_edges: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: int, draws: int, edges: int) -> _Found:
+    def of(cls, rows: int, draws: int, edges: int) -> _Sums:
         """Room for b utilities and R draws."""
         pair = np.empty((2, rows, draws))
         return cls(pair[0], pair[1], np.empty((rows, draws, edges)))
@@ -212,16 +248,11 @@ class _Found(NamedTuple):
 
 
 def weighted_prefix_range_torch(
-    predicted: Tensor,
-    payoffs: Tensor,
-    codes: Tensor,
-    edges: Tensor,
-    weights: Tensor,
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor
 ) -> PrefixRange:
     """`prefix_range` with weights in plain torch, for codes [n]: any device; the reference."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
-    ends = torch.ones_like(ordered, dtype=torch.bool)
-    ends[:, :-1] = ordered[:, 1:] != ordered[:, :-1]
+    ends = _ends(ordered)
     residuals = payoffs.gather(1, codes.to(torch.int64)[order]) - ordered
     low, high, at_edges = [], [], []
     for draw, wanted in zip(weights.double(), edges.to(predicted.device), strict=True):

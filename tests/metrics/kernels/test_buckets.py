@@ -13,7 +13,7 @@ from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
 def by_buckets(v, payoffs, codes, edges):
     n = len(v)
     at_edges = np.full(len(edges), np.nan)
-    scratch, places = np.empty((3, n)), np.empty((4, n), np.int32)
+    scratch, places = np.empty(n), np.empty((2, n), np.int32)
     low, high = range_by_buckets(v, payoffs, codes, edges, scratch, places, at_edges, 0.0)
     return low, high, at_edges
 

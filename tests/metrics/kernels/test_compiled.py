@@ -10,6 +10,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+import torch
 
 from metrics.kernels import compiled as module
 from metrics.kernels.compiled import _last_change
@@ -91,10 +92,10 @@ def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch):
 
 
 def test_kernels_are_kept_in_the_named_folder():
-    from metrics.kernels.row_sort import argsort_rows
+    from metrics.kernels.ranks import descending_order
 
-    argsort_rows(np.array([[2.0, 1.0]]), False, np.empty((1, 2), np.int32))
-    assert list(module._folder().rglob("row_sort.argsort_rows*.nbi"))
+    descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
+    assert list(module._folder().rglob("ranks._pack*.nbi"))
 
 
 TWO_KERNELS = """

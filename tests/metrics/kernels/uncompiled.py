@@ -24,10 +24,8 @@ from calibrators import (
     VectorScaling,
 )
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
-from metrics.kernels.gap_range import gap_range
-from metrics.kernels.near_ties import places_of
 from metrics.kernels.prefix_range import prefix_range
-from metrics.kernels.row_sort import argsort_rows, descending_order
+from metrics.kernels.ranks import descending_order, near_tie_order, places_of
 from metrics.kernels.softmax import residuals, softmax, squared_errors
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from tests.metrics.kernels.projected import project_rows
@@ -59,15 +57,12 @@ def columns_of(n: int, random: np.random.Generator) -> NDArray[np.float64]:
 
 
 def sorts() -> Iterator[Named]:
-    """Rows short and long, in both directions."""
+    """Rows short and long, with ties."""
     random = np.random.default_rng(0)
     for n in (1, 9, 200, 700):
         values = columns_of(n, random)
         yield f"descending {n}", descending_order(torch.from_numpy(values))
-        for descending in (False, True):
-            order = np.empty(values.shape, np.int32)
-            argsort_rows(values, descending, order)
-            yield f"argsort {n} {descending}", order
+        yield f"tied {n}", near_tie_order(torch.from_numpy(values), 1e-3)
 
 
 def ranges() -> Iterator[Named]:
@@ -90,7 +85,7 @@ def ranges() -> Iterator[Named]:
         }.items():
             for part in ("low", "high", "at_edges"):
                 yield f"{name} {part} {n}", getattr(sums, part)
-        yield f"gaps {n}", gap_range(v, payoffs, codes[0], 1e-9)
+        yield f"gaps {n}", prefix_range(v, payoffs, codes[:1], tolerance=1e-9).high
 
 
 def rows() -> Iterator[Named]:

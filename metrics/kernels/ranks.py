@@ -1,0 +1,166 @@
+"""Rankings of the classes in every row of a matrix: in descending order, ties by class number.
+
+On the CPU each value becomes a 64-bit key whose unsigned order is the descending order of the
+doubles. The lowest bits of the keys give way to the class number, and NumPy's vectorised sort of
+integers carries it along. Values that differ in the lost bits only are put in order by insertion.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from metrics.kernels.compiled import compiled
+from metrics.kernels.threads import over_row_blocks
+
+PACKED = 1 << 16
+"""Elements that are packed and sorted at a time: their memory stays in the cache."""
+INSERTIONS = 2
+"""A row that needs more insertions than this times its length is sorted by NumPy instead."""
+
+
+def descending_order(matrix: Tensor) -> Tensor:
+    """Return the stable descending argsort of each row: int32 [rows, n], int64 elsewhere."""
+    return near_tie_order(matrix, 0.0)
+
+
+def near_tie_order(matrix: Tensor, tied: float) -> Tensor:
+    """Return the classes of each row in descending order, by number where neighbours are tied.
+
+    Args:
+        matrix: float64 [n, C].
+        tied: neighbours in descending order that lie no further apart are tied.
+
+    Returns:
+        [n, C], int32 on the CPU, int64 elsewhere.
+    """
+    if matrix.device.type != "cpu":
+        return near_tie_order_torch(matrix, tied)
+    values = matrix.contiguous().numpy()
+    order = np.empty(values.shape, np.int32)
+
+    def work(start: int, stop: int) -> None:
+        rank_rows(values[start:stop], tied, order[start:stop])
+
+    over_row_blocks(work, len(values), values.size)
+    return torch.from_numpy(order)
+
+
+def near_tie_order_torch(matrix: Tensor, tied: float) -> Tensor:
+    """`near_tie_order` in plain torch: any device."""
+    ranked, order = torch.sort(matrix, dim=1, descending=True, stable=True)
+    if not tied:
+        return order
+    starts = torch.nn.functional.pad(ranked[:, :-1] - ranked[:, 1:] > tied, (1, 0))
+    # A class keeps its place by the number of its group, so a stable sort by group is enough.
+    group = torch.empty_like(order).scatter_(1, order, starts.cumsum(dim=1))
+    return group.sort(dim=1, stable=True).indices
+
+
+def rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
+    """Write `near_tie_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
+    columns = values.shape[1]
+    mask = np.uint64((1 << (columns - 1).bit_length()) - 1)
+    rows = max(1, min(len(values), PACKED // columns))
+    packed = np.empty((rows, columns), np.uint64)
+    for start in range(0, len(values), rows):
+        part = slice(start, start + rows)
+        keys = packed[: len(values[part])]
+        _pack(values[part], mask, keys)
+        keys.sort(axis=1)
+        is_sorted = np.empty(len(keys), np.bool_)
+        _unpack(keys, mask, values[part], order[part], is_sorted)
+        if not is_sorted.all():
+            left = start + np.flatnonzero(~is_sorted)
+            order[left] = np.argsort(-values[left], axis=1, kind="stable")
+        if tied:
+            _order_groups(values[part], tied, order[part])
+
+
+@compiled
+def _pack(values: Any, mask: Any, packed: Any) -> None:
+    """Write keys that grow as the values fall, with the class number in the bits of `mask`."""
+    rows, columns = values.shape
+    doubles = np.empty(columns)
+    bits = doubles.view(np.int64)
+    for row in range(rows):
+        for k in range(columns):
+            # Adding 0.0 turns -0.0 into 0.0: two bit patterns, one value, so they must tie.
+            doubles[k] = values[row, k] + 0.0
+        for k in range(columns):
+            # Negative doubles grow downwards in their bits, positive ones upwards.
+            falling = bits[k] if bits[k] < 0 else bits[k] ^ np.int64(0x7FFFFFFFFFFFFFFF)
+            packed[row, k] = (np.uint64(falling) & ~mask) | np.uint64(k)
+
+
+@compiled
+def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> None:
+    """Write the order of rows from their sorted keys, put right by few insertions."""
+    rows, columns = packed.shape
+    ranked = np.empty(columns)
+    for row in range(rows):
+        for k in range(columns):
+            order[row, k] = np.int32(packed[row, k] & mask)
+            ranked[k] = values[row, order[row, k]]
+        wrong = 0
+        for k in range(1, columns):  # all are counted: without a branch, in vector lanes
+            wrong += ranked[k - 1] < ranked[k]
+            wrong += (ranked[k - 1] == ranked[k]) & (order[row, k - 1] > order[row, k])
+        is_sorted[row] = wrong == 0 or _insert(ranked, order[row])
+
+
+@compiled
+def _insert(ranked: Any, order: Any) -> bool:
+    """Sort both by (value descending, class); return False if that takes too many moves."""
+    budget = INSERTIONS * order.size
+    for k in range(1, order.size):
+        value, j = ranked[k], order[k]
+        place = k
+        while place > 0 and (
+            ranked[place - 1] < value or (ranked[place - 1] == value and order[place - 1] > j)
+        ):
+            ranked[place] = ranked[place - 1]
+            order[place] = order[place - 1]
+            place -= 1
+        ranked[place] = value
+        order[place] = j
+        budget -= k - place
+        if budget < 0:
+            return False
+    return True
+
+
+@compiled
+def _order_groups(values: Any, tied: float, order: Any) -> None:
+    """Put the classes of each group of tied neighbours in the order of their number."""
+    rows, columns = order.shape
+    group, starts = np.empty(columns, np.int32), np.empty(columns, np.int32)
+    for row in range(rows):
+        groups = 0
+        for k in range(columns):
+            j = order[row, k]
+            if k == 0 or values[row, order[row, k - 1]] - values[row, j] > tied:
+                starts[groups] = k
+                groups += 1
+            group[j] = groups - 1
+        if groups == columns:
+            continue
+        for j in range(columns):
+            order[row, starts[group[j]]] = j
+            starts[group[j]] += 1
+
+
+def places_of(labels: Tensor, order: Tensor) -> Tensor:
+    """Return the position of each label in its row of `order`: int64 [n], 0 if it is not there."""
+    return (order == labels[:, None]).to(torch.uint8).argmax(dim=1)
+
+
+def sorted_rows(matrix: Tensor) -> Tensor:
+    """Return each row in ascending order; NumPy sorts in vector lanes where no order is wanted."""
+    if matrix.device.type != "cpu":
+        return matrix.sort(dim=1).values
+    return torch.from_numpy(np.sort(matrix.numpy(), axis=1))

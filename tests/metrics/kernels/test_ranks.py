@@ -1,0 +1,93 @@
+"""Rankings: those of NumPy's stable sort, and with ties those of the reference."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibrators.reference import tied_order
+from metrics.kernels.ranks import descending_order, near_tie_order, near_tie_order_torch
+
+TIED = 2.5e-7
+SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded"]
+
+
+def probabilities(shape, n, classes, seed):
+    random = np.random.default_rng(seed)
+    if shape == "one hot":
+        return np.eye(classes)[random.integers(classes, size=n)]
+    if shape == "chains":  # neighbours about the tolerance apart, across many cells
+        return random.uniform(0, 2, size=(n, classes)) * TIED * classes
+    z = random.normal(scale={"crowded": 8.0}.get(shape, 2.0), size=(n, classes))
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    if shape == "plateau":
+        p = np.minimum(p, np.median(p, axis=1, keepdims=True)) + random.normal(size=p.shape) * 1e-17
+        return p.clip(min=0)
+    return p.round(4) if shape == "rounded" else p
+
+
+@pytest.mark.parametrize("order", [near_tie_order, near_tie_order_torch])
+@given(
+    shape=st.sampled_from(SHAPES),
+    n=st.integers(1, 30),
+    classes=st.sampled_from([2, 3, 10, 100, 1024, 1025]),
+    seed=st.integers(0, 1000),
+)
+def test_it_is_the_order_of_the_reference(order, shape, n, classes, seed):
+    p = probabilities(shape, n, classes, seed)
+    found = order(torch.from_numpy(p), TIED)
+    np.testing.assert_array_equal(found.numpy(), tied_order(p, TIED))
+
+
+@pytest.mark.parametrize("tied", [1e-3, 1e-12])
+def test_any_tolerance_fits_into_keys(tied):
+    p = probabilities("softmax", 50, 1000, 0)
+    found = near_tie_order(torch.from_numpy(p), tied)
+    np.testing.assert_array_equal(found.numpy(), tied_order(p, tied))
+
+
+def test_rounding_beyond_one_and_zero_changes_nothing():
+    p = torch.tensor([[1 + 2e-16, -1e-17, 0.0], [-1e-17, 0.5, 0.5 + 1e-17]], dtype=torch.float64)
+    assert near_tie_order(p, TIED).tolist() == [[0, 1, 2], [1, 2, 0]]
+
+
+def odd_values(kind, n):
+    random = np.random.default_rng(n)
+    if kind == "tied":
+        return random.integers(-3, 4, size=n).astype(float)
+    if kind == "saturated":  # softmax of confident logits: ones, and values down to denormals
+        small = 10 ** (-320 * random.random(n))
+        return np.where(random.random(n) < 0.5, 1 - 2.0**-53 * random.integers(0, 3, n), small)
+    if kind == "near_equal":  # they differ in the bits that give way to the class number only
+        return 0.7 + 2.0**-53 * random.integers(0, 64, size=n)
+    if kind == "wide":  # all magnitudes, both signs, both zeros
+        bits = random.integers(0, 1 << 64, size=n, dtype=np.uint64).view(np.float64)
+        bits = np.where(np.isnan(bits), 0.0, bits)
+        return np.where(random.random(n) < 0.2, np.copysign(0.0, bits), bits)
+    return random.normal(size=n)
+
+
+@pytest.mark.parametrize("kind", ["distinct", "tied", "saturated", "near_equal", "wide"])
+@pytest.mark.parametrize("n", [1, 2, 10, 100, 1000])
+def test_the_descending_order_is_numpys_stable_order(kind, n):
+    values = np.stack([odd_values(kind, n), odd_values("distinct", n), odd_values(kind, n)[::-1]])
+    found = descending_order(torch.from_numpy(values))
+    np.testing.assert_array_equal(found.numpy(), np.argsort(-values, axis=1, kind="stable"))
+
+
+@given(
+    values=st.lists(
+        st.one_of(
+            st.floats(allow_nan=False),
+            st.sampled_from([0.0, -0.0, 1.0, 5e-324, -5e-324, np.inf, -np.inf]),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_any_doubles_are_sorted_stably(values):
+    matrix = np.array(values)[None]
+    found = descending_order(torch.from_numpy(matrix)).numpy()
+    np.testing.assert_array_equal(found, np.argsort(-matrix, axis=1, kind="stable"))
