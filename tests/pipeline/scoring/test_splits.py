@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.scoring.splits import TooFewPoints, split_indices
+from pipeline.scoring.splits import TooFewPoints, TooFewSplits, indices_of, split_indices
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 1198, 10_000])
@@ -30,3 +30,13 @@ def test_neither_side_is_empty(fraction, count):
 def test_one_point_cannot_be_split():
     with pytest.raises(TooFewPoints, match="1 points"):
         split_indices(1, 0)
+
+
+def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(monkeypatch):
+    tested = np.array([[False, True, False, True]])
+    monkeypatch.setattr("pipeline.scoring.splits.given_splits", lambda settings: tested)
+    settings = {"splits": {"count": 2}}
+    calibration, test = indices_of(settings, 4, 0)
+    assert (calibration.tolist(), test.tolist()) == ([0, 2], [1, 3])
+    with pytest.raises(TooFewSplits, match=r"splits.count=2: the file itself gives 1"):
+        indices_of(settings, 4, 1)

@@ -19,7 +19,7 @@ def csv(tmp_path, text):
 
 
 def test_payoffs_are_matched_by_class_name_in_any_order(tmp_path):
-    path = csv(tmp_path, "user,emu,cat,dog\nann,3,1,2\n\nbob,-3,-1,-2.5\n")
+    path = csv(tmp_path, "name,emu,cat,dog\nann,3,1,2\n\nbob,-3,-1,-2.5\n")
     users = own_utilities.payoffs(path, NAMES)
     np.testing.assert_array_equal(users.matrix, [[1, 2, 3], [-1, -2.5, -3]])
     entry = own_utilities.settings_of("payoffs", str(path), NAMES)
