@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from metrics import InputError, dkw_band, ecdf, reference
+from metrics.ecdf import levels, thin
 
 
 def test_levels_count_the_utilities_up_to_an_error():
@@ -59,3 +60,9 @@ def test_the_band_covers_the_truth_as_often_as_promised():
 def test_a_band_needs_a_sample_and_a_confidence(count, confidence):
     with pytest.raises(InputError, match="count"):
         dkw_band(count, confidence)
+
+
+def test_a_drawn_ecdf_keeps_both_ends():
+    assert thin(9, 3).tolist() == [0, 4, 8]
+    assert thin(2, 5).tolist() == [0, 1]
+    assert levels(4).tolist() == [0.25, 0.5, 0.75, 1.0]

@@ -1,8 +1,12 @@
 """The step of a patch: as long as it pays, whatever the last bit."""
 
 import pytest
+import torch
 
-from calibrators.patching.update import armijo_step, first_step
+from calibrators.patching.audit import witness_of
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent, armijo_step, first_step
+from calibrators.patching.utilities import PayoffUtility
 
 
 @pytest.mark.parametrize("step_size", [1e-3, 0.3, 1.0, 40.0])
@@ -36,3 +40,15 @@ def test_rounding_does_not_decide_a_test_that_is_met_exactly(noise):
     assert step is not None
     assert step.size == 1.0  # change η² - 2η = -η is half of the predicted -2η
     assert first_step(0.25 * (1 + noise), 1.0, 1.0) == 1.0
+
+
+@pytest.mark.parametrize(("payoff", "lowers_the_score"), [(1.0, True), (100.0, False)])
+def test_the_step_of_the_theory_is_refused_where_it_raises_the_score(payoff, lowers_the_score):
+    """Proposition A.1 needs payoffs in [-1, 1]; a person's own utility may pay more."""
+    p = torch.tensor([[0.6, 0.4]], dtype=torch.float64).repeat(4, 1)
+    state = PatchedForecast(p, torch.tensor([0, 0, 0, 1]))
+    utility = PayoffUtility("linear", 0, torch.tensor([payoff, 0.0], dtype=torch.float64))
+    witness = witness_of(state, utility)
+    vectors = utility.vectors(state, witness.rows)
+    step = ProjectedDescent(1.0, theory=True).step(state, witness, witness.rows, vectors)
+    assert (step is not None) == lowers_the_score
