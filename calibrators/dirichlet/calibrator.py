@@ -19,7 +19,7 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
-from calibrators.dirichlet.tuning import HeldOut, TuningRuns, tune_penalties
+from calibrators.dirichlet.penalties import HeldOut, TuningRuns, tune_penalties
 from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant

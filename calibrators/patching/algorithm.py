@@ -5,14 +5,21 @@
     line 8      choose the step η
     line 9      f ← Π_simplex(f - η w)
 
-One loop for every class of utilities and every kind of update. Read this file first; it leads to
+One loop for every class of utilities and every kind of update. Read this file first. It uses
 
     utilities   a utility u: its prediction v, its realized value, its vectors u⃗
     state       the forecast f that moves, with its ranking
     audit       families of utilities, and the witness of largest error
-    update      how rows move and how far: projection (the paper's); tilting: another one
-    tuning      how many patches, and their largest step
-    start       what is patched; base, calibrator, logit_shift: the estimators; module: for export
+    update      how rows move and how far: projection, as in the paper
+    tilting     another update, which shifts logits
+
+and is used by
+
+    calibrator, logit_shift   the two estimators; base: what they share
+    start                     the probabilities that are patched
+    hold_out                  how UtilityPatching chooses step size, number of patches and sampling
+    cross_validation          how LogitShiftPatching chooses the number of patches
+    module                    the fitted patches as a torch module, for export
 """
 
 from __future__ import annotations
@@ -29,7 +36,7 @@ from calibrators.patching.update import Update
 from calibrators.patching.utilities import Utility, Vectors
 
 Ending = Literal["calibrated", "no step", "limit"]
-"""Why a run ended: err <= ε, no step lowers the loss, or as many patches as were asked for."""
+"""Why a run ended: err <= ε, no step lowers the loss, or the requested patches are done."""
 
 
 class Patch(NamedTuple):
@@ -62,7 +69,7 @@ def move(
 
 @dataclass
 class Algorithm1:
-    """The loop, over a forecast that it moves: iterate for one patch after the other.
+    """The loop over a forecast, which it moves. Iterating gives one patch after the other.
 
     Args:
         state: the forecast f on the calibration points.
@@ -71,8 +78,8 @@ class Algorithm1:
         tolerance: ε.
 
     Attributes:
-        number: of the next round.
-        stopped: why it ended; "limit" as long as it has not.
+        number: the number of the next round.
+        stopped: why it ended; "limit" as long as it can go on.
     """
 
     state: PatchedForecast
@@ -87,13 +94,13 @@ class Algorithm1:
             yield patch
 
     def replay(self, patches: Sequence[Patch]) -> None:
-        """Begin after `patches`, the first that an equal run found."""
+        """Begin after `patches`, the first patches of an equal run."""
         for patch in patches:
             patch.apply(self.state, self.update)
         self.number += len(patches)
 
     def round(self) -> Patch | None:
-        """Do one round; None, with the reason in `stopped`, if it ends here."""
+        """Do a round and return its patch; None, with the reason in `stopped`, if the run ends."""
         witness = worst_witness(self.auditor(self.state, self.number), self.state)
         if witness.error <= self.tolerance:
             self.stopped = "calibrated"
@@ -107,5 +114,5 @@ class Algorithm1:
         move(self.state, self.update, witness.rows, vectors, signed)
         self.number += 1
         n = len(self.state.probabilities)
-        found = witness.utility, witness.low, witness.high, signed, witness.error
-        return Patch(*found, step.change / n, len(witness.rows))
+        where = witness.utility, witness.low, witness.high
+        return Patch(*where, signed, witness.error, step.change / n, len(witness.rows))

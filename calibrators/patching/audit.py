@@ -1,18 +1,17 @@
-"""The audit of Algorithm 1 (lines 3 and 4): the witness of largest error, without sorting all.
+"""The audit of Algorithm 1 (lines 3 and 4): the witness of largest error.
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Upper bounds by sums of columns
-(`metrics.kernels.bounds`) order them; errors are computed in rounds, those of the largest bounds
-first, until none left can win. The errors of sampled utilities are all computed.
+(`metrics.kernels.bounds`) order them. Errors are computed in rounds, those of the largest bounds
+first, until no utility is left whose bound exceeds the largest error.
 
 Intervals end only in gaps of v that are wide against rounding (`TIED`), and errors are compared
-with a tolerance (`EQUAL`): the witness found does not depend on the last bit of any number.
+with a tolerance (`EQUAL`), so the witness does not depend on the last bit of any number.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +26,6 @@ from calibrators.patching.utilities import (
     PayoffUtility,
     Utility,
     drops,
-    numbered,
 )
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import indicator_bounds
@@ -38,13 +36,13 @@ from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
 
 TIED = 1e-6
-"""Predictions that lie no further apart are tied: more than float32 is off after many patches."""
+"""Predictions that lie no further apart are tied. Float32 is off by less after many patches."""
 EQUAL = 1e-10
 """Errors that differ by less are equal: the first utility in the order of the families wins."""
 EXACT_AT_ONCE = 16
 """Utilities of a family computed exactly in the first round."""
 MORE_AT_ONCE = 4
-"""How many times as many in each next one: a few columns cost as much as many."""
+"""Each next round computes so many times as many: a few columns cost as much as many."""
 EXACT_AT_ONCE_ON_GPU = 256
 
 
@@ -70,7 +68,7 @@ def rows_within(v: Tensor, low: float, high: float) -> Tensor:
 
 
 def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
-    """Return the worst witness of one utility; the ends of its interval lie amid gaps of v."""
+    """Return the worst witness of one utility; its interval ends in the middle of gaps of v."""
     v = utility.predicted(state)
     worst = worst_interval(v, utility.realized(state), TIED)
     below, above = v[v < worst.low], v[v > worst.high]
@@ -79,89 +77,65 @@ def witness_of(state: PatchedForecast, utility: Utility) -> Witness:
     return Witness(utility, low, high, worst.sign, worst.error, rows_within(v, low, high))
 
 
-class Family(ABC):
-    """Utilities audited together."""
-
-    @abstractmethod
-    def bounds(self) -> Tensor:
-        """Return upper bounds on their errors: [m]."""
-
-    @abstractmethod
-    def errors(self, chosen: Tensor) -> Tensor:
-        """Return the errors of some: int64 [k] to float64 [k]."""
-
-    @abstractmethod
-    def utility(self, index: int) -> Utility:
-        """Return one of them."""
-
-
 @dataclass(frozen=True)
-class IndicatorFamily(Family):
-    """Utilities that pay 1 or 0: predictions [n, m], with the sums [2, m] of `indicator_bounds`."""
+class Family:
+    """Utilities that are audited together.
 
-    kind: Kind
-    predicted: Tensor
-    payoffs: Tensor
-    codes: Tensor
-    sums: Tensor
+    Attributes:
+        bounds: float64 [m], upper bounds on their errors.
+        errors: gives the errors, float64 [k], of the utilities with the numbers int64 [k].
+        utility: gives the utility with a number.
+    """
 
-    def bounds(self) -> Tensor:
-        """From the sums."""
-        hits = torch.bincount(self.codes, minlength=len(self.payoffs))
-        if self.kind == "top_k":
-            hits = hits.cumsum(dim=0)
-        return indicator_bounds(self.sums, hits, len(self.codes))
-
-    def errors(self, chosen: Tensor) -> Tensor:
-        """Computed for the chosen columns of the predictions."""
-        return _errors(self.predicted.T[chosen], self.payoffs[chosen], self.codes)
-
-    def utility(self, index: int) -> Utility:
-        """The indicator of a class, or of the K most probable."""
-        make = PayoffUtility.of_class if self.kind == "class" else PayoffUtility.of_top_k
-        return make(index, len(self.payoffs))
+    bounds: Tensor
+    errors: Callable[[Tensor], Tensor]
+    utility: Callable[[int], Utility]
 
 
-class ExactFamily(Family):
-    """Utilities whose errors are all computed; a bound takes hardly less time."""
+def indicator_family(
+    kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor, sums: Tensor
+) -> Family:
+    """Return the utilities that pay 1 or 0, whose errors are computed only where the bounds allow.
 
-    def __init__(self, errors: Tensor) -> None:
-        self.all_errors = errors
+    Args:
+        kind: "class" or "top_k".
+        predicted: [n, m], a column for each utility.
+        payoffs: [m, L], by the outcomes `codes` [n].
+        sums: [2, m], those of `indicator_bounds`.
+    """
+    n, m = predicted.shape
+    hits = torch.bincount(codes, minlength=m)
+    if kind == "top_k":
+        hits = hits.cumsum(dim=0)
+    make = PayoffUtility.of_class if kind == "class" else PayoffUtility.of_top_k
 
-    def bounds(self) -> Tensor:
-        """The errors themselves."""
-        return self.all_errors
+    def errors(numbers: Tensor) -> Tensor:
+        return _errors(predicted.T[numbers], payoffs[numbers], codes)
 
-    def errors(self, chosen: Tensor) -> Tensor:
-        """Known already."""
-        return self.all_errors[chosen]
-
-
-class PayoffFamily(ExactFamily):
-    """Utilities with predictions [m, n] and payoffs [m, C] by class or by rank."""
-
-    def __init__(self, kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> None:
-        super().__init__(_errors(predicted, payoffs, codes))
-        self.kind, self.payoffs = kind, payoffs
-
-    def utility(self, index: int) -> Utility:
-        """Its payoffs, in memory of their own."""
-        return PayoffUtility(self.kind, index, self.payoffs[index].cpu().clone())
+    return Family(indicator_bounds(sums, hits, n), errors, lambda number: make(number, m))
 
 
-class ClassFamily(ExactFamily):
-    """The utilities of a class of `metrics`; numbered from `first`."""
+def payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Family:
+    """Return the utilities with predictions [m, n] and payoffs [m, C] by class or by rank.
 
-    def __init__(self, utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> None:
-        forecast = state.forecast()
-        outcomes = Outcomes(state.labels[None], forecast=forecast)
-        self.utilities, self.first = utilities, first
-        blocks = utilities.tied_blocks(forecast, outcomes)
-        super().__init__(torch.cat([_errors(b.predicted, b.payoffs, b.codes[0]) for b in blocks]))
+    All errors are computed; bounds would take hardly less time.
+    """
+    errors = _errors(predicted, payoffs, codes)
+    # A clone, because a view of a row would keep the payoffs of the whole family in memory.
+    return _exact(errors, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone()))
 
-    def utility(self, index: int) -> Utility:
-        """By its number."""
-        return ClassUtility(self.utilities, self.first + index, self.first)
+
+def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
+    """Return the utilities of a class of `metrics`, numbered from `first`, with all errors."""
+    forecast = state.forecast()
+    outcomes = Outcomes(state.labels[None], forecast=forecast)
+    blocks = utilities.tied_blocks(forecast, outcomes)
+    errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0]) for b in blocks])
+    return _exact(errors, lambda k: ClassUtility(utilities, first + k, first))
+
+
+def _exact(errors: Tensor, utility: Callable[[int], Utility]) -> Family:
+    return Family(errors, errors.__getitem__, utility)
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
@@ -194,8 +168,8 @@ class StandardFamilies:
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         by_class, by_rank = state.indicator_sums()
         fixed: list[Family] = [
-            IndicatorFamily("class", state.probabilities, self.hits, state.labels, by_class),
-            IndicatorFamily("top_k", state.top_sums, self.within, state.ranks, by_rank),
+            indicator_family("class", state.probabilities, self.hits, state.labels, by_class),
+            indicator_family("top_k", state.top_sums, self.within, state.ranks, by_rank),
         ]
         return fixed + self.sampled(state, number)
 
@@ -214,56 +188,39 @@ class StandardFamilies:
         p, sums = state.probabilities, state.top_sums
         linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number))
         return [
-            PayoffFamily("linear", product(linear, p.T), linear, state.labels),
-            PayoffFamily("rank", product(drops(rank), sums.T), rank, state.ranks),
+            payoff_family("linear", product(linear, p.T), linear, state.labels),
+            payoff_family("rank", product(drops(rank), sums.T), rank, state.ranks),
         ]
 
 
-@dataclass(frozen=True)
-class OwnFamilies:
-    """An auditor of the families of another one, if any, and of classes of one's own.
-
-    All compete by their errors, each in its own unit: a payoff of 100 outweighs one of 1.
-    """
-
-    others: Auditor | None
-    own: Sequence[UtilityClass]
-    classes: int
-
-    def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
-        families = [] if self.others is None else list(self.others(state, number))
-        own = numbered(self.own, self.classes)
-        return [*families, *(ClassFamily(utilities, state, first) for first, utilities in own)]
-
-
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
-    """Return (family, index, error) of the utility with the largest error, the first among equals.
+    """Return (family, number, error) of the utility with the largest error, the first among equals.
 
     In rounds: each family's largest bounds that exceed the largest error so far come next.
     """
-    bounds = [family.bounds().cpu() for family in families]
+    bounds = [family.bounds.cpu() for family in families]
     orders = [each.argsort(descending=True, stable=True) for each in bounds]
-    device = families[0].bounds().device
+    device = families[0].bounds.device
     size = EXACT_AT_ONCE if device.type == "cpu" else EXACT_AT_ONCE_ON_GPU
-    found: list[tuple[int, int, float]] = []
+    candidates: list[tuple[int, int, float]] = []
     largest = -math.inf
     waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))
     while waiting:
         for k in waiting.copy():
-            part, orders[k] = orders[k][:size], orders[k][size:]
-            part = part[bounds[k][part] >= largest - EQUAL]
-            if not len(part):  # nor do the bounds of any after these reach it
+            following, orders[k] = orders[k][:size], orders[k][size:]
+            following = following[bounds[k][following] >= largest - EQUAL]
+            if not len(following):  # the bounds of all others are smaller still
                 waiting.remove(k)
                 continue
-            columns = part.sort().values  # neighbours are read together
-            errors = families[k].errors(columns.to(device)).cpu()
-            found += zip([k] * len(columns), columns.tolist(), errors.tolist(), strict=True)
+            numbers = following.sort().values  # neighbouring columns are read together
+            errors = families[k].errors(numbers.to(device)).cpu()
+            candidates += zip([k] * len(numbers), numbers.tolist(), errors.tolist(), strict=True)
             largest = max(largest, float(errors.max()))
         size *= MORE_AT_ONCE
-    return min(candidate for candidate in found if candidate[2] >= largest - EQUAL)
+    return min(candidate for candidate in candidates if candidate[2] >= largest - EQUAL)
 
 
 def worst_witness(families: Sequence[Family], state: PatchedForecast) -> Witness:
     """Return the witness of largest error (lines 3 and 4)."""
-    family, index, _ = find_worst(families)
-    return witness_of(state, families[family].utility(index))
+    family, number, _ = find_worst(families)
+    return witness_of(state, families[family].utility(number))

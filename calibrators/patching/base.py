@@ -15,7 +15,7 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Patch
-from calibrators.patching.audit import Auditor, OwnFamilies, StandardFamilies
+from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
 from calibrators.patching.module import PatchedModule
 from calibrators.patching.start import Start, predicted, restored, stored
 from calibrators.patching.state import PatchedForecast
@@ -26,7 +26,8 @@ from calibrators.patching.utilities import (
     Utility,
     classes_of,
     described,
-    member,
+    numbered,
+    numbered_utility,
 )
 
 SAMPLED = ("linear", "rank")
@@ -41,7 +42,7 @@ class Patching(Calibrator):
 
     Attributes:
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64
-        [T], those of own utilities count through all of `utilities`;
+        [T]: the class, K - 1, or the utility's number, which counts through all of `utilities`;
         vectors_: float64 [T', C] payoffs of the sampled utilities, in the order of their patches;
         lows_, highs_, steps_: float64 [T] interval of v and signed step -ξ η along u⃗;
         errors_: float64 [T] UC before each patch;
@@ -63,13 +64,14 @@ class Patching(Calibrator):
     losses_: NDArray[np.float64]
 
     def save(self, path: str | Path) -> Path:
-        """As every calibrator; own utilities are written as numbers.
+        """As every calibrator; the classes of `utilities` are written as numbers.
 
-        `InputError` where one is not given by numbers, as a function: predicting needs the object.
+        `InputError` where a class is not given by numbers (a function, for example), because
+        predicting needs the object.
         """
         written = copy(self)
         if self.utilities is not None:
-            written.utilities = [described(one) for one in self.utilities]
+            written.utilities = [described(utilities) for utilities in self.utilities]
         return Calibrator.save(written, path)
 
     def _upgrade(self) -> None:
@@ -79,10 +81,18 @@ class Patching(Calibrator):
             self.start_matrix_ = start.matrix_
 
     def _auditor(self, classes: int, sampled_count: int, device: torch.device) -> Auditor:
-        """Return the families that compete: the standard ones, and one's own."""
-        own = classes_of(self.utilities, self.standard)
+        """Return the families that compete: the standard ones, and those of `utilities`.
+
+        All compete by their errors, each in its own unit: a payoff of 100 outweighs one of 1.
+        """
+        own = list(numbered(classes_of(self.utilities, self.standard), classes))
         standard = StandardFamilies(classes, sampled_count, self.seed, device)
-        return OwnFamilies(standard if self.standard else None, own, classes) if own else standard
+
+        def families(state: PatchedForecast, number: int) -> list[Family]:
+            fixed = standard(state, number) if self.standard else []
+            return fixed + [class_family(utilities, state, first) for first, utilities in own]
+
+        return families
 
     @abstractmethod
     def _update(self) -> Update:
@@ -109,20 +119,20 @@ class Patching(Calibrator):
         """Return the fitted patches in the order of their application."""
         classes, own = int(self.n_features_in_), classes_of(self.utilities, self.standard)
         kinds, payoffs = [KINDS[int(number)] for number in self.kinds_], self._payoffs()
-        found = []
+        patches = []
         for t, (kind, change) in enumerate(zip(kinds, np.diff(self.losses_), strict=True)):
             index, ends = int(self.indices_[t]), (float(self.lows_[t]), float(self.highs_[t]))
             utility: Utility = (
-                member(own, index, classes)
+                numbered_utility(own, index, classes)
                 if kind == "own"
                 else PayoffUtility(kind, index, payoffs[t])
             )
             step, error = float(self.steps_[t]), float(self.errors_[t])
-            found.append(Patch(utility, *ends, step, error, float(change)))
-        return found
+            patches.append(Patch(utility, *ends, step, error, float(change)))
+        return patches
 
     def _payoffs(self) -> Tensor:
-        """Return the payoffs by class or by rank, float64 [T, C]; nothing is in rows of others."""
+        """Return the payoffs by class or by rank, float64 [T, C]; "own" rows are unused."""
         kinds = np.array(KINDS)[self.kinds_]
         index, numbers = self.indices_[:, None], np.arange(int(self.n_features_in_))
         events = np.where((kinds == "class")[:, None], numbers == index, numbers <= index)

@@ -17,9 +17,7 @@ from torch import Tensor
 from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
-from calibrators.patching.start import check_start, fit_start
-from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import (
+from calibrators.patching.hold_out import (
     SCORED_EVERY,
     STEP_SIZES,
     HoldOut,
@@ -27,6 +25,8 @@ from calibrators.patching.tuning import (
     TuningRun,
     score_of,
 )
+from calibrators.patching.start import check_start, fit_start
+from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import classes_of
 from calibrators.solvers.search import best_run, evenly_spread, with_progress
@@ -42,7 +42,7 @@ class UtilityPatching(Patching):
         step_size: largest η of the line search; tuned if None.
         steps: number of patches; tuned if None.
         sampled: whether audits add sampled utilities; tuned if None.
-        tuning_runs: settings asked for, if anything is tuned; see `tuning.py`.
+        tuning_runs: settings to try, if anything is tuned; see `hold_out.py`.
         sampled_count: utilities drawn from each of U_lin and U_rank per audit.
         tolerance: ε of Algorithm 1, stop when the worst UC is at most this.
         objective: what tuning minimises on the hold-out: u_comb (the worst error of what is

@@ -21,10 +21,10 @@ from torch import Tensor
 from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
+from calibrators.patching.cross_validation import FOLDS, Score, fewest_steps, held_out_losses
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tilting import ExponentialTilting
-from calibrators.patching.tuning import FOLDS, Score, fewest_steps, held_out_losses
 from calibrators.patching.utilities import classes_of
 from calibrators.solvers.search import with_progress
 from metrics.validation import InputError, is_whole
@@ -43,7 +43,7 @@ class LogitShiftPatching(Patching):
     start : "temperature", "softmax", or, cross-fitted, "vector", "structured" or "dirichlet";
         "auto": of all but the softmax, the one that predicts held-out points best
     steps : int >= 0 or None, the number of patches; None: chosen by cross-validation,
-        see `tuning.py`
+        see `cross_validation.py`
     shrinkage : float in (0, 1], ν: the share of the minimising shift that a patch goes
     sampled_count : int >= 0, utilities drawn from each of U_lin and U_rank for every audit
     tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
@@ -102,7 +102,7 @@ class LogitShiftPatching(Patching):
         start, probabilities = fit_start(self.start, logits, labels, self.seed)
         steps, self.held_out_ = self.steps, np.empty(0)
         if steps is None and len(labels) < 2 * FOLDS:
-            steps = 0  # too few to tell
+            steps = 0  # too few points for folds
         elif steps is None:
             given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
             fewest = with_progress(

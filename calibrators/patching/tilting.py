@@ -46,7 +46,7 @@ class ExponentialTilting:
     ) -> Step | None:
         """Return ν |δ|; δ has the sign of -ξ, as it raises the predicted utility where that fell
         short."""
-        problem = TiltedUtility.of(state, witness, rows, vectors)
+        problem = TiltProblem.of(state, witness, rows, vectors)
         if not problem.span > 0:
             return None
         bound = LARGEST_SHIFT / problem.span
@@ -68,7 +68,7 @@ class ExponentialTilting:
 
 
 @dataclass(frozen=True)
-class TiltedUtility:
+class TiltProblem:
     """The NLL of k points as a function of the tilt δ; its slope is Σ (v_δ - u).
 
     levels: float64 [k or 1, L], the values of u⃗, the smallest of each row taken as zero;
@@ -83,7 +83,7 @@ class TiltedUtility:
     @classmethod
     def of(
         cls, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
-    ) -> TiltedUtility:
+    ) -> TiltProblem:
         """An event has two levels, any other utility as many as there are classes."""
         u = witness.utility.realized(state)[rows]
         if witness.utility.kind in ("class", "top_k"):

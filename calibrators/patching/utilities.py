@@ -1,9 +1,10 @@
-"""The utilities that patching works against, each known by its vectors u⃗ at the rows asked for.
+"""The utilities that patching calibrates to. Each gives its vectors u⃗ at the rows requested.
 
 A utility u(p, e_j) has the vector u⃗(p) = (u(p, e_1), …, u(p, e_C)), the predicted utility
-v = <p, u⃗(p)> and the realized one u⃗(p)[y]. Two kinds: a payoff by class or by rank, the same for
-all points (U_CWE, U_topK, sampled U_lin and U_rank), and one utility of any class of `metrics`,
-whose vectors may differ from point to point (gain matrices, a user's own).
+v = <p, u⃗(p)> and the realized utility u⃗(p)[y]. There are two forms. `PayoffUtility` pays by class
+or by rank, the same for all points (U_CWE, U_topK, sampled U_lin and U_rank). `ClassUtility` is a
+utility of a `metrics.UtilityClass`; its vectors may differ from point to point (gain matrices,
+functions of the user).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
 class Vectors(NamedTuple):
     """u⃗ of k rows: that of row i is table[of_row[i]], entry j for class j.
 
-    by_rank: entry j is for the class of rank j instead; ranks beyond the table's are paid 0.
+    by_rank: entry j is for the class of rank j instead; ranks beyond the table's width are paid 0.
     """
 
     table: Tensor
@@ -39,7 +40,7 @@ class Vectors(NamedTuple):
     by_rank: bool = False
 
     def of(self, part: slice) -> Vectors:
-        """Return those of some of the rows."""
+        """Return the vectors of a slice of the rows."""
         return self._replace(of_row=self.of_row[part])
 
     def spread(self, classes: int) -> float:
@@ -50,7 +51,7 @@ class Vectors(NamedTuple):
 
 
 class Utility(Protocol):
-    """One utility. `kind` and `index` say which: a class, K - 1, or its number in its family."""
+    """A utility; `kind` names its family, `index` is the class, K - 1, or its number there."""
 
     @property
     def kind(self) -> Kind:
@@ -67,7 +68,7 @@ class Utility(Protocol):
         """Return u of every point under its label: float64 [n]."""
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """Return u⃗ of some rows, int64 [k]."""
+        """Return u⃗ of `rows`, int64 [k]."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,9 @@ class PayoffUtility:
 
 @dataclass(frozen=True)
 class ClassUtility:
-    """A utility of a class of `metrics`, one of a user's own included.
+    """A utility of a class of `metrics` or of the user.
 
-    `index` counts through all classes given; `first` is that of the first utility of this class.
+    `index` counts through all classes given; `first` is the index of this class's first utility.
     """
 
     utilities: UtilityClass
@@ -145,12 +146,12 @@ class ClassUtility:
 
     def _both(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
         forecast = state.forecast()
-        # Without labels they are -1, and what is realized is asked by nobody.
+        # Without labels they are -1; nobody asks for the realized utilities then.
         outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
         return self.utilities.predicted_and_realized(forecast, outcomes, self.place)
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """One for each row."""
+        """A vector for each row."""
         forecast = state.forecast(rows)
         table = self.utilities.outcome_utilities(forecast, self.place).to(torch.float64)
         return Vectors(table.contiguous(), torch.arange(len(rows), device=rows.device))
@@ -162,13 +163,15 @@ def drops(payoffs: Tensor) -> Tensor:
 
 
 NUMBERS: dict[type[Any], Callable[[Any], Tensor]] = {
-    Linear: lambda given: given.matrix,
-    Rank: lambda given: given.matrix,
-    Decision: lambda given: given.losses,
-    Similarity: lambda given: given.matrix,
-    GainMatrix: lambda given: torch.stack([given.matrix(k) for k in range(given.utilities)]),
+    Linear: lambda utilities: utilities.matrix,
+    Rank: lambda utilities: utilities.matrix,
+    Decision: lambda utilities: utilities.losses,
+    Similarity: lambda utilities: utilities.matrix,
+    GainMatrix: lambda utilities: torch.stack(
+        [utilities.matrix(k) for k in range(utilities.utilities)]
+    ),
 }
-"""Classes that an array makes, and the array."""
+"""The utility classes that are made of an array, and how to read that array."""
 BY_NAME = {kind.__name__: kind for kind in NUMBERS}
 
 
@@ -191,28 +194,32 @@ def described(utilities: Any) -> dict[str, Any]:
 
 
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
-    """Return the classes behind the argument `utilities`: those themselves, or `described` ones.
+    """Return the classes of the argument `utilities`, which may hold `described` ones.
 
     Raises:
-        InputError: one is neither, or there is nothing to calibrate to.
+        InputError: an entry is neither, or there is nothing to calibrate to.
     """
     if isinstance(utilities, UtilityClass | str | Mapping):
         raise InputError("utilities: expected a list of utility classes; put brackets around it")
-    found = [_class_of(one) for one in utilities or ()]
-    if not (found or standard):
+    classes = [_class_of(entry) for entry in utilities or ()]
+    if not (classes or standard):
         raise InputError("utilities: none given and standard=False; give one, or standard=True")
-    return found
+    return classes
 
 
-def _class_of(one: Any) -> UtilityClass:
-    if isinstance(one, UtilityClass):
-        return one
-    if isinstance(one, Mapping) and set(one) == {"kind", "values"} and one["kind"] in BY_NAME:
-        utilities: UtilityClass = BY_NAME[one["kind"]](one["values"])
+def _class_of(entry: Any) -> UtilityClass:
+    if isinstance(entry, UtilityClass):
+        return entry
+    if (
+        isinstance(entry, Mapping)
+        and entry.keys() == {"kind", "values"}
+        and entry["kind"] in BY_NAME
+    ):
+        utilities: UtilityClass = BY_NAME[entry["kind"]](entry["values"])
         return utilities
     raise InputError(
-        f"utilities: a {type(one).__name__} is no utility class; give one such as metrics.Linear, "
-        "or metrics.FunctionUtility(function)"
+        f"utilities: a {type(entry).__name__} is no utility class; give one such as "
+        "metrics.Linear, or metrics.FunctionUtility(function)"
     )
 
 
@@ -224,7 +231,7 @@ def numbered(own: Sequence[UtilityClass], classes: int) -> Iterator[tuple[int, U
         first += utilities.count(classes)
 
 
-def member(own: Sequence[UtilityClass], index: int, classes: int) -> ClassUtility:
-    """Return utility number `index` of all."""
+def numbered_utility(own: Sequence[UtilityClass], index: int, classes: int) -> ClassUtility:
+    """Return the utility that `numbered` gives the number `index`."""
     first, utilities = [pair for pair in numbered(own, classes) if pair[0] <= index][-1]
     return ClassUtility(utilities, index, first)

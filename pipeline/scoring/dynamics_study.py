@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.audit import ClassFamily
+from calibrators.patching.audit import Family, class_family
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from metrics import GainMatrix
@@ -177,11 +177,11 @@ class UserAuditor:
         self.family, self.options = family, options
         self.errors = np.empty(0)
 
-    def __call__(self, state: PatchedForecast, number: int) -> list[ClassFamily]:
+    def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         classes = state.probabilities.shape[1]
-        members = ClassFamily(sample_users(self.family, classes, number, self.options), state)
-        self.errors = members.all_errors.cpu().numpy()
-        return [members]
+        users = class_family(sample_users(self.family, classes, number, self.options), state)
+        self.errors = users.bounds.cpu().numpy()  # a class's bounds are its errors
+        return [users]
 
 
 def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:

@@ -17,7 +17,7 @@ from calibrators import (
 )
 from calibrators.brier_temperature import brier_moments
 from calibrators.dirichlet.linear_map import map_loss
-from calibrators.dirichlet.tuning import TuningRuns
+from calibrators.dirichlet.penalties import TuningRuns
 from calibrators.temperature import moments
 from calibrators.vector import class_curvatures, loss_and_derivatives
 from metrics import InputError

@@ -8,7 +8,7 @@ import torch
 
 from calibrators import DirichletCalibration, reference
 from calibrators.dirichlet.linear_map import penalty_weights
-from calibrators.dirichlet.tuning import TuningRuns
+from calibrators.dirichlet.penalties import TuningRuns
 
 
 def tuning_runs(logits, labels):

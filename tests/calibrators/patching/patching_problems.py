@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from calibrators.patching.audit import StandardFamilies
+from calibrators.patching.hold_out import score_of
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import score_of
 from metrics import ClassWise, TopK
 
 FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "losses_")

@@ -1,6 +1,6 @@
 """The audit finds the worst of all utilities, without sorting all of them."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from calibrators.patching.audit import (
     EQUAL,
     TIED,
     Family,
-    IndicatorFamily,
     StandardFamilies,
     find_worst,
     witness_of,
@@ -49,6 +48,10 @@ def patched(n, classes, seed):
             if len(rows):
                 move(state, ProjectedDescent(1.0), rows, utility.vectors(state, rows), step)
     return state
+
+
+def payoffs(family):
+    return torch.stack([family.utility(k).payoff for k in range(len(family.bounds))])
 
 
 def exhaustive(state, sampled=()):
@@ -96,14 +99,14 @@ def test_sampled_utilities_take_part(seed):
     state = patched(300, 6, seed)
     auditor = StandardFamilies(6, 40, seed, CPU)
     families = auditor.sampled(state, 7)
-    assert [family.kind for family in families] == ["linear", "rank"]
+    assert [family.utility(0).kind for family in families] == ["linear", "rank"]
     for family in families:
-        assert family.payoffs.shape == (40, 6)
-        torch.testing.assert_close(family.payoffs.abs().amax(dim=1), torch.ones(40).double())
+        largest = payoffs(family).abs().amax(dim=1)
+        torch.testing.assert_close(largest, torch.ones(40).double())
         expected = torch.stack([tied_error(state, family.utility(k)) for k in range(40)])
         errors = family.errors(torch.arange(40))
         torch.testing.assert_close(errors, expected, rtol=0, atol=1e-12)
-    assert bool((families[1].payoffs.diff(dim=1) <= 0).all())  # valuations fall with the rank
+    assert bool((payoffs(families[1]).diff(dim=1) <= 0).all())  # valuations fall with the rank
     sampled = [family.utility(k) for family in families for k in range(40)]
     _, _, error = find_worst(auditor(state, 7))
     assert error == pytest.approx(float(exhaustive(state, sampled).max()), abs=1e-12)
@@ -113,65 +116,55 @@ def test_each_audit_draws_its_own_utilities_the_same_in_every_run():
     state = patched(50, 4, 0)
     draws = [StandardFamilies(4, 9, 3, CPU).sampled(state, number) for number in (0, 1, 0)]
     for first, second, again in zip(*draws):
-        assert torch.equal(first.payoffs, again.payoffs)
-        assert not torch.equal(first.payoffs, second.payoffs)
+        assert torch.equal(payoffs(first), payoffs(again))
+        assert not torch.equal(payoffs(first), payoffs(second))
     others = StandardFamilies(4, 9, 4, CPU).sampled(state, 0)
-    assert not torch.equal(draws[0][0].payoffs, others[0].payoffs)
+    assert not torch.equal(payoffs(draws[0][0]), payoffs(others[0]))
     assert StandardFamilies(4, 0, 3, CPU).sampled(state, 0) == []
 
 
 def test_bounds_are_never_below_the_errors():
     state = patched(400, 30, 1)
     for family in StandardFamilies(30, 50, 0, CPU)(state, 0):
-        errors = family.errors(torch.arange(len(family.payoffs)))
-        assert bool((family.bounds() >= errors).all()), family.kind
+        errors = family.errors(torch.arange(len(family.bounds)))
+        assert bool((family.bounds >= errors).all()), family.utility(0).kind
 
 
 def test_some_of_a_family_have_the_errors_they_have_among_all():
     state = patched(300, 20, 4)
     for family in StandardFamilies(20, 30, 0, CPU)(state, 0):
-        every = family.errors(torch.arange(len(family.payoffs)))
+        every = family.errors(torch.arange(len(family.bounds)))
         some = torch.tensor([0, 3, 4, 11])
         torch.testing.assert_close(family.errors(some), every[some], rtol=0, atol=1e-13)
 
 
-def test_most_utilities_are_never_sorted(monkeypatch):
-    families = StandardFamilies(100, 0, 0, CPU)(state := patched(3000, 100, 2), 0)
+def test_most_utilities_are_never_sorted():
+    state = patched(3000, 100, 2)
     sorted_columns = []
-    errors = IndicatorFamily.errors
 
-    def counted(self, chosen):
-        sorted_columns.append(len(chosen))
-        return errors(self, chosen)
+    def counted(family):
+        def errors(numbers):
+            sorted_columns.append(len(numbers))
+            return family.errors(numbers)
 
-    monkeypatch.setattr(IndicatorFamily, "errors", counted)
-    found = find_worst(families)
+        return replace(family, errors=errors)
+
+    found = find_worst([counted(family) for family in StandardFamilies(100, 0, 0, CPU)(state, 0)])
     assert sum(sorted_columns) < 100  # of 200
     assert found[2] == pytest.approx(float(exhaustive(state).max()), abs=1e-12)
 
 
-@dataclass(frozen=True)
-class Given(Family):
-    """Errors and bounds as told."""
-
-    given: list
-    bound: float = 1.0
-
-    def bounds(self):
-        return torch.full((len(self.given),), self.bound, dtype=torch.float64)
-
-    def errors(self, chosen):
-        return torch.tensor(self.given, dtype=torch.float64)[chosen]
-
-    def utility(self, index):
-        raise NotImplementedError
+def given(errors, bound=1.0):
+    """A family of these errors, all with the same bound."""
+    errors = torch.tensor(errors, dtype=torch.float64)
+    return Family(torch.full_like(errors, bound), errors.__getitem__, lambda number: None)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 16])
 @pytest.mark.parametrize("noise", [-1e-13, 0.0, 1e-13])
 def test_of_errors_equal_but_for_rounding_the_first_wins(monkeypatch, at_once, noise):
     monkeypatch.setattr(audit, "EXACT_AT_ONCE", at_once)
-    families = [Given([0.1, 0.2]), Given([0.0, 0.3 + noise, 0.3], 0.9), Given([0.3 + 2 * noise])]
+    families = [given([0.1, 0.2]), given([0.0, 0.3 + noise, 0.3], 0.9), given([0.3 + 2 * noise])]
     assert find_worst(families)[:2] == (1, 1)
 
 

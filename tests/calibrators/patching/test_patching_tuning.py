@@ -11,7 +11,7 @@ from skopt.space import Categorical
 from calibrators import UtilityPatching
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.tuning import (
+from calibrators.patching.hold_out import (
     COMPARED_AT,
     SCORED_EVERY,
     SURVIVORS,

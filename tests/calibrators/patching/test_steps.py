@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from calibrators import LogitShiftPatching
+from calibrators.patching.cross_validation import fewest_steps, held_out_losses, point_losses
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import fewest_steps, held_out_losses, point_losses
 from metrics import brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 
@@ -49,7 +49,7 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
         kept.append(state.labels)
         return LogitShiftPatching()._run(state)
 
-    losses = held_out_losses(p, y, run, "nll", max_steps=3, seed=0)
+    losses = held_out_losses(p, y, run, "nll", max_steps=3, seed=0, fewest=fewest_steps)
     assert [len(part) for part in kept] == [48] * 5
     assert losses.shape == (4, 60)
     at_first = point_losses(PatchedForecast(p, y), "nll")
@@ -59,5 +59,7 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
 def test_the_search_ends_soon_after_its_winner():
     logits, labels = over_confident(100, 3, seed=3, sharpness=1.0)
     p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
-    losses = held_out_losses(p, y, LogitShiftPatching(tolerance=0)._run, "nll", 500, 0)
+    losses = held_out_losses(
+        p, y, LogitShiftPatching(tolerance=0)._run, "nll", 500, 0, fewest_steps
+    )
     assert len(losses) - 1 == fewest_steps(losses) + 25

@@ -14,7 +14,7 @@ from calibrators.patching.tilting import (
     LARGEST_SHIFT,
     ROUNDING,
     ExponentialTilting,
-    TiltedUtility,
+    TiltProblem,
 )
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import Decision
@@ -164,7 +164,7 @@ def test_residuals_are_zero_below_a_share_of_the_range_on_average(points, span):
     levels, masses = torch.tensor([[0.0, span]]).double(), torch.full((points, 2), 0.5).double()
     for share, zero in ((0.2, True), (-0.2, True), (30, False), (-30, False)):
         realized = points * span * (0.5 + share * ROUNDING)
-        excess, curvature, is_zero = TiltedUtility(levels, masses, realized, span).excess(0.0)
+        excess, curvature, is_zero = TiltProblem(levels, masses, realized, span).excess(0.0)
         assert is_zero is zero
         assert excess == pytest.approx(-points * span * share * ROUNDING, rel=1e-2)
         assert curvature == pytest.approx(points * span**2 / 4)
