@@ -75,7 +75,7 @@ def brier_moments(
 
 @dataclass(frozen=True)
 class LeastBrier:
-    """The β found, B there, the passes over the logits, and an outcome of `TemperatureFit`."""
+    """The best β, B there, the passes over the logits, and an outcome of `TemperatureFit`."""
 
     beta: float
     score: float
@@ -88,8 +88,8 @@ def least_brier(
 ) -> LeastBrier:
     """Return the β in [low, high] of least Brier score for `logits`, `labels`, `weights` [n].
 
-    At an end of the range where the score only falls towards it: "uninformative" (the low end) or
-    "bound".
+    The outcome is "uninformative" at the low end of the range and "bound" at the high end, where
+    the score is least there.
     """
     seen: dict[float, BrierMoments] = {}
 
@@ -103,9 +103,9 @@ def least_brier(
         return m.slope, m.curvature, abs(m.slope) <= m.rounding
 
     grid = np.geomspace(low, high, math.ceil(math.log2(high / low)) + 1).tolist()
-    few = slice(None, None, max(1, logits.numel() // SCANNED))
-    sample = logits[few], labels[few]
-    shares = None if weights is None else weights[few]
+    scanned = slice(None, None, max(1, logits.numel() // SCANNED))
+    shares = None if weights is None else weights[scanned]
+    sample = logits[scanned], labels[scanned]
     scores = [brier_moments(*sample, beta, shares).score for beta in grid]
     ends = {low: "uninformative", high: "bound"}
     best = min(ends, key=lambda beta: at(beta).score)

@@ -3,7 +3,7 @@
 softmax(z / T) with the T > 0 that minimises the negative log-likelihood of the calibration data.
 In the inverse temperature β = 1/T the problem is convex in one variable, so a safeguarded Newton
 iteration reaches the optimum to machine precision; one pass over the logits gives value, slope and
-curvature together. Fitted by the Brier score instead, which is not convex: `brier_temperature`.
+curvature together. `brier_temperature` minimises the Brier score, which is not convex.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from metrics.kernels.threads import over_blocks, row_blocks
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
-PILOT_ELEMENTS = 1 << 21
-"""From twice this many logits on, a strided sample of this size provides the starting point."""
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -62,7 +60,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """The inverse temperature, the loss and the NLL there, and how the optimum was found."""
+    """The inverse temperature, the loss and the NLL there, and how the search ended."""
 
     beta: float
     loss: float
@@ -158,15 +156,15 @@ def fit_temperature(
         begin = _fit_likelihood(logits, labels, weights)
         score = brier_moments(logits, labels, begin.beta, weights).score
         return replace(begin, loss=score, evaluations=begin.evaluations + 2)
-    found = least_brier(logits, labels, SMALLEST / spread, LARGEST / spread, weights)
-    nll = moments(logits, labels, found.beta, weights).nll
+    least = least_brier(logits, labels, SMALLEST / spread, LARGEST / spread, weights)
+    nll = moments(logits, labels, least.beta, weights).nll
     return TemperatureFit(
-        found.beta, found.score, nll, spread, found.evaluations + 2, found.outcome
+        least.beta, least.score, nll, spread, least.evaluations + 2, least.outcome
     )
 
 
 class _Search:
-    """Passes over logits, labels and weights [n], counted, and the fit that comes out of them."""
+    """Counts the passes over logits, labels and weights [n], and makes the fit of them."""
 
     def __init__(self, logits: Tensor, labels: Tensor, weights: Tensor | None) -> None:
         self.logits, self.labels, self.weights = logits, labels, weights
@@ -174,19 +172,20 @@ class _Search:
         self.spread = math.sqrt(self.at(0.0).variance)
 
     def at(self, beta: float) -> Moments:
-        """One pass."""
+        """Return the `Moments` at `beta`, by a pass over the logits."""
         self.seen.append(moments(self.logits, self.labels, beta, self.weights))
         return self.seen[-1]
 
     def slope(self, beta: float) -> tuple[float, float, bool]:
-        """The NLL's slope, for `solve_increasing`."""
+        """Return the NLL's slope for `solve_increasing`."""
         m = self.at(beta)
         return m.slope, m.variance, abs(m.slope) <= m.rounding
 
     def fit(self, beta: float, outcome: str) -> TemperatureFit:
-        """What was found."""
-        known = next((m for m in self.seen if m.beta == beta), None)
-        nll = (known or self.at(beta)).nll
+        """Return the fit that ends at `beta`."""
+        nll = next((m.nll for m in self.seen if m.beta == beta), None)
+        if nll is None:
+            nll = self.at(beta).nll
         return TemperatureFit(beta, nll, nll, self.spread, len(self.seen), outcome)
 
 
@@ -195,8 +194,8 @@ def _fit_likelihood(
 ) -> TemperatureFit:
     """Return the minimiser of the NLL.
 
-    The boundary cases are decided before iterating, from one pass at β = 0. The optimum is zero or
-    less if the slope there is not negative, and infinite for separable data.
+    One pass at β = 0 decides the boundary cases before the iteration. The optimum is zero or less
+    if the slope there is not negative, and infinite for separable data.
     """
     search = _Search(logits, labels, weights)
     zero, spread = search.seen[0], search.spread
@@ -208,12 +207,6 @@ def _fit_likelihood(
     start = min(max(1.0, 0.1 / spread), 10 / spread)
     if zero.of_label == 0:
         return _fit_separable(search, start, high)
-    stride = logits.numel() // PILOT_ELEMENTS
-    if stride >= 2:
-        some = logits[::stride].contiguous(), labels[::stride].contiguous()
-        pilot = _fit_likelihood(*some, None if weights is None else weights[::stride])
-        if pilot.outcome == "optimum":
-            start = pilot.beta
     beta, reached = solve_increasing(search.slope, start, 0.0, high)
     if not low < beta < 0.999 * high:
         return search.fit(min(max(beta, low), high), "bound")
@@ -223,8 +216,8 @@ def _fit_likelihood(
 def _fit_separable(search: _Search, start: float, high: float) -> TemperatureFit:
     """Return the β at which the mean NLL is log((n+2)/(n+1)); every label has its row's maximum.
 
-    That is the NLL of the confidence (n+1)/(n+2) that n hits in n trials support by the rule of
-    succession.
+    By the rule of succession, n hits in n trials support a confidence of (n+1)/(n+2), and this is
+    the NLL of that confidence.
     """
     n = len(search.labels) if search.weights is None else float(search.weights.sum())
     target = math.log((n + 2) / (n + 1))
@@ -240,13 +233,6 @@ def _fit_separable(search: _Search, start: float, high: float) -> TemperatureFit
     if reached and beta < 0.999 * high:
         return search.fit(beta, "separable")
     return search.fit(high, "bound")
-
-
-def report(found: TemperatureFit, who: str) -> None:
-    """Warn, in one line, unless the fit found an interior optimum."""
-    if found.outcome != "optimum":
-        message = f"{who}: {OUTCOMES[found.outcome]} (T = {1 / found.beta:.4g})"
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)  # the caller of fit
 
 
 class TemperatureScaling(Calibrator):
@@ -286,12 +272,14 @@ class TemperatureScaling(Calibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         check_loss(self.loss)
-        found = fit_temperature(logits, labels, self.loss, weights)
-        report(found, "TemperatureScaling")
-        self.temperature_ = 1 / found.beta
-        self.loss_, self.nll_ = found.loss, found.nll
-        self.outcome_ = found.outcome
-        self.n_evaluations_ = found.evaluations
+        fit = fit_temperature(logits, labels, self.loss, weights)
+        if fit.outcome != "optimum":
+            message = f"TemperatureScaling: {OUTCOMES[fit.outcome]} (T = {1 / fit.beta:.4g})"
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)  # the caller of fit
+        self.temperature_ = 1 / fit.beta
+        self.loss_, self.nll_ = fit.loss, fit.nll
+        self.outcome_ = fit.outcome
+        self.n_evaluations_ = fit.evaluations
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         return softmax(logits, 1 / self.temperature_)

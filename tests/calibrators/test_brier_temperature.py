@@ -87,12 +87,6 @@ def test_real_logits(real_split, name):
     assert fitted.nll_ > likelihood.nll_ == likelihood.loss_
 
 
-def test_recovers_the_temperature_that_the_labels_were_drawn_with(made_up):
-    logits, labels = made_up(n=40_000, temperature=1.7)
-    fitted = TemperatureScaling(loss="brier").fit(logits, labels)
-    assert fitted.temperature_ == pytest.approx(1.7, rel=0.02)
-
-
 @pytest.mark.parametrize("sign", [4, -4, 0])
 def test_separable_uninformative_and_constant_logits_end_as_with_the_likelihood(sign):
     labels = torch.arange(30) % 3

@@ -45,17 +45,6 @@ def test_masked_names_are_refused(data, kind):
         VectorScaling().fit(logits, NAMES[labels]).score(logits, names)
 
 
-def test_weights_of_a_score_are_checked_as_those_of_a_fit(data):
-    logits, labels = data
-    fitted = TemperatureScaling().fit(logits, labels)
-    weights = np.ma.masked_array(np.ones(200), np.arange(200) == 7)
-    with pytest.raises(InputError, match="sample_weight: 1 values are masked"):
-        fitted.score(logits, labels, weights)
-    with pytest.raises(InputError, match="sample_weight: -1 in row 0"):
-        fitted.score(logits, labels, -np.ones(200))
-    assert fitted.score(logits, labels, 2 * np.ones(200)) == fitted.score(logits, labels)
-
-
 def test_the_columns_of_a_data_frame_name_the_classes_in_any_order(data):
     logits, labels = data
     table = pd.DataFrame(logits[:, [2, 0, 1]], columns=NAMES[[2, 0, 1]])
@@ -98,13 +87,6 @@ def test_named_columns_that_are_not_the_classes_are_never_taken_in_another_order
         TemperatureScaling().fit(table, NAMES[labels])
 
 
-def test_a_data_frame_of_another_width_is_told_by_its_width(data):
-    logits, labels = data
-    fitted = TemperatureScaling().fit(pd.DataFrame(logits, columns=["a", "b", "c"]), labels)
-    with pytest.raises(InputError, match="2 columns, but"):
-        fitted.predict_proba(pd.DataFrame(logits[:, :2], columns=["a", "b"]))
-
-
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -126,11 +108,3 @@ def test_a_name_that_the_fit_did_not_know_has_no_score(data):
     fitted = TemperatureScaling().fit(logits, NAMES[labels])
     with pytest.raises(InputError, match="'fox' in row 199 is none of the classes"):
         fitted.score(logits, [*NAMES[labels[:-1]], "fox"])
-
-
-def test_the_logarithm_of_the_probabilities(data):
-    logits, labels = data
-    fitted = TemperatureScaling().fit(logits, labels)
-    np.testing.assert_allclose(  # torch's logarithm and NumPy's may end in another bit
-        fitted.predict_log_proba(logits), np.log(fitted.predict_proba(logits)), rtol=1e-15
-    )

@@ -29,7 +29,7 @@ def by_scikit_learn(logits, labels, unseen, mode):
     return np.stack([maps[c].predict(q[:, c]) for c in range(q.shape[1])], axis=1)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(
     n=st.integers(1, 80),
     classes=st.integers(2, 5),
@@ -52,7 +52,7 @@ def test_equals_scikit_learn(n, classes, unit, rounded, mode, seed):
 
 
 @pytest.mark.parametrize("mode", ["one_vs_all", "global"])
-@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_repvgg_a2"])
+@pytest.mark.parametrize("name", ["cifar100_repvgg_a2"])
 def test_equals_scikit_learn_on_real_logits(real_split, name, mode):
     (logits, labels), (unseen, _) = real_split(name)
     fitted = IsotonicCalibration(mode=mode, normalize=False).fit(logits, labels)
@@ -61,13 +61,6 @@ def test_equals_scikit_learn_on_real_logits(real_split, name, mode):
     assert fitted.offsets_.size == (2 if mode == "global" else logits.shape[1] + 1)
     assert fitted.thresholds_.size == fitted.values_.size == fitted.offsets_[-1]
     assert fitted.thresholds_.size < 2 * (len(labels) + logits.shape[1])
-
-
-def test_maps_are_non_decreasing(made_up):
-    fitted = IsotonicCalibration().fit(*made_up())
-    for start, stop in zip(fitted.offsets_[:-1], fitted.offsets_[1:]):
-        assert (np.diff(fitted.thresholds_[start:stop]) > 0).all()
-        assert (np.diff(fitted.values_[start:stop]) >= 0).all()
 
 
 def test_normalised_rows_are_the_raw_rows_over_their_sum(made_up):

@@ -11,11 +11,15 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 PROPERTY = settings(
-    max_examples=200,
+    max_examples=100,
     derandomize=True,  # the same examples in every run
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+
+
+FITTED_PROPERTY = settings(PROPERTY, max_examples=40)
+"""Where each example is a fit."""
 
 
 class Example(NamedTuple):

@@ -13,7 +13,7 @@ from calibrators import LogitShiftPatching, UtilityPatching
 from metrics import brier_score, negative_log_likelihood
 from metrics.kernels.projection import project_rows_torch
 from tests.metrics.kernels.projected import project_rows
-from tests.properties.examples import PROPERTY, seeds
+from tests.properties.examples import FITTED_PROPERTY, PROPERTY, seeds
 
 
 @pytest.mark.parametrize("project", [project_rows, project_rows_torch])
@@ -45,7 +45,7 @@ def fitted(n: int, classes: int, sampled: bool, seed: int):
     return patching.fit(logits, labels), logits, labels
 
 
-@PROPERTY
+@FITTED_PROPERTY
 @given(n=st.integers(2, 25), classes=st.integers(2, 5), sampled=st.booleans(), seed=seeds)
 def test_no_patch_raises_the_brier_score_and_a_replay_is_the_fit(n, classes, sampled, seed):
     patching, logits, labels = fitted(n, classes, sampled, seed)
@@ -56,7 +56,7 @@ def test_no_patch_raises_the_brier_score_and_a_replay_is_the_fit(n, classes, sam
     np.testing.assert_allclose(patching.predict_proba(logits[order]), replayed[order], atol=1e-9)
 
 
-@PROPERTY
+@FITTED_PROPERTY
 @given(
     n=st.integers(2, 25),
     classes=st.integers(2, 5),

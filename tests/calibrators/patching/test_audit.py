@@ -71,7 +71,7 @@ def tied_error(state, utility):
     return (sums[ends].max() - sums[ends].min()) / len(v)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("n", "classes"), [(1, 3), (50, 2), (400, 5), (600, 60)])
 def test_the_worst_utility_is_the_largest_of_all(n, classes, seed):
     state = patched(n, classes, seed)
@@ -86,7 +86,7 @@ def test_the_worst_utility_is_the_largest_of_all(n, classes, seed):
     assert (witness.utility.kind, witness.utility.index) == (("class", "top_k")[family], index)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_ties_keep_the_error_close_to_uc(seed):
     state = patched(400, 5, seed)
     exact = [u.calibration_errors(state.probabilities, state.labels) for u in (ClassWise(), TopK())]
@@ -94,7 +94,7 @@ def test_ties_keep_the_error_close_to_uc(seed):
     assert float(exhaustive(state).max()) == pytest.approx(float(torch.cat(exact).max()), abs=4e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_sampled_utilities_take_part(seed):
     state = patched(300, 6, seed)
     auditor = StandardFamilies(6, 40, seed, CPU)
@@ -198,14 +198,5 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
 
 
 def test_a_utility_holds_no_more_than_its_own_payoffs():
-    for seed in range(6):
-        state = patched(300, 6, seed)
-        for family in StandardFamilies(6, 40, seed, CPU).sampled(state, 0):
-            assert family.utility(3).payoff.untyped_storage().nbytes() == 6 * 8
-
-
-def test_a_perfect_forecast_has_no_error():
-    labels = torch.tensor([0, 1, 2, 1])
-    state = PatchedForecast(torch.eye(3, dtype=torch.float64)[labels], labels)
-    witness = worst_witness(StandardFamilies(3, 0, 0, CPU)(state, 0), state)
-    assert (witness.error, witness.sign) == (0, 0)
+    for family in StandardFamilies(6, 40, 0, CPU).sampled(patched(300, 6, 0), 0):
+        assert family.utility(3).payoff.untyped_storage().nbytes() == 6 * 8

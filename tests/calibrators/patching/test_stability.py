@@ -54,25 +54,32 @@ def decisions(calibrator):
     return [tried, chosen, [part.tolist() for part in patches], calibrator.stopped_]
 
 
-@pytest.fixture(scope="module", params=["made up", "cifar10_resnet56", "cifar100_resnet56"])
-def problem(request):
+CASES = {"made up": FIXED, "cifar10_resnet56": SAMPLED, "cifar100_resnet56": TUNED}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def problem(request, case):
     """Logits and labels to fit on, and logits to predict."""
-    if request.param == "made up":
+    if case == "made up":
         logits, labels = over_confident(3900, MADE_UP_CLASSES, 5)
         return logits[:900], labels[:900], logits[900:]
     shared = request.getfixturevalue("shared_dir")
-    with np.load(shared / "logits" / f"{request.param}.npz") as archive:
+    with np.load(shared / "logits" / f"{case}.npz") as archive:
         logits, labels = archive["logits"], archive["labels"]
     order = np.random.default_rng(1).permutation(len(labels))
-    fit, test = order[:2500], order[2500:5500]
+    fit, test = order[:1500], order[1500:4500]
     return logits[fit], labels[fit], logits[test]
 
 
-@pytest.fixture(scope="module", params=["fixed", "sampled", "tuned"])
-def fitted(request, problem):
-    options = {"fixed": FIXED, "sampled": SAMPLED, "tuned": TUNED}[request.param]
+@pytest.fixture(scope="module")
+def fitted(case, problem):
     logits, labels, _ = problem
-    return UtilityPatching(**options).fit(logits.astype(np.float64), labels)
+    return UtilityPatching(**CASES[case]).fit(logits.astype(np.float64), labels)
 
 
 def test_the_last_bit_of_test_logits_changes_no_probability(fitted, problem):

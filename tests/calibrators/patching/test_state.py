@@ -103,7 +103,7 @@ def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, cla
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("classes", [2, 3, 20, 300])
+@pytest.mark.parametrize("classes", [2, 20, 300])
 def test_order_sums_and_ranks_follow_the_moves(kind, classes, device):
     p, y = forecast_of(kind, 30, classes, 2)
     state = PatchedForecast(p.to(device), y.to(device))
@@ -184,15 +184,7 @@ def test_without_labels_forecasts_are_moved_all_the_same(device):
     assert torch.equal(with_labels.probabilities, without.probabilities)
 
 
-def test_the_forecast_given_is_not_changed():
-    p, y = forecast_of("smooth", 30, 4, 16)
-    before, state, rows = p.clone(), PatchedForecast(p, y), torch.arange(30)
-    move(state, UPDATE, rows, PayoffUtility.of_class(1, 4).vectors(state, rows), 0.5)
-    assert torch.equal(p, before)
-    assert not torch.equal(state.probabilities, before)
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_spread_is_the_mean_squared_distance_of_payoffs_from_their_mean_over_the_classes(seed):
     """It bounds the first step of the line search (`first_step`); ranks not in a table pay 0."""
     n, classes = 20, 6

@@ -1,14 +1,11 @@
 """The update of logit-shift patching: exact in one dimension, and what it guarantees."""
 
-from itertools import islice, pairwise
-
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
-from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.audit import StandardFamilies, witness_of
+from calibrators.patching.audit import witness_of
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tilting import (
     LARGEST_SHIFT,
@@ -121,22 +118,6 @@ def test_an_event_that_always_happens_is_shifted_by_the_bound():
     assert change < 0
 
 
-def test_points_may_leave_the_interval_and_leave_an_error_there():
-    """Refutes: 'with ν = 1 the patched event is calibrated on its interval afterwards'.
-
-    On the points that were patched it is; but the interval then holds only those that stayed.
-    """
-    v = torch.tensor([0.4, 0.55, 0.9]).double().repeat_interleave(40)
-    hits = (torch.arange(40) < torch.tensor([[36], [24], [32]])).flatten()
-    state = PatchedForecast(torch.stack([v, 1 - v], dim=1), (~hits).to(torch.int64))
-    witness, moved, _, _ = one_patch(state, PayoffUtility.of_class(0, 2))
-    residuals = hits[witness.rows].double() - moved[:, 0]
-    assert abs(float(residuals.sum())) < 1e-9
-    stayed = moved[:, 0] <= witness.high
-    assert stayed.tolist() == [True] * 40 + [False] * 40
-    assert float(residuals[stayed].mean()) > 0.2
-
-
 def test_a_huge_common_payoff_cancels(state):
     shifted = PayoffUtility("linear", 0, PAYOFF + 1e4)
     witness = witness_of(state, UTILITIES["linear"])
@@ -146,15 +127,6 @@ def test_a_huge_common_payoff_cancels(state):
         for utility in (UTILITIES["linear"], shifted)
     ]
     torch.testing.assert_close(*moved, rtol=1e-9, atol=0)
-
-
-def test_algorithm_1_with_tilting_lowers_the_nll_at_every_patch(state):
-    update = ExponentialTilting(0.3)
-    auditor = StandardFamilies(CLASSES, 8, 0, state.labels.device)
-    run = Algorithm1(state, auditor, update, 1e-4)
-    losses = [update.loss(state), *(update.loss(state) for _ in islice(run, 25))]
-    assert len(losses) > 20
-    assert all(after < before for before, after in pairwise(losses))
 
 
 @pytest.mark.parametrize("points", [1, 50, 4000])
