@@ -19,6 +19,7 @@ from calibrators import (
     Calibrator,
     DirichletCalibration,
     IsotonicCalibration,
+    StructuredMatrixScaling,
     TemperatureScaling,
     Uncalibrated,
     VectorScaling,
@@ -31,6 +32,7 @@ METHODS = {
     "temperature": TemperatureScaling(),
     "vector": VectorScaling(),
     "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
+    "structured": StructuredMatrixScaling(),
     "isotonic": IsotonicCalibration(),
     "isotonic_raw": IsotonicCalibration(normalize=False),
 }
