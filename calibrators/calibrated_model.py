@@ -20,7 +20,7 @@ from metrics.validation import InputError, check_nothing_is_masked, check_weight
 
 
 class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Fit a classifier, and a calibrator on what the classifier says of points it did not see.
+    """Fit a classifier, and a calibrator on its scores of points that it was not trained on.
 
     The calibrator is fitted on out-of-fold scores: every point is scored by a classifier that was
     trained on the other folds (cross-validated stacking, Wolpert 1992; as `ensemble=False` of
@@ -28,7 +28,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Args:
         classifier: any scikit-learn classifier with `decision_function` or `predict_proba`; the
-            first is taken where there are both, since it keeps what probabilities round away.
+            first is used if there are both, because probabilities are rounded near 0 and 1.
         calibrator: of this package; TemperatureScaling() if None.
         cv: folds, or a splitter, as scikit-learn takes them.
 
@@ -65,15 +65,15 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = {}
         if sample_weight is not None:
             weights["sample_weight"] = check_weights(sample_weight, len(codes)).cpu().numpy()
-        given = self._given_to_the_classifier(weights)
+        for_classifier = self._weights_for_classifier(weights)
         folds = check_cv(self.cv, codes, classifier=True)
         scores = cross_val_predict(
-            self.classifier, X, codes, cv=folds, method=self._method(), params=given
+            self.classifier, X, codes, cv=folds, method=self._method(), params=for_classifier
         )
         calibrator = clone(self.calibrator or TemperatureScaling())
-        calibrator.inputs = "logits"  # `_logits` makes them of whatever the classifier gives
+        calibrator.inputs = "logits"  # `_logits` makes logits of the classifier's scores
         self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
-        self.classifier_ = clone(self.classifier).fit(X, codes, **given)
+        self.classifier_ = clone(self.classifier).fit(X, codes, **for_classifier)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifier_, name):
                 setattr(self, name, getattr(self.classifier_, name))
@@ -93,7 +93,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return labels
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What scikit-learn's metadata routing hands to `fit`, and `fit` to the classifier's."""
+        """Return scikit-learn's routing of metadata to `fit` and on to the classifier's `fit`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(classifier=self.classifier, method_mapping=mapping)
@@ -112,8 +112,8 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         kind = type(self.classifier).__name__
         raise InputError(f"classifier: {kind} has neither {' nor '.join(known)}; take one that has")
 
-    def _given_to_the_classifier(self, weights: dict[str, Any]) -> dict[str, Any]:
-        """What of `weights` the classifier's `fit` gets; `InputError` where it takes none."""
+    def _weights_for_classifier(self, weights: dict[str, Any]) -> dict[str, Any]:
+        """Return the weights for the classifier's `fit`; `InputError` where it takes none."""
         if get_config()["enable_metadata_routing"]:
             routed: dict[str, Any] = process_routing(self, "fit", **weights)["classifier"]["fit"]
             return routed
@@ -125,7 +125,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return weights
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
-        """Scores of either method as logits [n, C]."""
+        """Return the scores of either method as logits [n, C]."""
         values = np.asarray(scores, dtype=np.float64)
         if self._method() == "predict_proba":
             return from_probabilities(values)
@@ -135,7 +135,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"{len(self.classes_)} classes; take one score per class "
                 '(SVC: decision_function_shape="ovr")'
             )
-        if values.ndim == 1:  # of two classes only the second one's margin is given
+        if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
         return values
 

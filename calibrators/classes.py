@@ -1,4 +1,4 @@
-"""Labels of any kind: which class each column of the logits is, by number or by name."""
+"""Labels by number or by name: which class each column of the logits belongs to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from metrics.validation import InputError, check_labels, check_nothing_is_masked
 
 
 def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDArray[Any]:
-    """The class of each column, [C]: 0 … C-1, or names where the labels are text.
+    """Return the class of each column, [C]: 0 … C-1, or names where the labels are text.
+
+    The names are the data frame's columns. Without named columns they are the labels' distinct
+    names in sorted order, as in scikit-learn; every class must then occur among the labels.
 
     Args:
         labels: [n], of the calibration points.
-        columns: C. names: those of the columns of a data frame, else None.
-
-    Names are the data frame's columns; without named columns the labels' own in sorted order, as
-    scikit-learn has them, which needs every class among them.
+        columns: C.
+        names: the names of a data frame's columns, else None.
 
     Raises:
         InputError: text labels that do not say which column is which.
@@ -28,23 +29,23 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
     text = _as_text(labels)
     if text is None:
         return np.arange(columns, dtype=np.int64)
-    known = np.unique(text)
-    if names is not None and np.isin(known, names).all():
+    distinct = np.unique(text)
+    if names is not None and np.isin(distinct, names).all():
         return names
-    if names is not None or len(known) != columns:
-        shown = ", ".join(repr(str(name)) for name in known[:3])
+    if names is not None or len(distinct) != columns:
+        shown = ", ".join(repr(str(name)) for name in distinct[:3])
         raise InputError(
-            f"labels: {len(known)} names ({shown}, …) for {columns} columns; give the logits as a "
-            "data frame whose columns are named like the classes, or class numbers from 0 on"
+            f"labels: {len(distinct)} names ({shown}, …) for {columns} columns; give the logits as "
+            "a data frame whose columns are named like the classes, or class numbers from 0 on"
         )
-    return known
+    return distinct
 
 
 def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
-    """`labels` [n] as numbers of columns, int64.
+    """Return `labels` [n] as numbers of columns, int64.
 
     Raises:
-        InputError: a label that is no class, or not one per row.
+        InputError: a label that is no class, or another number of labels than rows.
     """
     text = _as_text(labels)
     if text is None or classes.dtype.kind != "U":
@@ -59,13 +60,13 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
 
 
 def _as_text(labels: Any) -> NDArray[np.str_] | None:
-    """Labels [n] that are text; None for numbers and whatever else."""
+    """Return labels [n] that are text; None for all others."""
     if isinstance(labels, Tensor):
         return None
     check_nothing_is_masked(labels, "labels")
     try:
         values = np.asarray(labels)
-    except ValueError:  # rows of different lengths: `check_labels` says so
+    except ValueError:  # rows of different lengths, which `check_labels` reports
         return None
     if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.ravel()):
         values = values.astype(np.str_)

@@ -30,8 +30,8 @@ Map = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 def isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any]) -> Map:
     """Return the isotonic map of `scores` [n] to `hits` [n], each weighing `weights` [n]."""
-    found = IsotonicRegression(out_of_bounds="clip").fit(scores, hits, sample_weight=weights)
-    return found.X_thresholds_, found.y_thresholds_
+    fitted = IsotonicRegression(out_of_bounds="clip").fit(scores, hits, sample_weight=weights)
+    return fitted.X_thresholds_, fitted.y_thresholds_
 
 
 class IsotonicCalibration(Calibrator):
@@ -42,18 +42,18 @@ class IsotonicCalibration(Calibrator):
     Parameters
     ----------
     mode : "one_vs_all", a map per class, or "global", one map for all
-    normalize : divide rows by their sum; a row of zeros becomes uniform. Without, `predict_proba`
-        returns the mapped values as they are: rows sum to anything (0.3 to 2.5 on the paper's
+    normalize : divide rows by their sum; a row of zeros becomes uniform. If False, `predict_proba`
+        returns the mapped values as they are: rows sum to any number (0.3 to 2.5 on the paper's
         benchmarks) and may be all zero.
-    tie_break : float >= 0, added to each mapped value times the softmax probability it came from,
-        so that classes of equal value keep their order: constant pieces make many. 0 leaves ties;
-        1e-9 is what the baseline code of the paper adds.
+    tie_break : float >= 0. This number times the softmax probability is added to each mapped value,
+        so that classes of equal value keep their order. The maps' constant pieces make many such
+        ties. 0 leaves them; the baseline code of the paper adds 1e-9.
     inputs : "logits" or "probabilities", what X is
 
     Attributes
     ----------
     thresholds_, values_ : float64, the maps' points and values, one map after the other
-    offsets_ : int64 [maps + 1], where each map starts; one map if global, else C
+    offsets_ : int64 [maps + 1], where each map starts; there is one map if global, else C
     """
 
     thresholds_: NDArray[np.float64]
@@ -92,7 +92,7 @@ class IsotonicCalibration(Calibrator):
     def _check_options(self) -> None:
         if not (isinstance(self.tie_break, Real) and 0 <= self.tie_break < math.inf):
             raise InputError(f"tie_break: {self.tie_break!r}; give a number >= 0, such as 1e-9")
-        # On a command line `no` is text, and true to Python: it would do the opposite.
+        # On a command line `no` is text, which Python takes for true.
         if not isinstance(self.normalize, (bool, np.bool_)):
             raise InputError(f"normalize: {self.normalize!r}; give true or false")
 

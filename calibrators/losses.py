@@ -1,7 +1,8 @@
 """What a softmax calibrator minimises: the negative log-likelihood, or the Brier score.
 
-Both are proper, so with enough data and the right family they agree; where the family is wrong the
-likelihood minds confident errors more. The Brier score is not convex in the parameters.
+Both are proper scores, so with enough data and the right family they agree. Where the family is
+wrong, confident errors weigh more in the likelihood. The Brier score is not convex in the
+parameters.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
     "likelihood": residuals,
     "brier": squared_errors,
 }
-"""Of logits [n, C], labels [n] and weights [n] or None: the loss summed over rows; the logits
-become its gradient."""
+"""Functions of logits [n, C], labels [n] and weights [n] or None. They return the loss summed over
+the rows and overwrite the logits with its gradient."""
 
 
 def check_loss(loss: str) -> None:
-    """`InputError` (one line) unless `loss` is one of those above."""
+    """Raise `InputError` (one line) unless `loss` is a key of `SUMMED`."""
     if loss not in SUMMED:
         raise InputError(f"loss: {loss!r}; choose {' or '.join(SUMMED)}")
 

@@ -1,9 +1,9 @@
 """Fitted calibrators as torch modules of fixed arrays, for deployment.
 
-`calibrator.to_module()` returns one of these: logits [n, C] in, probabilities [n, C] out, any batch
-size, on the device of the module. They use plain torch operations that `torch.export` and the ONNX
-exporter take, so what they export runs without this repository. Everything is computed in the type
-of the module's arrays, float32 unless asked for otherwise.
+`calibrator.to_module()` returns such a module. It maps logits [n, C] to probabilities [n, C] for
+any batch size, on the module's device. The modules use plain torch operations that `torch.export`
+and the ONNX exporter accept, so an exported file runs without this repository. Everything is
+computed in the type of the module's arrays, float32 by default.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from metrics.scores import LIKELIHOOD_FLOOR
 
 
 def constant(values: ArrayLike, dtype: torch.dtype) -> Tensor:
-    """Return `values` as a tensor of its own memory."""
+    """Return `values` as a tensor that shares no memory with them."""
     return torch.tensor(values, dtype=dtype)
 
 
 class OfProbabilities(nn.Module):
-    """A module of logits as one of probabilities, whose floored logarithm it takes."""
+    """Turns a module of logits into a module of probabilities, by their floored logarithm."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -31,8 +31,8 @@ class OfProbabilities(nn.Module):
 
     def forward(self, probabilities: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        found: Tensor = self.module(probabilities.clamp(min=LIKELIHOOD_FLOOR).log())
-        return found
+        calibrated: Tensor = self.module(probabilities.clamp(min=LIKELIHOOD_FLOOR).log())
+        return calibrated
 
 
 class ScaledSoftmax(nn.Module):
@@ -76,9 +76,9 @@ class PiecewiseLinearMaps(nn.Module):
 
     Args:
         thresholds, values: [C, K] or [1, K], each map's points; unused places of `thresholds` hold
-            infinity. A row takes C · K comparisons: searching would be less, but ONNX has none.
+            infinity. A row takes C · K comparisons, because ONNX has no binary search.
         normalize: divide rows by their sum; a row of zeros becomes uniform.
-        tie_break: share of the softmax that is added to the mapped values.
+        tie_break: this number times the softmax is added to the mapped values.
     """
 
     thresholds: Tensor
@@ -103,14 +103,14 @@ class PiecewiseLinearMaps(nn.Module):
         tie_break: float,
         dtype: torch.dtype,
     ) -> PiecewiseLinearMaps:
-        """Maps that stand one after the other: map c from offsets[c] to offsets[c + 1]."""
+        """Make it of concatenated maps: map c lies from offsets[c] to offsets[c + 1]."""
         sizes = [int(size) for size in offsets[1:] - offsets[:-1]]
         x = torch.full((len(sizes), max(sizes) + 1), torch.inf, dtype=dtype)
         level = torch.zeros_like(x)
         for c, size in enumerate(sizes):
-            part = slice(int(offsets[c]), int(offsets[c]) + size)
-            x[c, :size] = constant(thresholds[part], dtype)
-            level[c, :size] = constant(values[part], dtype)
+            points = slice(int(offsets[c]), int(offsets[c]) + size)
+            x[c, :size] = constant(thresholds[points], dtype)
+            level[c, :size] = constant(values[points], dtype)
             level[c, size:] = level[c, size - 1]
         return cls(x, level, normalize, tie_break)
 

@@ -32,7 +32,7 @@ from metrics.validation import InputError
 
 INPUTS = ("log_probabilities", "logits")
 TOLERANCE = 1e-9
-"""On the Newton decrement, about twice the gap to the minimal objective, in nats."""
+"""Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 
 
 class DirichletCalibration(Calibrator):
@@ -41,9 +41,9 @@ class DirichletCalibration(Calibrator):
     The inputs x are the log-probabilities ln p (`on="log_probabilities"`, Dirichlet calibration as
     Kull et al. define it; for two classes it is beta calibration, that is, logistic regression on
     ln p_1 and ln p_2), or the logits as they are (`on="logits"`). The latter is not Dirichlet
-    calibration but matrix scaling (Guo et al. 2017) with the ODIR penalty. Adding a number to all
-    logits of a row changes it, and it differs from the former because W acts on ln p with the term
-    -log Σ exp z, which is common to the row, included.
+    calibration but matrix scaling (Guo et al. 2017) with the ODIR penalty. The two differ because
+    ln p = z - log Σ exp z, and W acts on that last term, too. So adding a number to all logits of a
+    row changes matrix scaling's prediction, and not Dirichlet calibration's.
 
     The fit minimises
 
@@ -53,16 +53,17 @@ class DirichletCalibration(Calibrator):
     mean where `fit` was given weights. λ = `odir` weighs the mean squared off-diagonal entry, μ =
     `l2` the mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean
     square of the row-centred logits, only makes the optimum unique. Full-batch L-BFGS starts at the
-    temperature-scaled solution W = βI, b = 0, where the penalties vanish, so its loss cannot end
-    above temperature scaling's. Should rounding make it so, W = βI is returned and `fell_back_` is
+    temperature-scaled solution W = βI, b = 0, where the penalties vanish, so the fit's loss is at
+    most temperature scaling's. If it is larger by rounding, W = βI is kept and `fell_back_` is
     true. The Brier score is not convex: the fit ends in a minimum below that start.
 
-    λ and μ that are None are tuned by `tune_penalties` on the loss of a seeded hold-out, then the
-    map is refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and
-    `l2_range` times C, because the penalty per entry is what has the same meaning for any C.
+    If λ or μ is None, `tune_penalties` chooses it by the loss on a seeded hold-out, and the map is
+    refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and `l2_range`
+    times C, so the ranges are those of the penalty per entry, which means the same for any C.
 
-    The default tunes by 81 fits. That takes about a second for 7,000 points of ten classes and five
-    seconds for a hundred, and minutes for a thousand.
+    Time: the default tunes by 81 fits, which takes more than a second. On two cores, 7,000 points
+    take about a second for ten classes, five seconds for a hundred and minutes for a thousand;
+    `verbose=True` shows a progress bar. A fit with `odir` and `l2` given takes a fraction of that.
 
     Parameters
     ----------
@@ -255,7 +256,7 @@ class DirichletCalibration(Calibrator):
             raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
 
     def _upgrade(self) -> None:
-        """Up to format 0 W acted on row-centred ln p: W (x - mean x) is (W - row means of W) x."""
+        """In format 0 W acts on row-centred ln p: W (x - mean x) is (W - row means of W) x."""
         if self.on == "log_probabilities":
             self.matrix_ = self.matrix_ - self.matrix_.mean(axis=1, keepdims=True)
 

@@ -22,13 +22,13 @@ from metrics.kernels.softmax import row_weights
 from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
-"""n C² up to which the products run in float64; larger ones would rule the time of a fit."""
+"""n C² up to which the products run in float64. Larger ones would dominate the time of a fit."""
 BLOCK = 1 << 23
-"""Elements of a block: products of fewer rows keep several threads waiting for each other."""
+"""Elements of a block. In products of fewer rows, threads would wait for each other."""
 RIDGE = 1e-8
 """Weight of the pull towards the start that makes the optimum unique."""
 FLOAT32_NOISE = 1e-7
-"""Relative error of a mean NLL whose logits are float32 products: smaller steps go unseen."""
+"""Relative error of a mean NLL whose logits are float32 products; smaller changes are noise."""
 
 
 def products_type(rows: int, classes: int) -> torch.dtype:
@@ -54,21 +54,12 @@ def penalty_weights(classes: int, odir: float, l2: float, device: torch.device) 
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """A map [C, C + 1], the mean loss there, penalties aside, and its gradient."""
-
-    point: Tensor
-    loss: float
-    gradient: Tensor
-
-
-@dataclass(frozen=True)
 class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
     `inputs` [n, C] float32 or float64, `labels` int64 [n], `start` [C, C + 1] float64 (β I, 0),
     `spread` the root mean square of the row-centred logits, `curvature` the Hessian at the start,
-    `loss` what is minimised, `counts` float64 [n] how many rows each counts for, None: one.
+    `loss` what is minimised, `counts` float64 [n] the weights of the rows, None: all 1.
     """
 
     inputs: Tensor
@@ -99,7 +90,7 @@ class LinearMapProblem:
     def solve(
         self,
         weights: Tensor,
-        begin: Tensor | Evaluated | None = None,
+        begin: Tensor | None = None,
         *,
         tolerance: float,
         max_iterations: int,
@@ -108,40 +99,25 @@ class LinearMapProblem:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 
         The start is (β I, 0): off the diagonal the penalties are those of V itself.
-
-        Another λ, μ changes no more than the penalties at `begin`: if it is `Evaluated` on these
-        data, that saves a pass over them.
         """
 
-        def penalised(there: Evaluated) -> tuple[float, Tensor]:
-            value, gradient = self._penalties(weights, there.point)
-            return there.loss + value, gradient.add_(there.gradient)
+        def objective(point: Tensor) -> tuple[float, Tensor]:
+            gradient = torch.empty_like(point)
+            data = self.inputs, self.labels, point, gradient
+            loss = map_loss(*data, loss=self.loss, counts=self.counts)
+            penalty, slope = self._penalties(weights, point)
+            return loss + penalty, slope.add_(gradient)
 
-        known = penalised(begin) if isinstance(begin, Evaluated) else None
-        first = begin.point if isinstance(begin, Evaluated) else begin
         exact = self.inputs.dtype == torch.float64
         return minimize(
-            lambda point: penalised(self.at(point)),
-            self.start if first is None else first,
+            objective,
+            self.start if begin is None else begin,
             self.curvature.preconditioner(2 * weights + self._ridge),
             tolerance=tolerance,
             max_iterations=max_iterations,
             rounding=1e-15 if exact else FLOAT32_NOISE,
             give_up=give_up,
-            known=known,
         )
-
-    def at(self, point: Tensor) -> Evaluated:
-        """Evaluate the loss, by one pass over the data."""
-        gradient = torch.empty_like(point)
-        data = self.inputs, self.labels
-        loss = map_loss(*data, point, gradient, loss=self.loss, counts=self.counts)
-        return Evaluated(point, loss, gradient)
-
-    def evaluated(self, found: Minimum, weights: Tensor) -> Evaluated:
-        """What `solve` with these `weights` knows of the loss where it ended."""
-        value, gradient = self._penalties(weights, found.point)
-        return Evaluated(found.point, found.value - value, found.gradient - gradient)
 
     def _penalties(self, weights: Tensor, point: Tensor) -> tuple[float, Tensor]:
         """Return Σ weights (V - start)² + ridge and its gradient."""

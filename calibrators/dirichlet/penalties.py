@@ -1,8 +1,8 @@
-"""The search for λ and μ: a fit on the kept points for each pair, scored on the held-out ones.
+"""The search for λ and μ: a fit on the kept points for each pair, scored on the held-out points.
 
-Fits end at a gap of about 5e-7 nats, which leaves the hold-out loss exact to about 1e-4, and those
-that overfit stop early. All rows take part: with a few rows per class the diagonal of W, which no
-penalty holds, overfits whatever λ and μ are, and the ranking would mislead.
+Fits end at a gap of about 5e-7 nats, so the hold-out loss is exact to about 1e-4. Fits that overfit
+stop early. All kept rows take part: with a few rows per class the diagonal of W, which has no
+penalty, would overfit for every λ and μ, and the ranking would mislead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from calibrators.dirichlet.linear_map import (
-    Evaluated,
     LinearMapProblem,
     map_loss,
     penalty_weights,
@@ -25,15 +24,16 @@ from calibrators.losses import Loss
 from calibrators.solvers.search import How, Run, best_run, search
 
 TOLERANCE = 1e-6
-"""On the Newton decrement, about twice the gap to the minimal objective, in nats."""
+"""Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 WARM_STARTS = 8
+"""Earlier solutions that a fit may start from."""
 PATIENCE = 3
-"""Iterations that every fit may take: the first ones may overshoot."""
+"""Iterations after which a fit may be stopped; the first iterations may overshoot."""
 MAX_ITERATIONS = 300
 
 
 class HeldOut(NamedTuple):
-    """Inputs [m, C], labels [m], and the weights [m] of their mean loss, None: all equal."""
+    """The points that are scored: inputs [m, C], labels [m], weights [m] (None: all equal)."""
 
     inputs: Tensor
     labels: Tensor
@@ -47,27 +47,26 @@ class HeldOut(NamedTuple):
 class TuningRuns:
     """Fits of one problem for varying λ, μ, scored on `held`.
 
-    A fit starts from the earlier solution whose (log λ, log μ) is nearest, and from the loss and
-    gradient that are known there. A fit stops early once its hold-out loss exceeds `limit`, the
-    larger of temperature scaling's loss and the best finished run's loss. Such weak penalties
-    overfit and converge slowest; the score at that moment is enough to rank them last.
+    A fit starts from the earlier solution whose (log λ, log μ) is nearest. A fit stops early once
+    its hold-out loss exceeds `limit`, the larger of temperature scaling's loss and the best
+    finished run's loss. Such weak penalties overfit and converge slowest; the score at that moment
+    is enough to rank them last.
     """
 
     def __init__(self, problem: LinearMapProblem, held: HeldOut) -> None:
         self.problem, self.held = problem, held
         self.scored: tuple[Tensor, float] | None = None
         self.temperature_loss = self._held_loss(problem.start)
-        self.start = problem.at(problem.start)
         self.limit = math.inf
-        self.earlier: deque[tuple[float, float, Evaluated]] = deque(maxlen=WARM_STARTS)
+        self.earlier: deque[tuple[float, float, Tensor]] = deque(maxlen=WARM_STARTS)
         self.best_score, self.best_point = math.inf, problem.start
 
     def score(self, odir: float, l2: float) -> float:
         """Return the hold-out loss of the fit with λ = `odir`, μ = `l2`."""
         place = (math.log(odir + 1e-300), math.log(l2 + 1e-300))
-        start = (*place, self.start)
+        start = (*place, self.problem.start)
         begin = min(self.earlier, key=lambda run: math.dist(run[:2], place), default=start)[2]
-        weights = penalty_weights(len(begin.point), odir, l2, begin.point.device)
+        weights = penalty_weights(len(begin), odir, l2, begin.device)
         found = self.problem.solve(
             weights,
             begin,
@@ -77,7 +76,7 @@ class TuningRuns:
         )
         score = self._held_loss(found.point)
         if found.converged:
-            self.earlier.append((*place, self.problem.evaluated(found, weights)))
+            self.earlier.append((*place, found.point))
             self.limit = max(self.temperature_loss, min(self.limit, score))
         if score < self.best_score:
             self.best_score, self.best_point = score, found.point
@@ -100,13 +99,11 @@ def tune_penalties(
     seed: int,
     how: How = "even",
 ) -> tuple[dict[str, float], list[Run]]:
-    """Return the best of `odir` and `l2` in `space`, the others `fixed`, and the log.
+    """Return the best `odir` and `l2` in `space`, and the log; `fixed` holds the given ones.
 
-    `score` is that of `TuningRuns`.
-
-    The strongest penalties are fitted before all of them, outside the log: no others can overfit
-    less, that fit takes few iterations, it sets `limit`, and it is a good start for every other
-    fit.
+    `score` is that of `TuningRuns`. The strongest penalties are fitted first and are not logged:
+    no others can overfit less, the fit takes few iterations, it sets `limit`, and it is a good
+    start for every other fit.
     """
     score = partial(score, **fixed)
     score(**{name: dimension.high for name, dimension in space.items()})

@@ -45,13 +45,13 @@ class UtilityPatching(Patching):
         tuning_runs: settings to try, if anything is tuned; see `hold_out.py`.
         sampled_count: utilities drawn from each of U_lin and U_rank per audit.
         tolerance: ε of Algorithm 1, stop when the worst UC is at most this.
-        objective: what tuning minimises on the hold-out: u_comb (the worst error of what is
-            calibrated to, sampled utilities aside), brier or nll.
+        objective: what tuning minimises on the hold-out: u_comb (the worst error of all utilities
+            except sampled ones), brier or nll.
         holdout: share of the calibration set held out while tuning.
         max_steps: largest number of patches that tuning tries.
-        armijo: share of the predicted decrease that the line search asks for. The usual 1e-4 takes
-            steps up to twice the best one; 0.5 stops at about the best one, which on CIFAR-100
-            gave lower Brier scores and class-wise errors.
+        armijo: share of the predicted decrease that the line search requires. The usual 1e-4 takes
+            steps up to twice the best step. 0.5 stops at about the best step, which gave lower
+            Brier scores and class-wise errors on CIFAR-100.
         line_search: "armijo", or "theory" for η = err / C, which needs no step size.
         seed: of the hold-out, the tuning and the sampled utilities.
         start: what is patched, the paper's "softmax" of the logits or "temperature" scaling.
@@ -59,43 +59,46 @@ class UtilityPatching(Patching):
             each in its own unit.
         standard: whether U_CWE, U_topK and the sampled utilities compete with them.
         inputs: "logits" or "probabilities", what X is.
-        verbose: whether tuning shows a progress bar on stderr; settings that are given up leave it
-            unfinished.
+        verbose: whether tuning shows a progress bar on stderr; it stays unfinished where settings
+            are dropped early.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
         losses_: float64 [T + 1] calibration Brier score before the first and after each patch;
         step_size_, step_limit_, sampled_: what was chosen; T is smaller where the run ended early;
         stopped_: why it ended: "calibrated" (UC <= ε), "no step" (none lowers the Brier score), or
-        "limit" (as many patches as asked for).
+        "limit" (as many patches as requested).
 
-    Stability. A patch moves the points of an interval as one, so a point that a rounding error
-    carries across an end would move by a whole step; and projection makes many v and many
-    probabilities of a row equal but for rounding. Three rules keep rounding from deciding:
+    Stability. A patch moves all points of an interval, so a point that a rounding error carries
+    across an end would move by a whole step. And projection makes many v, and many probabilities of
+    a row, equal except for rounding. Three rules keep rounding from deciding:
     - intervals end in the middle of gaps of v that are wider than 1e-6 on the calibration points
       (v that lie closer are tied, in the errors as well);
-    - probabilities of a row that lie within 2.5e-7 of their neighbour rank by class;
-    - of utilities, intervals and steps that are equal but for rounding the first is taken.
+    - probabilities of a row that lie within 2.5e-7 of their neighbour are ranked by class;
+    - if utilities, intervals or steps are equal except for rounding, the first is taken.
 
     The first two rules tie chains: a neighbour of a neighbour belongs to the same group, however
     far the group's ends are apart. On CIFAR-100 6,276 of 7,000 points of class 0 are one group of v
     (probabilities up to 4e-5), and 77 of 100 classes of a median row are ranked by their number. At
     35,000 x 1,000 that is 32,441 points (up to 1.8e-4) and 914 of 1,000 classes; 4.8 % of the
     labels have another rank than without ties. The largest error of U_topK was the same there, that
-    of U_CWE 4.32e-4 instead of 4.44e-4. So for K beyond about 90 the audited U_topK is the utility
-    of K classes of which most are chosen by number, not the paper's.
+    of U_CWE 4.32e-4 instead of 4.44e-4. So for K beyond about 90 the audited U_topK is not the
+    paper's: most of its K classes are chosen by their number.
 
-    Between these decisions every operation is continuous: the projection never stretches a
-    distance. So logits that differ in the last bit, other numbers of threads, processors and
-    devices give the same patches, and the same probabilities but for rounding (1e-9); a replay in
-    float32 differs by more than 1e-4 in a few points of a thousand, which lie within its rounding
-    of an end. Rows moved by a patch are rounded to multiples of 2^-40 (9e-13), so that entries
-    equal up to rounding become exactly equal and the metrics, which have no tolerance, rank them by
-    class. `errors_` and the tuning score are computed with the tie rules above and can be slightly
-    below the exact UC.
+    Between these decisions every operation is continuous, and projection increases no distance. So
+    logits that differ in the last bit, and other numbers of threads, processors and devices, give
+    the same patches, and the same probabilities up to rounding (1e-9). A replay in float32 differs
+    by more than 1e-4 in a few points of a thousand, which lie within its rounding of an end.
 
-    Time. The default tunes on a hold-out: for 7,000 points about 3 seconds for ten classes, 10 for
-    a hundred; minutes for 35,000 x 1,000.
+    Rows that a patch moved are rounded to multiples of 2^-40 (9e-13), so that entries equal up to
+    rounding become exactly equal and the metrics, which have no tolerance, rank them by class.
+    `errors_` and the tuning score are computed with the tie rules above and can be slightly below
+    the exact UC.
+
+    Time. The default tunes on a hold-out, which takes more than a second: on two cores, for 7,000
+    points of the CIFAR benchmarks about 3 seconds for ten classes and 10 for a hundred, and minutes
+    for 35,000 x 1,000. `verbose=True` shows a progress bar. With `step_size`, `steps` and `sampled`
+    given, nothing is tuned.
     """
 
     def __init__(
@@ -187,13 +190,13 @@ class UtilityPatching(Patching):
         """Return step_size, steps and sampled: as given, else the best on the hold-out."""
         given = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
         if self.line_search == "theory":
-            given["step_size"] = math.nan  # has no part in η
+            given["step_size"] = math.nan  # theory's η does not depend on it
         if not self.standard:
             given["sampled"] = False  # there are none
         free = [name for name, value in given.items() if value is None]
         if not free:
             return given
-        runs = self._runs_asked_for(given)
+        runs = self._runs_to_score(given)
         settings = sum(len(run.limits) for run in runs)
         score = with_progress(self._score, "UtilityPatching: settings", settings, self.verbose)
         hold_out = self.holdout, self.seed, self._run, score
@@ -205,23 +208,23 @@ class UtilityPatching(Patching):
         ]
         return {**given, **best_run(self.tuning_log_)["parameters"]}
 
-    def _runs_asked_for(self, given: dict[str, Any]) -> list[TuningRun]:
-        """Return a run for each step size and sampling that is asked for, as long as is asked."""
+    def _runs_to_score(self, given: dict[str, Any]) -> list[TuningRun]:
+        """Return a run for each step size and sampling to try, as long as its longest setting."""
         from skopt.space import Categorical  # takes a second to import: only where tuned
 
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}
         free = {name: Categorical(space[name]) for name in given if given[name] is None}
         sizes = STEP_SIZES if given["step_size"] is None else [given["step_size"]]
-        asked: dict[tuple[float, bool], list[int]] = {
+        settings: dict[tuple[float, bool], list[int]] = {
             pair: [] for pair in product(sizes, (False, True))
         }
         for setting in evenly_spread(free, self.tuning_runs):
             step_size, steps, sampled = ({**given, **setting}[name] for name in space)
-            asked[step_size, sampled].append(steps)
+            settings[step_size, sampled].append(steps)
         scored = limits if given["steps"] is None else [given["steps"]]
         return [
             TuningRun(*pair, [k for k in scored if k <= max(steps)])
-            for pair, steps in asked.items()
+            for pair, steps in settings.items()
             if steps
         ]

@@ -54,8 +54,13 @@ class LogitShiftPatching(Patching):
         in its own unit
     standard : bool, whether U_CWE, U_topK and the sampled utilities compete with them
     inputs : "logits" or "probabilities", what X is
-    verbose : bool, whether cross-validation shows a progress bar on stderr; it ends early where
-        more patches gain nothing
+    verbose : bool, whether cross-validation shows a progress bar on stderr; the bar stays
+        unfinished where more patches gain nothing
+
+    Time: the default cross-validates the number of patches, which takes more than a second. For
+    7,000 points of the CIFAR benchmarks (ResNet-56) it was one second of one core for ten classes
+    and two for a hundred; starts from "vector" or "dirichlet" add six fits of those.
+    `verbose=True` shows a progress bar. With `steps` given it takes a fraction of that.
 
     `InputError` (one line) on arguments out of range.
 

@@ -1,9 +1,9 @@
 """Full-batch L-BFGS with a preconditioner, for smooth convex objectives on any device.
 
-Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5 with a supplied initial inverse
-Hessian, which is rescaled by the last step's curvature; the line search keeps the weak Wolfe
-conditions by bisection and, where the objective's change drowns in rounding, the approximate Wolfe
-condition of Hager and Zhang (2005), so the iteration can go on to the end of the arithmetic.
+Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5, with a supplied initial inverse
+Hessian that is rescaled by the last step's curvature. The line search finds a step that meets the
+weak Wolfe conditions by bisection. Where the objective changes by less than rounding, it tests the
+approximate Wolfe condition of Hager and Zhang (2005), so the iteration can use all digits.
 """
 
 from __future__ import annotations
@@ -108,20 +108,18 @@ def minimize(
     rounding: float = 1e-15,
     history: int = 10,
     give_up: Callable[[int, Tensor], bool] | None = None,
-    known: tuple[float, Tensor] | None = None,
 ) -> Minimum:
     """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
 
     `precondition` applies an approximate inverse Hessian (symmetric, positive definite) to each of
-    a stack of such tensors and must return a new one. `known`: the objective at `start`, where it
-    is not to be computed again. Converged: the Newton decrement gᵀH⁻¹g is at most `tolerance`, or
-    below what `rounding` (relative, of the value) lets one see. `give_up(iteration, point)` may
-    stop the iteration early; the result then counts as not converged. The value never rises above
-    the start's by more than rounding.
+    a stack of such tensors and must return a new one. Converged means: the Newton decrement gᵀH⁻¹g
+    is at most `tolerance`, or too small to be visible beside the relative error `rounding` of the
+    value. `give_up(iteration, point)` may stop the iteration early; the result then counts as not
+    converged. The value never rises above the start's by more than rounding.
     """
     point = start.clone()
-    value, gradient = known or objective(point)
-    search = _LineSearch(objective, rounding, evaluations=0 if known else 1)
+    value, gradient = objective(point)
+    search = _LineSearch(objective, rounding, evaluations=1)
     pairs: deque[_Pair] = deque(maxlen=history)
     decrement = float("inf")
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from calibrators import DirichletCalibration, reference
-from calibrators.dirichlet.linear_map import penalty_weights
 from calibrators.dirichlet.penalties import TuningRuns
 
 
@@ -43,7 +42,7 @@ def test_given_penalties_are_not_tuned(made_up):
 def test_of_all_points_tried_the_chosen_one_is_within_1e_4_of_the_best_plain_fit(made_up):
     n = 600
     logits, labels = made_up(n=n, classes=6)
-    fitted = DirichletCalibration(tuning_runs=10).fit(logits, labels)
+    fitted = DirichletCalibration(tuning_runs=20).fit(logits, labels)
     order = np.random.default_rng(0).permutation(n)
     held, others = order[: round(0.3 * n)], order[round(0.3 * n) :]
     x = reference.log_probabilities(logits[held])
@@ -65,20 +64,6 @@ def test_it_ends_about_where_plain_bayesian_tuning_does(made_up):
         fitted = DirichletCalibration(tuning_runs=20, search=search).fit(logits, labels)
         assert len(fitted.tuning_log_) == 20
         assert min(run["score"] for run in fitted.tuning_log_) <= plain + 5e-4
-
-
-def test_a_run_goes_on_from_the_loss_that_another_one_knows(made_up):
-    problem = tuning_runs(*made_up(n=300, classes=4)).problem
-    first, second = (penalty_weights(4, odir, 0.1, torch.device("cpu")) for odir in (5.0, 0.5))
-    found = problem.solve(first, tolerance=1e-8, max_iterations=100)
-    known, computed = problem.evaluated(found, first), problem.at(found.point)
-    assert known.loss == pytest.approx(computed.loss, rel=1e-12)
-    torch.testing.assert_close(known.gradient, computed.gradient, rtol=0, atol=1e-12)
-    options = {"tolerance": 1e-10, "max_iterations": 100}
-    plain = problem.solve(second, found.point, **options)
-    spared = problem.solve(second, known, **options)
-    assert (spared.iterations, spared.evaluations) == (plain.iterations, plain.evaluations - 1)
-    torch.testing.assert_close(spared.point, plain.point, rtol=0, atol=1e-6)
 
 
 def test_a_run_that_overfits_stops_early_and_starts_no_other(made_up):
