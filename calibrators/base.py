@@ -135,8 +135,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
         """Return what `predict_proba` computes as a torch module of fixed arrays: [n, C] -> [n, C].
 
-        For deployment by `torch.export` or ONNX, which need nothing of this package. It computes in
-        `dtype` throughout; float32 moves probabilities by rounding.
+        It is for deployment by `torch.export` or ONNX; the exported file does not need this
+        package. It computes in `dtype` throughout; float32 changes probabilities by rounding.
         """
         check_is_fitted(self)
         module = self._to_module(dtype)
@@ -184,10 +184,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         return calibrator
 
     def _upgrade(self) -> None:
-        """Give fitted values that a file of format 0 holds the meaning that they have now."""
+        """Convert fitted values from a file of format 0 to their present meaning."""
 
     def _weighted(self, z: Tensor, y: Tensor, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits, labels and weights of the points that have any."""
+        """Return logits, labels and weights of the points whose weight is not zero."""
         if not self.takes_weights:
             raise InputError(
                 f"sample_weight: {type(self).__name__} has no weighted form; draw points in "
@@ -277,7 +277,7 @@ class Uncalibrated(Calibrator):
 
 
 def _column_names(logits: Any) -> NDArray[np.str_] | None:
-    """The names of a data frame's columns, where all are text."""
+    """Return the names of a data frame's columns if all are text, else None."""
     columns = getattr(logits, "columns", None)
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
@@ -285,7 +285,7 @@ def _column_names(logits: Any) -> NDArray[np.str_] | None:
 
 
 def _working_type(logits: Array) -> Tensor:
-    """Half precision becomes float32; float32 and float64 stay as they are (no copy)."""
+    """Return half precision as float32; float32 and float64 unchanged (no copy)."""
     tensor = torch.as_tensor(logits)
     return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 

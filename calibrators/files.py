@@ -137,17 +137,10 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """`value` as JSON can hold it: NumPy numbers and arrays become numbers and lists."""
+    """Return `value` as JSON can hold it: NumPy numbers and arrays become numbers and lists."""
     from metrics.validation import InputError
 
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    elif hasattr(value, "items"):
-        return {str(k): _plain(name, v) for k, v in value.items()}
-    elif isinstance(value, list | tuple):
-        return [_plain(name, v) for v in value]
     try:
-        json.dumps(value)
-    except TypeError as error:
+        return json.loads(json.dumps(value, default=lambda entry: entry.tolist()))
+    except (TypeError, AttributeError) as error:
         raise InputError(f"{name}: a {type(value).__name__} cannot be stored in JSON") from error
-    return value

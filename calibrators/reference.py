@@ -1,9 +1,9 @@
 """Algorithm 1 of the paper (app. A) and the fitted maps in plain NumPy and SciPy, float64.
 
-The page to read beside the paper, and the oracle of the tests of `calibrators`, which finds the
-same patches and the same optima fast. In Algorithm 1:
-p = f(X) [n, C], y labels [n], v the predicted and u the realized utility [n] of one utility, u⃗ its
-vectors [n, C]. Utilities are U_CWE ∪ U_topK (sec. 3.2), 0 … C-1 the classes and then K = 1 … C.
+Read this file beside the paper. The tests compare `calibrators` with it, which find the same
+patches and the same optima faster. In Algorithm 1: p = f(X) [n, C], y labels [n], v the predicted
+and u the realized utility [n] of a utility, u⃗ its vectors [n, C]. Utilities are U_CWE ∪ U_topK
+(sec. 3.2), numbered 0 … C-1 for the classes and then for K = 1 … C.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from metrics.reference import (
 )
 
 TIED, TIED_RANKS, EQUAL = 1e-6, 2.5e-7, 1e-10
-"""v this close are tied, and p within a row; errors this close are equal. What rounding must not
-decide; the paper's algorithm has 0 for all three."""
+"""v that lie this close are tied, so are p within a row, and errors this close are equal, so that
+rounding decides nothing. The paper's algorithm has 0 for all three."""
 
 
 class Patch(NamedTuple):
@@ -135,9 +135,9 @@ def log_loss(logits: NDArray[Any], labels: Labels) -> float:
     """Mean of -log softmax(z)_y in float64, nats."""
     total = 0.0
     for start in range(0, len(labels), 4096):
-        part = slice(start, start + 4096)
-        log_p = log_softmax(logits[part].astype(np.float64), axis=1)
-        total -= log_p[np.arange(len(log_p)), labels[part]].sum()
+        rows = slice(start, start + 4096)
+        log_p = log_softmax(logits[rows].astype(np.float64), axis=1)
+        total -= log_p[np.arange(len(log_p)), labels[rows]].sum()
     return total / len(labels)
 
 
@@ -212,38 +212,6 @@ def _penalty_weights(classes: int, odir: float, l2: float) -> Floats:
     np.fill_diagonal(weights, 0.0)
     weights[:, classes] = l2 / classes
     return weights
-
-
-def tuned_dirichlet(
-    logits: NDArray[np.float32],
-    labels: Labels,
-    runs: int = 80,
-    seed: int = 0,
-    holdout: float = 0.3,
-    odir_range: tuple[float, float] = (1e-4, 1e2),
-    l2_range: tuple[float, float] = (1e-5, 1e2),
-) -> tuple[Floats, float]:
-    """W and b with λ, μ tuned by scikit-optimize's `gp_minimize`, and the hold-out NLL it reached.
-
-    Every run is a whole fit on the seeded part that is not held out; the best λ, μ are fitted again
-    on all points.
-    """
-    from skopt import gp_minimize
-    from skopt.space import Real
-
-    n, classes = logits.shape
-    order = np.random.default_rng(seed).permutation(n)
-    held, fitted = order[: round(holdout * n)], order[round(holdout * n) :]
-    x = log_probabilities(logits[held])
-
-    def score(strengths: list[float]) -> float:
-        point = dirichlet(logits[fitted], labels[fitted], *strengths)
-        return log_loss(x @ point[:, :classes].T + point[:, classes], labels[held])
-
-    ranges = zip((odir_range, l2_range), (classes * (classes - 1), classes), strict=True)
-    space = [Real(low * unit, high * unit, prior="log-uniform") for (low, high), unit in ranges]
-    found = gp_minimize(score, space, n_calls=runs, random_state=seed)
-    return dirichlet(logits, labels, *found.x), float(found.fun)
 
 
 def log_probabilities(logits: NDArray[Any]) -> Floats:

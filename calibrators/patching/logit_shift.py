@@ -33,9 +33,9 @@ from metrics.validation import InputError, is_whole
 class LogitShiftPatching(Patching):
     """Shift the logits of the worst utilities' events until held-out points gain no more.
 
-    Each patch lowers the NLL of the calibration points, by at least ν err²/2 for utilities with
-    a range of 2 (2 ν err² for events), err the utility calibration error that the audit found:
-    so at most NLL / (2 ν ε²) events can exceed the tolerance ε, whatever the number of classes.
+    Let err be the utility calibration error that the audit found. Each patch lowers the NLL of the
+    calibration points by at least 2 ν err² for events, and ν err²/2 for utilities with a range of
+    2. So at most NLL / (2 ν ε²) events can exceed the tolerance ε, for any number of classes.
     Probabilities stay positive and smooth, and there is no step size to tune.
 
     Parameters

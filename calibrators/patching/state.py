@@ -20,8 +20,8 @@ from metrics.kernels.threads import over_blocks, row_blocks
 
 TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that lie no further apart are ranked by class. Projection makes
-plateaus, entries that are equal but for rounding (in float32 as well): it must not decide which of
-them are among the K most probable."""
+plateaus, entries that are equal except for rounding (in float32 as well), and rounding must not
+decide which of them are among the K most probable."""
 MOVED_ELEMENTS = 1 << 17
 """Probabilities moved at a time."""
 
@@ -38,21 +38,21 @@ class PatchedForecast:
     """
 
     def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:
-        given = probabilities.to(torch.float64).contiguous()
-        self.on_cpu = given.device.type == "cpu"
-        self.probabilities = torch.empty_like(given)
+        first = probabilities.to(torch.float64).contiguous()
+        self.on_cpu = first.device.type == "cpu"
+        self.probabilities = torch.empty_like(first)
         kind = torch.int32 if self.on_cpu else torch.int64
-        self.order = torch.empty_like(given, dtype=kind)
-        self.top_sums = torch.empty_like(given)
-        everyone = torch.arange(len(given), device=given.device)
-        self.labels = torch.full_like(everyone, -1) if labels is None else labels
-        self.ranks = torch.empty_like(everyone)
-        self.move(everyone, lambda part: given[part])
+        self.order = torch.empty_like(first, dtype=kind)
+        self.top_sums = torch.empty_like(first)
+        all_rows = torch.arange(len(first), device=first.device)
+        self.labels = torch.full_like(all_rows, -1) if labels is None else labels
+        self.ranks = torch.empty_like(all_rows)
+        self.move(all_rows, lambda block: first[block])
 
     def move(self, rows: Tensor, moved: Callable[[slice], Tensor]) -> None:
-        """Give `rows[part]` the probabilities `moved(part)` [few, C], and rank them.
+        """Give `rows[block]` the probabilities `moved(block)` [k, C], and rank them.
 
-        A few at a time: what is computed for them then stays in the cache.
+        Blocks are small, so that intermediate results stay in the cache.
         """
         self._sums: Tensor | None = None
         if not self.on_cpu:
@@ -64,11 +64,11 @@ class PatchedForecast:
             return
 
         def work(start: int, stop: int) -> None:
-            given = moved(slice(start, stop)).numpy()
-            order = np.empty(given.shape, np.int32)
-            rank_rows(given, TIED_RANKS, order)
-            own = (x.numpy() for x in (rows[start:stop], *self._arrays()))
-            _replace_rows(given, order, *own)
+            block = moved(slice(start, stop)).numpy()
+            order = np.empty(block.shape, np.int32)
+            rank_rows(block, TIED_RANKS, order)
+            arrays = (x.numpy() for x in (rows[start:stop], *self._arrays()))
+            _replace_rows(block, order, *arrays)
 
         classes = self.probabilities.shape[1]
         over_blocks(work, row_blocks(len(rows), classes, MOVED_ELEMENTS))
@@ -77,7 +77,7 @@ class PatchedForecast:
         return self.probabilities, self.order, self.top_sums, self.labels, self.ranks
 
     def forecast(self, rows: Tensor | None = None) -> Forecast:
-        """Return the forecast as it stands, of all points or of some, with the same ties."""
+        """Return the forecast as it is now, of all points or of `rows`, with the same ties."""
         p = self.probabilities
         return Forecast(p if rows is None else p[rows], TIED_RANKS)
 
@@ -93,7 +93,7 @@ class PatchedForecast:
 def _replace_rows(
     moved: Any, moved_order: Any, rows: Any, p: Any, order: Any, sums: Any, labels: Any, ranks: Any
 ) -> None:
-    """Write probabilities and order of some rows, and what follows from them."""
+    """Write probabilities and order of `rows`, with their top-K sums and ranks."""
     for k in range(rows.size):
         i = rows[k]
         total = 0.0

@@ -21,7 +21,8 @@ from calibrators.solvers.root import solve_increasing
 from metrics.scores import LIKELIHOOD_FLOOR
 
 LARGEST_SHIFT = 5.0
-"""Bound of |δ| times the range of u⃗: where all points hit, or none does, δ would be infinite."""
+"""Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
+infinite."""
 ROUNDING = 1e-13
 """Mean residuals below this share of the range of u⃗ count as zero."""
 
@@ -44,8 +45,7 @@ class ExponentialTilting:
     def step(
         self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
     ) -> Step | None:
-        """Return ν |δ|; δ has the sign of -ξ, as it raises the predicted utility where that fell
-        short."""
+        """Return ν |δ|. δ has the sign of -ξ: it raises a predicted utility that was too low."""
         problem = TiltProblem.of(state, witness, rows, vectors)
         if not problem.span > 0:
             return None
@@ -84,7 +84,7 @@ class TiltProblem:
     def of(
         cls, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
     ) -> TiltProblem:
-        """An event has two levels, any other utility as many as there are classes."""
+        """Set up the problem. An event has two levels, any other utility one per class."""
         u = witness.utility.realized(state)[rows]
         if witness.utility.kind in ("class", "top_k"):
             v = witness.utility.predicted(state)[rows].clamp(max=1)

@@ -19,11 +19,11 @@ from metrics.kernels.projection import project_row, project_rows_torch
 from metrics.kernels.threads import over_row_blocks
 
 GRID = 2.0**40
-"""Numbers per unit of probability that `on_grid` leaves: wide against rounding in float64."""
+"""`on_grid` rounds to multiples of 1 / GRID, a distance far above rounding in float64."""
 
 MAX_HALVINGS = 40
 ROUNDING = 1e-9
-"""Armijo's test forgives this share of the predicted decrease, so that rounding does not decide."""
+"""Armijo's test allows this share of the predicted decrease less, so rounding does not decide."""
 
 
 class Step(NamedTuple):
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 class Update(Protocol):
-    """The seam of Algorithm 1: the same audits, another way to move points and to measure steps."""
+    """How Algorithm 1 moves points and chooses steps; the audits are the same for every update."""
 
     def loss(self, state: PatchedForecast) -> float:
         """Return the mean loss that every step lowers."""
@@ -42,12 +42,12 @@ class Update(Protocol):
     def step(
         self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
     ) -> Step | None:
-        """Find how far to go (line 8); its `size` is positive. None if no step lowers the loss."""
+        """Return how far to go (line 8), a positive size; None if no step lowers the loss."""
 
     def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
         """Return the new probabilities of `rows` after a step along u⃗, of either sign: [k, C].
 
-        Called for a few rows at a time, on threads; each row by itself.
+        It is called for blocks of rows, on threads. Every row depends on itself alone.
         """
 
 
@@ -74,7 +74,7 @@ class ProjectedDescent:
     def step(
         self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
     ) -> Step | None:
-        """Backtrack from the first step that is worth a trial."""
+        """Halve η from `first_step` on, or take theory's η."""
         n, classes = state.probabilities.shape
 
         def try_step(eta: float) -> tuple[float, float]:
@@ -126,8 +126,8 @@ def first_step(error_on_rows: float, spread: float, step_size: float) -> float:
     """Return step_size / 2^k, k >= 0, the largest not above four times the best unprojected step.
 
     Without the simplex's borders the Brier score falls most at η* = mean error / `spread`, with
-    `spread` the mean of ‖u⃗ - mean u⃗‖² over the rows, and not at all beyond 2η*. Borders shorten the
-    displacement, hence the factor of four; larger steps are not worth a trial.
+    `spread` the mean of ‖u⃗ - mean u⃗‖² over the rows, and does not fall beyond 2η*. Borders shorten
+    the displacement, therefore the factor is four. Larger steps are not worth a trial.
     """
     if spread <= 0:
         return step_size
@@ -138,8 +138,8 @@ def first_step(error_on_rows: float, spread: float, step_size: float) -> float:
 def on_grid(moved: Tensor, before: Tensor) -> Tensor:
     """Return `moved` [n, C], in multiples of 2^-40 in the rows that differ from `before`.
 
-    Projection makes plateaus, entries that are equal but for rounding. Ranks and bins of the
-    metrics, exact as they are, would order these by their last bit.
+    Projection makes plateaus, entries that are equal except for rounding. The metrics have no
+    tolerance, so their ranks and bins would order such entries by the last bit.
     """
     changed = (moved != before).any(dim=1, keepdim=True)
     return torch.where(changed, (moved * GRID).round_().div_(GRID), moved)

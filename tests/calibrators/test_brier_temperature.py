@@ -33,7 +33,7 @@ def test_score_slope_and_curvature_are_finite_differences(made_up, beta):
     assert found.rounding < 1e-13
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(
     n=st.integers(2, 40),
     classes=st.integers(2, 5),

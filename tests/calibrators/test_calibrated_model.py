@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from calibrators import CalibratedModel, LogitShiftPatching, TemperatureScaling, VectorScaling
+from calibrators import CalibratedModel, LogitShiftPatching, TemperatureScaling
 from metrics import TopK, negative_log_likelihood
 from metrics.validation import InputError
 
@@ -72,24 +70,6 @@ def test_out_of_fold_scores_repair_a_classifier_that_knows_its_training_points_b
     assert negative_log_likelihood(calibrated, y[2000:]) < negative_log_likelihood(raw, y[2000:])
     worst = [TopK().calibration_errors(p, y[2000:]).max() for p in (calibrated, raw)]
     assert worst[0] < worst[1] / 2
-
-
-def test_it_works_in_pipelines_searches_and_cross_validation():
-    x, y = problem(3)
-    model = make_pipeline(StandardScaler(), CalibratedModel(LogisticRegression(), VectorScaling()))
-    search = GridSearchCV(model, {"calibratedmodel__classifier__C": [0.01, 1.0]}, cv=3)
-    assert search.fit(x, y).predict_proba(x).shape == (1200, 3)
-    scores = cross_validate(model, x, y, cv=3, scoring="neg_log_loss")["test_score"]
-    assert np.isfinite(scores).all()
-
-
-def test_column_names_are_kept_and_other_ones_refused():
-    x, y = problem(3)
-    table = pd.DataFrame(x, columns=[f"f{k}" for k in range(12)])
-    model = CalibratedModel(LogisticRegression(max_iter=500)).fit(table, y)
-    assert model.feature_names_in_.tolist() == list(table.columns)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict_proba(table[list(table.columns[::-1])])
 
 
 def test_the_same_calibrator_comes_out_as_by_hand():

@@ -65,13 +65,10 @@ CANNOT_HOLD = {
     "check_fit2d_1feature": OTHER_WORDS,
     "check_fit2d_predict1d": OTHER_WORDS,
     "check_requires_y_none": OTHER_WORDS,
-    "check_classifiers_one_label_sample_weights": "temperature scaling keeps the logits' class",
     "check_sample_weights_pandas_series": OTHER_CLASSES,
     "check_sample_weights_not_an_array": OTHER_CLASSES,
     "check_sample_weights_shape": OTHER_CLASSES,
     "check_sample_weights_not_overwritten": OTHER_CLASSES,
-    "check_sample_weight_equivalence_on_dense_data": OTHER_CLASSES,
-    "check_all_zero_sample_weights_error": OTHER_WORDS,
 }
 """scikit-learn's checks that a calibrator cannot pass. What they check is in the base class, so one
 calibrator stands for all; `METHODS` go through the tests below."""

@@ -63,15 +63,6 @@ def test_equals_scikit_learn_on_real_logits(real_split, name, mode):
     assert fitted.thresholds_.size < 2 * (len(labels) + logits.shape[1])
 
 
-def test_normalised_rows_are_the_raw_rows_over_their_sum(made_up):
-    logits, labels = made_up()
-    raw = IsotonicCalibration(normalize=False).fit(logits, labels).predict_proba(logits)
-    normal = IsotonicCalibration().fit(logits, labels).predict_proba(logits)
-    sums = raw.sum(axis=1, keepdims=True)
-    assert np.abs(sums - 1).max() > 0.05
-    np.testing.assert_allclose(normal, raw / sums, rtol=1e-12)
-
-
 def test_a_row_of_zeros_becomes_uniform():
     # Class 2 never occurs; the last row is sure of it, and the other classes' maps say 0 there.
     logits = np.array([[9.0, 0, 0], [0, 9, 0], [9, 0, 0], [0, 9, 0], [-5, -5, 9]])

@@ -21,7 +21,7 @@ def nll(logits, labels, beta):
     return -log_p[np.arange(len(labels)), labels].mean()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(
     n=st.integers(5, 60),
     classes=st.integers(2, 6),

@@ -86,14 +86,6 @@ def test_an_early_stop_is_reported(made_up):
         VectorScaling(max_iterations=2).fit(*made_up())
 
 
-def test_the_ridge_pulls_to_temperature_scaling(made_up):
-    logits, labels = made_up()
-    temperature = TemperatureScaling().fit(logits, labels)
-    pulled = VectorScaling(l2=1e6).fit(logits, labels)
-    np.testing.assert_allclose(pulled.scale_, 1 / temperature.temperature_, rtol=1e-4)
-    np.testing.assert_allclose(pulled.shift_, 0, atol=1e-4)
-
-
 @pytest.mark.parametrize("offset", [1e3, 1e5, -1e7])
 def test_an_offset_of_all_logits_changes_nothing(made_up, offset):
     logits, labels = made_up()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 
 from calibrators import DirichletCalibration, reference
@@ -53,17 +52,6 @@ def test_of_all_points_tried_the_chosen_one_is_within_1e_4_of_the_best_plain_fit
 
     best = min(plain_score(**run["parameters"]) for run in fitted.tuning_log_)
     assert plain_score(fitted.odir_, fitted.l2_) <= best + 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::UserWarning:skopt")
-def test_it_ends_about_where_plain_bayesian_tuning_does(made_up):
-    logits, labels = made_up(n=400, classes=3)
-    _, plain = reference.tuned_dirichlet(logits, labels, runs=20)
-    for search in ("even", "bayes"):
-        fitted = DirichletCalibration(tuning_runs=20, search=search).fit(logits, labels)
-        assert len(fitted.tuning_log_) == 20
-        assert min(run["score"] for run in fitted.tuning_log_) <= plain + 5e-4
 
 
 def test_a_run_that_overfits_stops_early_and_starts_no_other(made_up):

@@ -153,25 +153,6 @@ def test_every_row_depends_on_itself_alone():
         assert torch.equal(together.probabilities[20:30], few.probabilities)
 
 
-def test_threads_change_no_bit():
-    p, y = forecast_of("smooth", 700, 80, 12)
-    before = torch.get_num_threads()
-    states = []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            state, trials = PatchedForecast(p, y), []
-            for rows, utility, step in random_moves(10, 700, 80, 13):
-                vectors = utility.vectors(state, rows)
-                trials.append(displacement(state, rows, vectors, step))
-                move(state, UPDATE, rows, vectors, step)
-            states.append((state.probabilities, state.top_sums, torch.tensor(trials)))
-    finally:
-        torch.set_num_threads(before)
-    for alone, together in zip(*states):
-        assert torch.equal(alone, together)
-
-
 def test_without_labels_forecasts_are_moved_all_the_same(device):
     p, y = forecast_of("smooth", 30, 6, 14)
     p, y = p.to(device), y.to(device)

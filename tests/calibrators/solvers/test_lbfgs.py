@@ -18,7 +18,7 @@ def quadratic(matrix, centre):
     return objective
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(size=st.integers(1, 12), condition=st.floats(0, 5), seed=st.integers(0, 10**6))
 def test_quadratics_are_minimised(size, condition, seed):
     generator = torch.Generator().manual_seed(seed)
@@ -34,19 +34,6 @@ def test_quadratics_are_minimised(size, condition, seed):
     )
     assert found.converged
     torch.testing.assert_close(found.point, centre, atol=1e-6, rtol=0)
-
-
-def test_the_exact_inverse_hessian_needs_one_step():
-    matrix = torch.diag(torch.tensor([1.0, 1e6], dtype=torch.float64))
-    centre = torch.tensor([3.0, -2.0], dtype=torch.float64)
-    found = minimize(
-        quadratic(matrix, centre),
-        torch.zeros(2, dtype=torch.float64),
-        lambda gradients: torch.linalg.solve(matrix, gradients.T).T,
-        tolerance=1e-20,
-        max_iterations=5,
-    )
-    assert (found.iterations, found.evaluations) == (1, 2)
 
 
 def test_the_value_never_rises_and_giving_up_is_not_convergence():
@@ -128,10 +115,3 @@ def test_a_kink_ends_the_search_no_higher_than_it_began(objective, start):
     begin = torch.tensor(start, dtype=torch.float64)
     found = minimize(objective, begin, lambda g: g.clone(), tolerance=1e-12, max_iterations=100)
     assert found.value == objective(found.point)[0] <= objective(begin)[0]
-
-
-def test_where_no_step_descends_the_search_stays_and_does_not_call_it_converged():
-    lowest = torch.zeros(2, dtype=torch.float64)
-    found = minimize(kink(1.0, 1.0), lowest, lambda g: g.clone(), tolerance=1e-12, max_iterations=9)
-    assert torch.equal(found.point, lowest)
-    assert not found.converged
