@@ -165,13 +165,13 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         package = import_module("calibrators")
         for name in package.__all__:  # importing a calibrator makes it a known subclass
             getattr(package, name)
-        known = {subclass.__name__: subclass for subclass in _descendants(cls)}
-        if kind not in known:
+        kinds = {subclass.__name__: subclass for subclass in _descendants(cls)}
+        if kind not in kinds:
             raise InputError(
-                f"{path}: holds a fitted {kind}, expected {' or '.join(sorted(known))}"
+                f"{path}: holds a fitted {kind}, expected {' or '.join(sorted(kinds))}"
             )
         try:
-            calibrator = known[kind](**parameters)
+            calibrator = kinds[kind](**parameters)
         except TypeError as error:
             raise InputError(
                 f"{path}: parameters of another version ({error}); fit again"
@@ -205,20 +205,20 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """Return X as checked logits float32 or float64 [n, C]; `y` only improves a message."""
         if self.inputs not in get_args(Inputs):
             raise InputError(f"inputs: {self.inputs!r}; choose {' or '.join(get_args(Inputs))}")
-        given = check_numbers(X, self.inputs)
-        if given.ndim == 1 and getattr(y, "ndim", 1) == 2:
+        numbers = check_numbers(X, self.inputs)
+        if numbers.ndim == 1 and getattr(y, "ndim", 1) == 2:
             raise InputError(
-                f"X and y: {list(given.shape)} and {list(y.shape)} are reversed; give "
+                f"X and y: {list(numbers.shape)} and {list(y.shape)} are reversed; give "
                 f"fit({self.inputs}, labels)"
             )
         if self.inputs == "probabilities":
-            given = from_probabilities(given)
-        elif given.ndim == 1:
+            numbers = from_probabilities(numbers)
+        elif numbers.ndim == 1:
             raise InputError(
-                f"logits: expected shape [n, classes], got {list(given.shape)}; give one row per "
+                f"logits: expected shape [n, classes], got {list(numbers.shape)}; give one row per "
                 "point and one column per class (a single point: X.reshape(1, -1))"
             )
-        return _working_type(check_logits(given))
+        return _working_type(check_logits(numbers))
 
     def _probabilities(self, X: Any) -> Tensor:
         check_is_fitted(self)

@@ -67,8 +67,8 @@ def brier_moments(
     shares = row_weights(weights, logits)
     totals = torch.zeros(4, dtype=torch.float64, device=logits.device)
     for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
-        part = slice(start, stop)
-        totals += _terms(logits[part], labels[part], beta) @ shares[part]
+        rows = slice(start, stop)
+        totals += _terms(logits[rows], labels[rows], beta) @ shares[rows]
     score, slope, curvature, size = (totals / shares.sum()).tolist()
     return BrierMoments(score, slope, curvature, 4 * EPS * size)
 

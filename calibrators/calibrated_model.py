@@ -105,12 +105,14 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def _method(self) -> str:
-        known = ("decision_function", "predict_proba")
-        for name in known:
+        methods = ("decision_function", "predict_proba")
+        for name in methods:
             if hasattr(self.classifier, name):
                 return name
         kind = type(self.classifier).__name__
-        raise InputError(f"classifier: {kind} has neither {' nor '.join(known)}; take one that has")
+        raise InputError(
+            f"classifier: {kind} has neither {' nor '.join(methods)}; take one that has"
+        )
 
     def _weights_for_classifier(self, weights: dict[str, Any]) -> dict[str, Any]:
         """Return the weights for the classifier's `fit`; `InputError` where it takes none."""

@@ -102,8 +102,8 @@ class IsotonicCalibration(Calibrator):
         mapped = np.empty_like(scores)
         maps = list(zip(self.offsets_[:-1], self.offsets_[1:], strict=True))
         for c in range(scores.shape[1]):
-            part = slice(*maps[c if len(maps) > 1 else 0])
-            mapped[:, c] = np.interp(scores[:, c], self.thresholds_[part], self.values_[part])
+            points = slice(*maps[c if len(maps) > 1 else 0])
+            mapped[:, c] = np.interp(scores[:, c], self.thresholds_[points], self.values_[points])
         mapped += self.tie_break * scores
         if self.normalize:
             total = mapped.sum(axis=1, keepdims=True)

@@ -149,18 +149,16 @@ class DirichletCalibration(Calibrator):
             inputs, labels, temperature.beta, temperature.spread, self.loss, weights
         )
         penalty = penalty_weights(classes, self.odir_, self.l2_, logits.device)
-        found = problem.solve(
-            penalty, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations
-        )
-        if not found.converged:
+        fit = problem.solve(penalty, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations)
+        if not fit.converged:
             warnings.warn(
-                f"DirichletCalibration: stopped after {found.iterations} iterations, about "
-                f"{found.decrement / 2:.1e} above the optimum; raise max_iterations",
+                f"DirichletCalibration: stopped after {fit.iterations} iterations, about "
+                f"{fit.decrement / 2:.1e} above the optimum; raise max_iterations",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.n_evaluations_ = found.evaluations
-        self._keep(logits, labels, found.point, temperature, weights)
+        self.n_evaluations_ = fit.evaluations
+        self._keep(logits, labels, fit.point, temperature, weights)
 
     def _keep(
         self,
@@ -222,11 +220,12 @@ class DirichletCalibration(Calibrator):
         order = order.to(inputs.device)
         fitted, scored = order[held:].sort()[0], order[:held].sort()[0]
         counts, held_counts = (
-            None if weights is None else weights[part] for part in (fitted, scored)
+            None if weights is None else weights[rows] for rows in (fitted, scored)
         )
         temperature = fit_temperature(inputs[fitted], labels[fitted], self.loss, counts)
-        found = temperature.beta, temperature.spread
-        train = LinearMapProblem.build(inputs[fitted], labels[fitted], *found, self.loss, counts)
+        train = LinearMapProblem.build(
+            inputs[fitted], labels[fitted], temperature.beta, temperature.spread, self.loss, counts
+        )
         return train, HeldOut(inputs[scored], labels[scored], held_counts)
 
     def _inputs(self, logits: Tensor, dtype: torch.dtype) -> Tensor:

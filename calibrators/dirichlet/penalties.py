@@ -67,19 +67,19 @@ class TuningRuns:
         start = (*place, self.problem.start)
         begin = min(self.earlier, key=lambda run: math.dist(run[:2], place), default=start)[2]
         weights = penalty_weights(len(begin), odir, l2, begin.device)
-        found = self.problem.solve(
+        fit = self.problem.solve(
             weights,
             begin,
             tolerance=TOLERANCE,
             max_iterations=MAX_ITERATIONS,
             give_up=self._overfits,
         )
-        score = self._held_loss(found.point)
-        if found.converged:
-            self.earlier.append((*place, found.point))
+        score = self._held_loss(fit.point)
+        if fit.converged:
+            self.earlier.append((*place, fit.point))
             self.limit = max(self.temperature_loss, min(self.limit, score))
         if score < self.best_score:
-            self.best_score, self.best_point = score, found.point
+            self.best_score, self.best_point = score, fit.point
         return score
 
     def _held_loss(self, point: Tensor) -> float:

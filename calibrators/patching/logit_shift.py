@@ -109,11 +109,11 @@ class LogitShiftPatching(Patching):
         if steps is None and len(labels) < 2 * FOLDS:
             steps = 0  # too few points for folds
         elif steps is None:
-            given = probabilities, labels, self._run, self.objective, self.max_steps, self.seed
             fewest = with_progress(
                 fewest_steps, "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
             )
-            losses = held_out_losses(*given, fewest)
+            options = self.objective, self.max_steps, self.seed
+            losses = held_out_losses(probabilities, labels, self._run, *options, fewest)
             steps, self.held_out_ = fewest_steps(losses), losses.mean(dim=1).cpu().numpy()
         state = PatchedForecast(probabilities, labels)
         loss, run = self._update().loss(state), self._run(state)

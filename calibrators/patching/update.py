@@ -94,8 +94,8 @@ class ProjectedDescent:
         if rows.device.type != "cpu":
             return _moved_torch(state, rows, vectors, step)
         moved = torch.empty(len(rows), p.shape[1], dtype=p.dtype)
-        given = (x.numpy() for x in (p, order, rows, vectors.table, vectors.of_row))
-        _move_rows(*given, vectors.by_rank, step, moved.numpy())
+        arrays = (x.numpy() for x in (p, order, rows, vectors.table, vectors.of_row))
+        _move_rows(*arrays, vectors.by_rank, step, moved.numpy())
         return moved
 
 
@@ -162,9 +162,9 @@ def displacement(
     sums = np.empty((count, 2))
 
     def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        given = table, of_row[part], vectors.by_rank, step
-        _try_rows(p, order, labels, chosen[part], *given, sums[part])
+        block = slice(start, stop)
+        step_of_rows = table, of_row[block], vectors.by_rank, step
+        _try_rows(p, order, labels, chosen[block], *step_of_rows, sums[block])
 
     over_row_blocks(work, count, count * classes)
     slope, square = sums.sum(axis=0)

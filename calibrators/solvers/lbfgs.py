@@ -140,13 +140,13 @@ def minimize(
             return ended(iteration, converged=True)
         if give_up is not None and give_up(iteration, point):
             return ended(iteration, converged=False)
-        found = search(point, value, slope, direction)
-        if found is None:
+        step = search(point, value, slope, direction)
+        if step is None:
             if not pairs:  # even the preconditioned gradient gives no step
                 break
             pairs.clear()  # the curvature pairs may be stale: start them afresh
             continue
-        point, value, new_gradient, length = found
+        point, value, new_gradient, length = step
         change = new_gradient - gradient
         gradient = new_gradient
         curvature = length * dot(direction, change)

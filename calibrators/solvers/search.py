@@ -55,9 +55,9 @@ def search(
 def run_and_log(score: Callable[[], float], parameters: dict[str, Any], log: list[Run]) -> float:
     """Append one run to `log`; return its score to 8 digits, which rounding does not reach."""
     begin = time.perf_counter()
-    found = float(f"{score():.8g}")
-    log.append({"parameters": parameters, "score": found, "seconds": time.perf_counter() - begin})
-    return found
+    value = float(f"{score():.8g}")
+    log.append({"parameters": parameters, "score": value, "seconds": time.perf_counter() - begin})
+    return value
 
 
 def best_run(log: list[Run]) -> Run:
