@@ -126,9 +126,9 @@ def _splits(settings: Settings) -> list[str]:
     if given is None:
         share = 100 * settings["splits"]["calibration_fraction"]
         return [f"Splits are random, {share:.0f} % calibrate; own ones: --test or `split`."]
-    sizes = "; ".join(f"{one['calibration']} and {one['test']}" for one in given[:5])
+    numbers = "; ".join(f"{sizes['calibration']} and {sizes['test']}" for sizes in given[:5])
     more = ", …" if len(given) > 5 else ""
-    return [f"Calibration and test points are the file's own: {sizes}{more}."]
+    return [f"Calibration and test points are the file's own: {numbers}{more}."]
 
 
 def _chance(settings: Settings) -> list[str]:

@@ -117,8 +117,10 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
 def _size(path: Path, settings: Settings, general: bool = False) -> Size | None:
     """None of a table, and where the headers name no matrix: the reader says what is wrong."""
     source = settings["benchmark"]["source"]
-    headers = [_headers(one, source["values"]) for one in (path, source["test"]) if one is not None]
-    matrices = [one["matrix"] for one in headers if len(one.get("matrix", NOTHING).shape) == 2]
+    headers = [
+        _headers(file, source["values"]) for file in (path, source["test"]) if file is not None
+    ]
+    matrices = [held["matrix"] for held in headers if len(held.get("matrix", NOTHING).shape) == 2]
     if len(matrices) < len(headers):
         return None
     n, classes = sum(matrix.shape[0] for matrix in matrices), matrices[0].shape[1]

@@ -75,10 +75,10 @@ def _refuse_lookalikes(path: Path, matrix: Any) -> None:
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
         return  # told by the checks of logits
-    found = lookalike(check_numbers(numbers, f"{path}: logits"))
-    if found is not None:
+    seen = lookalike(check_numbers(numbers, f"{path}: logits"))
+    if seen is not None:
         raise InputError(
-            f"{path}: {found.what}, but would be read as logits; give logits, or {found.step}save "
+            f"{path}: {seen.what}, but would be read as logits; give logits, or {seen.step}save "
             "them as `probabilities`; if they are logits, say so: --values logits"
         )
 
@@ -157,7 +157,7 @@ def _better_told(path: Path, matrix: Tensor) -> InputError | None:
     """What to say of refused probabilities that are percentages or votes."""
     if matrix.ndim != 2 or not matrix.numel() or not bool(torch.isfinite(matrix).all()):
         return None
-    found = lookalike(matrix)
-    if found is None or not found.step:
+    seen = lookalike(matrix)
+    if seen is None or not seen.step:
         return None
-    return InputError(f"{path}: probabilities: {found.what}; divide each row by its sum")
+    return InputError(f"{path}: probabilities: {seen.what}; divide each row by its sum")

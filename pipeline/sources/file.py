@@ -70,15 +70,15 @@ def file_logits(
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
     paths = [Path(name) for name in (path, test) if name is not None]
-    given = [read_given(one, values, groups) for one in paths]
+    given = [read_given(file, values, groups) for file in paths]
     if len(given) == 2:
         given[1] = _matched(paths, given)
     field = f"{' and '.join(map(str, paths))}: labels"
-    together = _together([one.labels for one in given])
+    together = _together([half.labels for half in given])
     is_named = given[0].names is not None  # a single column is then that of the class it names
     known = label_names(together, field) if is_named else []
-    read = [to_logits(one, part, values, known) for one, part in zip(paths, given)]
-    logits = _together([as_float32(one, part.matrix) for one, (part, _) in zip(paths, read)])
+    read = [to_logits(file, half, values, known) for file, half in zip(paths, given)]
+    logits = _together([as_float32(file, half.matrix) for file, (half, _) in zip(paths, read)])
     kind, names = read[0][0].kind, read[0][0].names
     n, classes = logits.shape
     labels = class_labels(together, n, classes, names, field)
@@ -97,7 +97,7 @@ def file_logits(
     }
     if labels.names is not None:
         details["class_names"] = labels.names
-    groups_of = [_checked_groups(one, part) for one, part in zip(paths, given)]
+    groups_of = [_checked_groups(file, half) for file, half in zip(paths, given)]
     return SourceResult(
         logits,
         labels.numbers,
@@ -137,8 +137,8 @@ def check_is_file(path: Path, wanted: str) -> None:
 def _matched(paths: Sequence[Path], given: Sequence[Given]) -> Given:
     """What the second of two files gives, its columns in the order of the first one's."""
     first, second = given
-    for path, one in zip(paths, given):
-        if one.tested is not None:
+    for path, half in zip(paths, given):
+        if half.tested is not None:
             raise InputError(
                 f"{path}: says itself which points test (`split`); leave that out, or the test file"
             )
@@ -166,15 +166,15 @@ def _matched(paths: Sequence[Path], given: Sequence[Given]) -> Given:
     return replace(second, matrix=np.asarray(second.matrix)[:, order], names=first.names)
 
 
-def _together(parts: Sequence[Any]) -> Any:
+def _together(halves: Sequence[Any]) -> Any:
     """The rows of both files; of a single one as they are: they may be a map of the file."""
-    return parts[0] if len(parts) == 1 else np.concatenate([np.asarray(part) for part in parts])
+    return halves[0] if len(halves) == 1 else np.concatenate([np.asarray(h) for h in halves])
 
 
 def _tested(given: Sequence[Given]) -> NDArray[np.bool_] | None:
     if len(given) == 1:
         return given[0].tested
-    return np.repeat([False, True], [len(one.labels) for one in given])[None]
+    return np.repeat([False, True], [len(half.labels) for half in given])[None]
 
 
 def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> list[str]:
