@@ -219,10 +219,8 @@ def print_report(
     for report in reports:
         print_verdict(report.section.verdict, report.section.title, console)
         print_lines(report.section.groups, console)
-    for title, default, preset, closest, choice in comparison:
-        one_rule = f"; preset=paper: {preset}" if preset else ""
-        better = f"; closest: {closest} ({choice})" if choice else ""
-        say(f"{title}: {default}{one_rule}{better}")
+    for title, default, preset in comparison:
+        say(f"{title}: {default}" + (f"; preset=paper: {preset}" if preset else ""))
     say_files(written)
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 
 from metrics.registry import metric
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting.comparison import LIMIT, agreement, closest, count_line, notes
+from pipeline.reporting.comparison import LIMIT, count_line, notes
 from pipeline.reporting.markdown import markdown_table
-from pipeline.reporting.names import METHODS, method_name
+from pipeline.reporting.names import method_name
 from pipeline.reporting.table_formats import number
 from pipeline.reporting.tables import decimals
 from pipeline.scoring.files import csv_text
@@ -26,9 +26,8 @@ INTRO = (
 )
 COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
 RULE = (
-    "preset=paper is one rule for all tables; the closest choice takes for each table the "
-    "benchmark, evaluation and variants that agree in most cells, so it is chosen with the printed "
-    "numbers in hand and its count is too good."
+    "The default is what we would use; preset=paper is one rule for all tables that follows the "
+    "paper. comparison.csv has every alternative that was scored."
 )
 LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"
 LEFT_COLUMNS = ("Table", *COLUMNS[:-1], "Reason")
@@ -48,34 +47,18 @@ def write_comparison(cells: pd.DataFrame, titles: Mapping[str, str], folder: Pat
 
 
 def summary_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
-    """Per printed table: its title, the counts of the default, of preset=paper and of the closest
-    choice, and what that is; then the sums."""
-    counts = agreement(cells)
-    winners = closest(counts)
-    lines: list[Line] = []
-    for table in dict.fromkeys(cells["table"]):
-        default = counts[(counts["table"] == table) & counts["default"]]
-        preset = counts[(counts["table"] == table) & counts["preset"]]
-        best = winners[winners["table"] == table]
-        same = bool(best["default"].all())
-        lines.append(
-            (
-                titles.get(str(table), str(table)),
-                count_line(default),
-                count_line(preset) if len(preset) else "",
-                "the default" if same else count_line(best),
-                "" if same else _choice(best),
-            )
-        )
-    preset = counts[counts["preset"]]
-    if len(lines) > 1 and len(preset):
-        # The tables that the rule covers, so that the columns can be compared.
-        default, best = (
-            rows[rows["table"].isin(preset["table"])]
-            for rows in (counts[counts["default"]], winners)
-        )
-        sums = [count_line(rows) for rows in (default, preset, best)]
-        lines.append(("All with preset=paper", *sums, "each table's own"))
+    """Per printed table: its title and the counts of the default and of preset=paper; the sums."""
+    sets = [cells[cells["default"].astype(bool)], cells[cells["preset"].astype(bool)]]
+    tables = list(dict.fromkeys(cells["table"]))
+    lines: list[Line] = [
+        (titles.get(table, table), *(count_line(rows[rows["table"] == table]) for rows in sets))
+        for table in tables
+    ]
+    covered = set(sets[1]["table"])
+    if len(tables) > 1 and covered:
+        # Of the tables that the rule covers, so that the columns can be compared.
+        sums = (count_line(rows[rows["table"].isin(covered)]) for rows in sets)
+        lines.append(("All with preset=paper", *sums))
     return lines
 
 
@@ -90,14 +73,6 @@ def left_lines(cells: pd.DataFrame, titles: Mapping[str, str]) -> list[Line]:
                 reason = known.get((row["table"], row["method"], row["metric"]), of_column)
                 lines.append((titles.get(str(table), str(table)), *line[:-1], reason))
     return lines
-
-
-def _choice(rows: pd.DataFrame) -> str:
-    """What a choice takes: its benchmark, configuration and variants."""
-    first = rows.iloc[0]
-    variants = [v for v, m in zip(rows["variant"], rows["method"], strict=True) if v != m]
-    parts = [str(first["benchmark"]), str(first["configuration"]), *map(method_name, variants)]
-    return ", ".join(part for part in parts if part)
 
 
 def mark(z: float) -> str:
@@ -146,30 +121,7 @@ def signed(value: float, digits: int) -> str:
     return f"{'+' if value > 0 else ''}{number(value, digits)}"
 
 
-def _alternatives(counts: pd.DataFrame) -> str:
-    """Cells within 3 s.e. per row of the printed table, a line for each choice of ours.
-
-    Its last column adds up the rows of the choice that varies no method.
-    """
-    plain = counts["variant"] == counts["method"]
-    varied = counts["variant"].map(method_name).where(~plain, "")
-    parts = zip(counts["benchmark"], counts["configuration"], varied, strict=True)
-    shown = counts.assign(
-        choice=[", ".join(filter(None, names)) for names in parts],
-        count=counts["within"].astype(str) + "/" + counts["total"].astype(str),
-    )
-    table = shown.pivot(index="choice", columns="method", values="count").fillna("")
-    methods = [method for method in METHODS if method in table]
-    sums = shown[plain].groupby("choice")[["within", "total"]].sum()
-    everything = (sums["within"].astype(str) + "/" + sums["total"].astype(str)).to_dict()
-    lines = [
-        [choice, *table.loc[choice, methods], everything.get(choice, "")]
-        for choice in dict.fromkeys(shown["choice"])
-    ]
-    return markdown_table(["Our results", *map(method_name, methods), "All"], lines)
-
-
-SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper", "Closest choice", "which is")
+SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper")
 
 
 def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
@@ -180,10 +132,8 @@ def comparison_markdown(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     if left:
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
     for table, rows in cells.groupby("table", sort=False):
-        default, counts = rows[rows["default"]], agreement(rows)
+        default = rows[rows["default"].astype(bool)]
         parts.append(f"## {titles.get(str(table), str(table))}")
-        parts.append(f"{count_line(counts[counts['default']])} (our default).")
+        parts.append(f"{count_line(default)} (our default).")
         parts.append(markdown_table(COLUMNS, cell_lines(default)))
-        parts.append("Cells within 3 s.e. per row of the table, for each alternative:")
-        parts.append(_alternatives(counts))
     return "\n\n".join(parts) + "\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,7 @@ def request_of(
     suite: str = "cifar",
     splits: int = SPLITS,
     extra: Sequence[str] = (),
+    methods: Sequence[str] = tuple(METHODS),
 ) -> Request:
     """A request for benchmarks with their results below `folder`."""
     overrides = (
@@ -80,7 +83,20 @@ def request_of(
         f"paths.data={folder / 'data'}",
         *extra,
     )
-    return Request(suite, benchmarks, tuple(METHODS), tuple(range(splits)), overrides)
+    return Request(suite, benchmarks, tuple(methods), tuple(range(splits)), overrides)
+
+
+@cache
+def settings_of(
+    benchmark: str, calibrator: str, suite: str, splits: int, extra: Sequence[str]
+) -> dict[str, Any]:
+    """The configuration of one unit; composing it takes most of a test's time."""
+    methods = (calibrator,)
+    request = request_of(
+        Path("folder"), benchmark, suite=suite, splits=splits, extra=extra, methods=methods
+    )
+    (unit,) = replace(request, splits=(0,)).units()
+    return dict(unit.settings)
 
 
 def write(
@@ -113,9 +129,8 @@ def write_scores(tmp_path: Path) -> WriteScores:
         extra: Sequence[str] = (),
         suite: str = "cifar",
     ) -> Scores:
-        request = request_of(tmp_path, benchmark, suite=suite, splits=splits, extra=extra)
-        units = {unit.calibrator: unit for unit in request.units()}
-        settings = next(iter(units.values())).settings
+        configured = [settings_of(benchmark, m, suite, splits, tuple(extra)) for m in methods]
+        settings = configured[0]
         files = ScoreFiles(tmp_path / "results", name or benchmark, settings["evaluation"]["name"])
         parts: dict[str, list[Scored]] = {}
         for place, method in enumerate(methods):
@@ -125,8 +140,8 @@ def write_scores(tmp_path: Path) -> WriteScores:
                 arrays = arrays_of(0.05 / (place + 1), rng, ALL_METRICS)
                 parts.setdefault(method, []).append(scored(split, values, arrays=arrays))
         configs = {
-            m: {"config": without_folders(units[m].settings["calibrator"]) if m in units else {}}
-            for m in methods
+            method: {"config": without_folders(own["calibrator"])}
+            for method, own in zip(methods, configured, strict=True)
         }
         header = {
             "benchmark": files.benchmark,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -17,12 +15,18 @@ from markupsafe import escape
 from metrics.registry import METRICS, utility_metric
 from pipeline.harness.artifacts import read_json
 from pipeline.report import run_report, table_specs
-from pipeline.reporting.names import METHODS
 from pipeline.reporting.wanted import MissingScores
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 
 ROOT = Path(__file__).parents[3]
+FEW = ("uncalibrated", "temperature", "patching")
+
+
+@pytest.fixture
+def without_figures(monkeypatch) -> None:
+    """Drawing takes most of the time of a report."""
+    monkeypatch.setattr("pipeline.report.draw_all", lambda drawings: [])
 
 
 def files_of(results: Path) -> dict[str, bytes]:
@@ -37,8 +41,8 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     """
     monkeypatch.setitem(METRICS, "u_first", utility_metric("u_first", "first", None))
     monkeypatch.setattr(made_up, "ALL_METRICS", [*made_up.ALL_METRICS, "u_first"])
-    write_scores("digits", "yahoo", (*METHODS, "isotonic_raw"), suite="digits", splits=2)
-    request = request_of(tmp_path, "digits", suite="digits", splits=2)
+    write_scores("digits", "yahoo", (*FEW, "isotonic_raw"), suite="digits", splits=2)
+    request = request_of(tmp_path, "digits", suite="digits", splits=2, methods=FEW)
     run_report(request)
     results = tmp_path / "results"
     files = files_of(results)
@@ -79,44 +83,46 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
 def test_fewer_tuning_runs_than_the_papers_are_told_in_the_table(write_scores, tmp_path) -> None:
     for extra, said in ((), ("Tuned with 8 runs for Dirichlet and 4 for patching; the paper: 80 "
                               "and 20 (tuning=paper).",)), (("tuning=paper",), ()):  # fmt: skip
-        scores = write_scores("digits", "yahoo", suite="digits", extra=extra)
+        methods = ("dirichlet", "patching")
+        scores = write_scores("digits", "yahoo", methods, suite="digits", extra=extra)
         (settings,) = request_of(tmp_path, "digits", suite="digits").benchmark_settings()
-        (spec,) = table_specs(settings, scores, "digits", tuple(METHODS))
+        (spec,) = table_specs(settings, scores, "digits", methods)
         assert spec.remarks == said
 
 
 def test_the_vit_gets_table_one(write_scores, tmp_path) -> None:
-    scores = write_scores("imagenet_vit", "imagenet_vit")
+    scores = write_scores("imagenet_vit", "imagenet_vit", FEW)
     (settings,) = request_of(tmp_path, "imagenet_vit", suite="imagenet").benchmark_settings()
-    main, short = table_specs(settings, scores, "imagenet_vit", tuple(METHODS))
+    main, short = table_specs(settings, scores, "imagenet_vit", FEW)
     assert main.name == "imagenet_vit" and "u_w2v" in main.metrics
     assert short.name == "imagenet_vit_table1"
     assert tuple(short.metrics) == ("brier", "cwe_bin", "tce_bin", "u_comb")
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suite(
     write_scores, tmp_path: Path, capsys
 ) -> None:
     for benchmark in ("cifar10_resnet", "cifar10_repvgg"):
-        write_scores(benchmark, benchmark, splits=2, shift=0.1)
-    write_scores("cifar10_resnet44", "cifar10_resnet", splits=2)
+        write_scores(benchmark, benchmark, FEW, splits=2, shift=0.1)
     both = ("suite.benchmarks=[cifar10_resnet,cifar10_repvgg]",)
-    run_report(request_of(tmp_path, "cifar10_resnet", "cifar10_repvgg", splits=2, extra=both))
+    asked = {"splits": 2, "extra": both, "methods": FEW}
+    run_report(request_of(tmp_path, "cifar10_resnet", "cifar10_repvgg", **asked))
     files = files_of(tmp_path / "results")
     assert {f"tables/comparison.{kind}" for kind in ("md", "csv")} <= set(files)
-    assert "CIFAR-10" in capsys.readouterr().out
-    assert "cifar10_resnet44" in files["report.html"].decode()
-    assert b"Overview" in files["report.html"]
-    run_report(request_of(tmp_path, "cifar10_resnet", splits=2, extra=both))
+    assert "CIFAR-10 RepVGG-A0: " in capsys.readouterr().out
+    assert b"Against the paper" in files["report.html"] and b"Overview" in files["report.html"]
+    run_report(request_of(tmp_path, "cifar10_resnet", **asked))
     after = files_of(tmp_path / "results")
     assert "report-cifar10_resnet.html" in after
     assert all(after[name] == files[name] for name in ("report.html", "metrics.json"))
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_another_evaluation_has_files_of_its_own(write_scores, tmp_path: Path) -> None:
     other = ("evaluation=paper_batches",)
-    write_scores("digits", "yahoo", suite="digits", splits=2, extra=other)
-    run_report(request_of(tmp_path, "digits", suite="digits", splits=2, extra=other))
+    write_scores("digits", "yahoo", FEW, suite="digits", splits=2, extra=other)
+    run_report(request_of(tmp_path, "digits", suite="digits", splits=2, extra=other, methods=FEW))
     tables = tmp_path / "results" / "tables"
     assert "batches of 1000 test points" in (tables / "digits-paper_batches.md").read_text()
     assert not (tables / "digits.md").exists()
@@ -126,23 +132,19 @@ def test_another_evaluation_has_files_of_its_own(write_scores, tmp_path: Path) -
     ("missing", "extra", "reason"),
     [
         (None, (), r"digits\.csv: not there"),
-        ("vector", (), r"digits\.csv: no rows of vector"),
+        ("patching", (), r"digits\.csv: no rows of patching"),
         ("", ("splits.seed=1",), r"digits\.csv: its rows were made with splits\.seed=0, not 1"),
         ("", ("evaluation.bins=9",), "made with evaluation.bins=15, not 9"),
-        ("", ("calibrator.tuning_runs=2",), "the rows of .* are of another configuration"),
+        ("", ("tuning=paper",), "the rows of patching are of another configuration"),
     ],
 )
 def test_what_is_missing_or_of_other_settings_is_one_line_with_the_command(
     write_scores, tmp_path, missing, extra, reason
 ) -> None:
     if missing is not None:
-        methods = [method for method in METHODS if method != missing]
+        methods = [method for method in FEW if method != missing]
         write_scores("digits", "yahoo", methods, suite="digits", splits=2)
-    request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra)
-    if any(text.startswith("calibrator.") for text in extra):
-        from dataclasses import replace
-
-        request = replace(request, calibrators=("dirichlet",))
+    request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra, methods=FEW)
     with pytest.raises(MissingScores, match=reason) as caught:
         run_report(request)
     message = str(caught.value)
@@ -151,25 +153,15 @@ def test_what_is_missing_or_of_other_settings_is_one_line_with_the_command(
     assert "python -m pipeline.fit suite=digits benchmark=digits splits.count=2" in message
 
 
-def test_exit_codes_of_the_program(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pipeline.report", f"paths.results={tmp_path}"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error:") and done.stderr.count("\n") == 1
-    assert "scores/digits.csv: not there" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_two_lines_of_pandas_load_a_table(write_scores, tmp_path, monkeypatch) -> None:
     """As results/README.md writes them."""
-    scores = write_scores("cifar10_resnet", "cifar10_resnet")
+    scores = write_scores("cifar10_resnet", "cifar10_resnet", FEW)
     lines = re.search(r"```python\n(.*?)```", (ROOT / "results/README.md").read_text(), re.DOTALL)
     assert lines is not None
     first, _, second = lines[1].partition("\n\n")
     monkeypatch.chdir(tmp_path)
     table = eval(second.strip(), {"pd": pd}) if first == "import pandas as pd" else None
-    assert table is not None and set(table.index) == set(METHODS)
+    assert table is not None and set(table.index) == set(FEW)
     assert table.loc["patching", "u_cwe"] == pytest.approx(
         scores.rows.query("calibrator == 'patching' and metric == 'u_cwe' and split != 'all'")[
             "value"
