@@ -14,8 +14,7 @@ from metrics.kinds import as_tensor
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest |row sum - 1| that passes: a float16 softmax over 1000 classes stays below it. Three
-probabilities rounded to three decimals can sum to 1 ± .001 exactly; 1e-9 covers the rounding of
-that sum."""
+probabilities of three decimals can sum to 1 ± .001 exactly; 1e-9 covers the rounding of the sum."""
 
 ROUNDING = 1e-6
 """A probability may lie this far outside [0, 1]: float32 and projections round by less."""
@@ -25,19 +24,6 @@ COARSE_ROUNDING = 1e-4
 
 LARGEST_LOGIT = 1e100
 """Squares of logits must not overflow; only float64 can hold anything that large."""
-
-
-NUMBERS = {
-    *(torch.bool, torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    *(
-        torch.complex32,
-        torch.complex64,
-        torch.complex128,
-    ),  # refused later
-}
-"""Types of torch that can be compared and added up; it has others of a few bits."""
 
 
 class InputError(ValueError):
@@ -86,21 +72,10 @@ def check_nothing_is_masked(values: Any, name: str) -> None:
 
 def _dense(tensor: Tensor, name: str) -> Tensor:
     """`tensor` if its numbers lie in memory as they are; `InputError` otherwise."""
-    if tensor.is_meta:
-        raise InputError(f"{name}: a meta tensor has no values; give one on the CPU or a GPU")
-    if tensor.is_nested:
-        raise InputError(f"{name}: a nested tensor; stack its rows: torch.stack(t.unbind())")
-    if tensor.is_quantized:
-        raise InputError(f"{name}: a quantized tensor; give its numbers: dequantize()")
-    if tensor.layout != torch.strided:
-        raise InputError(f"{name}: a {tensor.layout} tensor; make it dense: to_dense()")
-    if isinstance(tensor, torch.masked.MaskedTensor):
-        raise InputError(f"{name}: a masked tensor; fill or remove what is masked")
-    if str(tensor.dtype).startswith("torch.float8"):  # torch computes with none of them
-        tensor = tensor.to(torch.float32)
-    if tensor.dtype not in NUMBERS:
-        raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
-    return tensor.resolve_neg()
+    is_special = tensor.is_meta or tensor.is_nested or tensor.is_quantized
+    if is_special or tensor.layout != torch.strided:
+        raise InputError(f"{name}: a meta, nested, quantized or sparse tensor; give a dense one")
+    return tensor
 
 
 def _matrix(values: Any, name: str) -> Tensor:
@@ -232,12 +207,9 @@ def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
 
 def _check_whole(vector: Tensor, classes: int, name: str) -> None:
     fix = f"give each row its class, a whole number from 0 to {classes - 1}"
-    bad = ~torch.isfinite(vector)
-    if bool(bad.any()):
-        raise InputError(
-            f"{name}: {int(bad.sum())} are NaN or infinite, the first in row "
-            f"{_first_bad_row(bad)}; {fix}"
-        )
+    if not bool(torch.isfinite(vector).all()):
+        row = _first_bad_row(~torch.isfinite(vector))
+        raise InputError(f"{name}: NaN or infinite values, the first in row {row}; {fix}")
     bad = vector != vector.floor()
     if bool(bad.any()):
         row = _first_bad_row(bad)
@@ -305,7 +277,7 @@ def check_probabilities(
 def look_like_probabilities(matrix: Tensor, sum_tolerance: float = ROW_SUM_TOLERANCE) -> bool:
     """Whether all rows of `matrix` [n, C] could be probabilities, rounding included.
 
-    Logits are told by the first rows, so that this costs them nothing.
+    Logits usually show in the first rows, so that this costs them nothing.
     """
     for rows in (matrix[:8], matrix):
         low, high = torch.aminmax(rows)
