@@ -20,7 +20,7 @@ from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say, say_files
 from pipeline.harness.units import Request, SelectionError, Settings, columns_of
 from pipeline.reporting.candidates import candidates, known_benchmarks, paper_rule, table_titles
-from pipeline.reporting.collect import Scores
+from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
@@ -32,7 +32,6 @@ from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, section_of
 from pipeline.reporting.tables import TableSpec, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
-from pipeline.reporting.wanted import wanted_scores
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
 
 TITLE = "Utility calibration of multiclass classifiers"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,20 @@ import pandas as pd
 
 from metrics.scorecard import ALL_CLASSES
 from pipeline.harness.artifacts import read_json
+from pipeline.harness.command import UnitsFailed
+from pipeline.harness.units import Unit
 from pipeline.reporting.intervals import SIZE, corrected_half_width, two_standard_errors
 from pipeline.reporting.names import ordered
-from pipeline.scoring.files import ALL_SPLITS, CURVE_COLUMNS, ROW_COLUMNS, ScoreFiles, read_table
+from pipeline.scoring.files import (
+    ALL_SPLITS,
+    CURVE_COLUMNS,
+    ROW_COLUMNS,
+    ScoreFiles,
+    difference,
+    read_table,
+    score_files,
+    without_folders,
+)
 
 CERTIFICATE_COLUMNS = ("estimate", "lower", "upper", "upper_finite")
 """Means over splits of bounds on the true UC, each of 95 % confidence."""
@@ -139,3 +150,43 @@ def upper_bounds(scores: Scores) -> dict[str, float]:
     rows = scores.own_rows()
     rows = rows[(rows["metric"] == ALL_CLASSES) & (rows["split"] == ALL_SPLITS)]
     return dict(zip(rows["calibrator"], rows["upper"], strict=True))
+
+
+class MissingScores(UnitsFailed):
+    """Scores that the report needs and that are not there, and the command for them. One line."""
+
+
+def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
+    """The scores of every benchmark among `units`, which name the calibrators asked for.
+
+    Raises:
+        MissingScores: a calibrator has no rows, or rows of other settings; `command` makes them.
+        CorruptFile: a file is damaged.
+    """
+    found: dict[str, Scores] = {}
+    for unit in units:
+        files = score_files(unit.settings)
+        if unit.benchmark not in found:
+            scores = Scores.read(files)
+            if scores is None:
+                raise MissingScores(f"{files.rows}: not there; make it with: {command}")
+            found[unit.benchmark] = scores
+        if reason := _why_not(unit, found[unit.benchmark]):
+            raise MissingScores(f"{files.rows}: {reason}; make them with: {command}")
+    return found
+
+
+def _why_not(unit: Unit, scores: Scores) -> str:
+    """Why the scores are not those of the unit's settings; empty where they are."""
+    name, known = unit.calibrator, scores.facts["calibrators"]
+    if name not in known or name not in scores.methods:
+        return f"no rows of {name}"
+    if known[name]["config"] != without_folders(unit.settings["calibrator"]):
+        return f"the rows of {name} are of another configuration of it"
+    settings = {
+        "splits": unit.settings["splits"],
+        "evaluation": without_folders(unit.settings["evaluation"]),
+        "logits": {"sha256": scores.facts["logits"].get("sha256")},
+    }
+    other = difference(scores.facts, settings)
+    return f"its rows were made with {other}" if other else ""

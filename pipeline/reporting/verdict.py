@@ -129,15 +129,16 @@ def verdict_of(
     keys = [key for key in table if is_use(key) and table[key]]
     uses = [_use(key, table[key], compared, barred, bool(refused)) for key in keys]
     overall = _overall(uses, table, barred) if compared and not refused else None
-    sentences = [use.sentence for use in uses]
-    if len(uses) > 1 and compared and not refused:
-        sentences.append(_overall_sentence(uses, overall, table.get("brier", {})))
     chosen = overall or (uses[0].take if uses else "")
     upper = (certificates or {}).get(chosen, math.nan)
-    rest = bound_sentence(upper, chosen, splits) + unknown_sentence(uses, points, splits)
     headline = refused or (headline_of(uses, compared) if uses else "")
-    summary = choice_sentence(uses, overall, barred) + rest
-    return Verdict(headline, summary, (*sentences, *rest), tuple(uses), overall, bool(refused))
+    summary = (
+        *choice_sentence(uses, overall, barred),
+        *bound_sentence(upper, chosen, splits),
+        *unknown_sentence(uses, points, splits),
+    )
+    prose = (*(use.sentence for use in uses), *summary)
+    return Verdict(headline, summary, prose, tuple(uses), overall, bool(refused))
 
 
 def _barred(table: Table) -> list[str]:
@@ -250,43 +251,18 @@ def _take(column: Mapping[str, Evidence], take: str, as_good: Sequence[str], sur
     else:
         text = f"Take {name}: every other method's error is significantly larger."
     if cell.beyond:
-        error, floor = _told_apart(cell.mean, cell.floor)
-        text += f" It is off by more than chance, too: {error}, floor {floor}."
+        text += f" It is off by more than chance, too (p = {short(cell.p_value)})."
     return text
-
-
-def _told_apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers in as many digits, two to four, as show which is larger."""
-    texts = ((short(first, digits), short(second, digits)) for digits in (2, 3, 4))
-    *_, most = pairs = list(texts)
-    return next((pair for pair in pairs if pair[0] != pair[1]), most)
 
 
 def _overall(uses: Sequence[UseVerdict], table: Table, barred: Collection[str]) -> str | None:
     """A method that is among the best for every use; the one with the best Brier score of those."""
+    if not uses:
+        return None
     brier = table.get("brier", {})
-    order = list(table[uses[0].metric]) if uses else []
+    good = [{use.take, *use.as_good}.difference(barred) for use in uses]
     return min(
-        _best_everywhere(uses) - {*barred, ""},
-        key=lambda m: (brier[m].mean if m in brier else math.inf, order.index(m)),
+        (method for method in uses[0].signs if all(method in those for those in good)),
+        key=lambda method: brier[method].mean if method in brier else math.inf,
         default=None,
     )
-
-
-def _best_everywhere(uses: Sequence[UseVerdict]) -> set[str]:
-    good = [{use.take, *use.as_good} for use in uses]
-    return set.intersection(*good) if good else set()
-
-
-def _overall_sentence(
-    uses: Sequence[UseVerdict], overall: str | None, brier: Collection[str]
-) -> str:
-    if overall is None:
-        return "No method is among the best for all of these uses: choose by yours."
-    start = f"One method for all of these: {method_name(overall)}"
-    if all(use.take == overall and not use.as_good for use in uses):
-        return f"{start}, clearly."
-    others = _best_everywhere(uses) - {overall}
-    if not others or overall not in brier:
-        return f"{start}; no test finds a better one."
-    return f"{start}; no test finds a better one, and of such methods its Brier score is smallest."

@@ -15,7 +15,7 @@ from markupsafe import escape
 from metrics.registry import METRICS, utility_metric
 from pipeline.harness.artifacts import read_json
 from pipeline.report import run_report, table_specs
-from pipeline.reporting.wanted import MissingScores
+from pipeline.reporting.collect import MissingScores
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 
