@@ -1,8 +1,8 @@
 """Fitted patches as a torch module of fixed arrays: a replay for `torch.export` and ONNX.
 
-The same rules as `algorithm.Patch.apply`, in operations that both take: intervals end amid gaps of
-v, near-equal probabilities are ranked by class. So in float32 only points within its rounding of an
-end move otherwise.
+The rules are those of `algorithm.Patch.apply`, in operations that both exporters accept: intervals
+end in the middle of gaps of v, and near-equal probabilities are ranked by class. So in float32 only
+points within its rounding of an end move differently.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class PatchedModule(nn.Module):
     """Logits [n, C] to patched probabilities [n, C].
 
     Args:
-        start: the module of what is patched.
+        start: the module whose probabilities are patched.
         patches: in the order of their application; payoffs by class or by rank.
         projected: move by Euclidean projection (the paper's patching), else by tilting.
         dtype: of all arrays.
 
     Raises:
-        InputError: a patch of one's own utility, which code and not an array gives.
+        InputError: a patch belongs to a utility of the user, which is code and not an array.
     """
 
     payoffs: Tensor
@@ -78,7 +78,7 @@ class PatchedModule(nn.Module):
 
 
 def _places(p: Tensor) -> Tensor:
-    """The place of every class in descending order, near-equal neighbours by class: [n, C]."""
+    """Return each class's place in descending order, near-equal neighbours by class: [n, C]."""
     classes = p.shape[1]
     ranked, order = torch.sort(p, dim=1, descending=True)
     starts = (ranked[:, :-1] - ranked[:, 1:] > TIED_RANKS).to(torch.int64)

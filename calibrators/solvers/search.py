@@ -61,7 +61,7 @@ def run_and_log(score: Callable[[], float], parameters: dict[str, Any], log: lis
 
 
 def best_run(log: list[Run]) -> Run:
-    """The run of the lowest finite score, the first of equal ones, or `ValueError`."""
+    """Return the run of the lowest finite score, the first among equals; else `ValueError`."""
     finite = [run for run in log if math.isfinite(run["score"])]
     if not finite:
         raise ValueError(f"tuning: none of {len(log)} runs gave a finite score")
@@ -87,6 +87,6 @@ def with_progress(
 
 
 def _named(space: Mapping[str, Any], point: list[Any]) -> dict[str, Any]:
-    """A point by names, in Python's own numbers."""
+    """Return a point by names, in numbers of Python instead of NumPy."""
     values = (value.item() if isinstance(value, np.generic) else value for value in point)
     return dict(zip(space, values, strict=True))

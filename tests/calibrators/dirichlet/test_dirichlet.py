@@ -91,22 +91,6 @@ def test_never_worse_than_temperature_scaling(n, classes, unit, odir, l2, on, se
         assert fitted.nll_ == pytest.approx(-np.log(p).mean(), rel=1e-6, abs=1e-9)
 
 
-def test_recovers_the_linear_distortion_that_the_labels_were_drawn_with():
-    generator = np.random.default_rng(1)
-    logits = 2 * generator.normal(size=(60_000, 3))
-    matrix = np.array([[1.0, 0.3, 0.0], [0.0, 0.7, -0.2], [0.1, 0.0, 1.2]])
-    intercept = np.array([0.4, -0.1, -0.3])
-    mapped = log_probabilities(logits) @ matrix.T + intercept
-    labels = (mapped + generator.gumbel(size=mapped.shape)).argmax(axis=1)
-    fitted = DirichletCalibration(odir=1e-6, l2=1e-6).fit(logits, labels)
-    truth = scipy.special.softmax(mapped, axis=1)
-    assert np.abs(fitted.predict_proba(logits) - truth).max() < 0.02
-    # Of W and b only differences between rows matter.
-    centre = np.eye(3) - 1 / 3
-    np.testing.assert_allclose(centre @ fitted.matrix_, centre @ matrix, atol=0.03)
-    np.testing.assert_allclose(centre @ fitted.intercept_, centre @ intercept, atol=0.05)
-
-
 def test_for_two_classes_it_is_logistic_regression_on_both_log_probabilities():
     """Beta calibration (Kull et al. 2017): two slopes. A map of centred ln p has only one."""
     generator = np.random.default_rng(0)

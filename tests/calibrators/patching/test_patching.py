@@ -153,15 +153,6 @@ def test_the_line_search_achieves_the_share_it_asks_for(armijo):
         patch.apply(state, ProjectedDescent(1.0))
 
 
-@pytest.mark.parametrize("step_size", [1.0, 0.1, 0.003])
-def test_steps_are_halvings_of_the_step_size(step_size):
-    logits, labels = over_confident(400, 5, 2)
-    calibrator = UtilityPatching(**{**FIXED, "step_size": step_size}).fit(logits, labels)
-    halvings = np.log2(step_size / np.abs(calibrator.steps_))
-    assert (halvings >= 0).all()
-    np.testing.assert_allclose(halvings, np.round(halvings), atol=1e-9)
-
-
 def test_a_tolerance_ends_the_run():
     logits, labels = over_confident(600, 4, 3)
     none = UtilityPatching(**FIXED, tolerance=0.9).fit(logits, labels)
