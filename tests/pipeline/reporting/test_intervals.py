@@ -35,12 +35,6 @@ def trials() -> tuple[np.ndarray, np.ndarray]:
     return losses, np.stack([losses[:, test].mean(axis=1) for test in TESTS], axis=1)
 
 
-def test_two_standard_errors_over_splits_cover_far_less_than_they_claim(trials) -> None:
-    values = trials[1]
-    widths = np.array([two_standard_errors(row) for row in values])
-    assert covered(widths, values.mean(axis=1), 1.0) < 0.8
-
-
 def test_the_corrected_interval_covers(trials) -> None:
     values = trials[1]
     widths = np.array([corrected_half_width(row, SHARE) for row in values])

@@ -12,7 +12,6 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from metrics.ecdf import thin
-from metrics.plots.axes import log_ticks
 from pipeline.reporting.curves import Band, Curves, all_curves
 from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.figures import ecdf_figure
@@ -128,14 +127,6 @@ def test_neither_legend_nor_labels_are_cut_or_collide(methods) -> None:
         boxes = sorted(label.get_window_extent(renderer).intervalx.tolist() for label in shown)
         assert len(boxes) >= 2
         assert all(left[1] < right[0] for left, right in pairwise(boxes))
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.011, 0.013), (0.001, 0.05), (1e-7, 3.0)])
-def test_log_ticks_are_few_round_numbers_within_the_limits(low, high) -> None:
-    ticks = log_ticks(low, high, 6)
-    assert 2 <= len(ticks) <= 6
-    assert all(low <= tick <= high for tick in ticks)
-    assert ticks == sorted(ticks)
 
 
 def elements(path: Path) -> Iterator[str]:

@@ -188,13 +188,6 @@ def test_a_marked_cell_may_be_below_the_floor_shown_and_the_page_has_its_own(sma
     assert any("each method's own may be smaller or larger" in note for note in table.notes)
 
 
-def test_the_note_on_bold_says_that_the_tests_are_paired(small) -> None:
-    assert (
-        "a smaller mean may lack it where a larger one has it" in build_table(small, SMALL).notes[0]
-    )
-    assert "paired" not in build_table(small, PAPER).notes[0]
-
-
 def test_rows_that_do_not_sum_to_one_have_no_floor_no_mark_and_no_certificate(small) -> None:
     raw = small["method"] == "uncalibrated"
     small.loc[raw, ["floor_mean", "floor_q95", "p_value"]] = math.nan
@@ -225,14 +218,6 @@ def test_one_split_has_no_spread() -> None:
     assert table_formats.plain_cell(table.rows[0].cells[0]) == "8.12"
     assert "±" not in table.spread_note
     assert table.rows[0].cells[0].best
-
-
-def test_infinity_is_shown_and_never_best() -> None:
-    values = {("isotonic", "nll"): (float("inf"), float("nan")), ("vector", "nll"): (0.2, 0.01)}
-    spec = TableSpec("b", "B", ("nll",), ("isotonic", "vector"))
-    table = build_table(summary_of(values), spec)
-    assert [row.cells[0].best for row in table.rows] == [False, True]
-    assert r"$\infty$" in table_formats.latex(table)
 
 
 def test_a_metric_that_one_method_lacks_is_named(small) -> None:
