@@ -24,7 +24,7 @@ from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
-from pipeline.reporting.evidence import overview_of
+from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.provenance import provenance_of
 from pipeline.reporting.report_markdown import report_markdown
@@ -75,7 +75,12 @@ def run_report(request: Request) -> None:
     files, comparison = write_paper_comparison(settings, results)
     written += files
     stem = page_stem(settings[0], request)
-    written += write_pages(reports, comparison, list(scores.values()), request, results / stem)
+    leaderboard = who_wins(reports, methods)
+    written += write_pages(
+        reports, comparison, leaderboard, list(scores.values()), request, results / stem
+    )
+    if leaderboard and stem.startswith("report") and "selection" not in stem:
+        written += leaderboard.write(results / "tables", stem.replace("report", "leaderboard"))
     if stem == "report":
         written.append(write_metrics(reports, results / "metrics.json"))
     print_report(reports, comparison[1:], written)
@@ -91,28 +96,35 @@ def page_stem(settings: Settings, request: Request) -> str:
     return "-".join(parts)
 
 
+def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Leaderboard | None:
+    """The methods over all benchmarks; None where there is one benchmark or one method."""
+    statistics = {report.section.key: report.section.statistics for report in reports}
+    if len(statistics) < 2 or len(methods) < 2:
+        return None
+    return leaderboard_of(statistics, methods)
+
+
 def write_pages(
     reports: Sequence[BenchmarkReport],
     comparison: Sequence[Sequence[str]],
+    leaderboard: Leaderboard | None,
     scores: Sequence[Scores],
     request: Request,
     stem: Path,
 ) -> list[Path]:
     """The page and its Markdown."""
-    sections, methods = [report.section for report in reports], ordered(request.calibrators)
+    methods = ordered(request.calibrators)
     introduction = (
         f"Results of the suite {request.suite}: post-hoc calibration methods on cached logits, "
         "scored on held-out points. Errors are shares or units of utility, scaled as the column "
         "says; smaller is better except for accuracy."
     )
     provenance = provenance_of(f"Suite {request.suite}.", scores, methods)
-    statistics = {section.title: section.statistics for section in sections}
-    overview = overview_of(statistics, methods) if len(sections) > 1 else []
     shown = [one for r in reports for one in (r.section, *r.groups.sections.values())]
-    html = report_html(TITLE, introduction, shown, provenance, comparison, overview)
+    html = report_html(TITLE, introduction, shown, provenance, comparison, leaderboard)
     return [
         write_text(stem.with_suffix(".html"), html),
-        write_text(stem.with_suffix(".md"), report_markdown(TITLE, shown)),
+        write_text(stem.with_suffix(".md"), report_markdown(TITLE, shown, leaderboard)),
     ]
 
 

@@ -38,7 +38,9 @@ def read_times(folder: Path) -> pd.DataFrame:
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Units, seconds and their share per group, the longest first."""
-    groups = times.groupby(list(by), dropna=False).seconds.agg(units="size", seconds="sum")
+    groups = times.groupby(list(by), dropna=False).agg(
+        units=("seconds", "size"), seconds=("seconds", "sum")
+    )
     groups["share"] = groups.seconds / groups.seconds.sum()
     return groups.sort_values("seconds", ascending=False)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pandas as pd
 
@@ -32,16 +33,22 @@ class Leaderboard:
     heading: Sequence[str]
     lines: Sequence[Sequence[str]]
     frame: pd.DataFrame
+    note: str = (
+        "A method loses a cell, one metric on one benchmark, where a paired test over the splits "
+        "finds it worse than the best method. The bound is the largest 95 % upper bound on an "
+        "error of these three purposes, on average over the splits. Savings are against the "
+        "uncalibrated forecast, on average over the benchmarks."
+    )
 
     def markdown(self) -> str:
         """The table in Markdown."""
         return markdown_table(self.heading, self.lines)
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write leaderboard.md and leaderboard.csv; return their paths."""
+    def write(self, folder: Path, stem: str) -> list[Path]:
+        """Write the table as <stem>.md and <stem>.csv; return their paths."""
         return [
-            write_text(folder / "leaderboard.md", f"{self.markdown()}\n"),
-            write_text(folder / "leaderboard.csv", csv_text(self.frame)),
+            write_text(folder / f"{stem}.md", f"{self.markdown()}\n\n{self.note}\n"),
+            write_text(folder / f"{stem}.csv", csv_text(self.frame)),
         ]
 
 
@@ -75,12 +82,12 @@ def _row(method: str, benchmarks: Mapping[str, Statistics]) -> dict[str, object]
     row: dict[str, object] = {
         "method": method,
         "cells": len(rows),
-        "worse": sum(values.get("not_worse") is False for _, values in rows),
+        "worse": sum(_is_false(values, "not_worse") for _, values in rows),
     }
     for key in PURPOSES:
-        floors = [values.get("beyond_floor") for name, values in rows if name == key]
-        if floors:
-            row[f"within_{key}"] = sum(beyond is False for beyond in floors)
+        scored = [values for name, values in rows if name == key]
+        if scored:
+            row[f"within_{key}"] = sum(_is_false(values, "beyond_floor") for values in scored)
     uppers = [number_of(values, "upper") for key, values in rows if key in PURPOSES]
     row["largest_bound"] = max(uppers, default=math.nan)
     for key in GAINS:
@@ -92,6 +99,12 @@ def _row(method: str, benchmarks: Mapping[str, Statistics]) -> dict[str, object]
         if saved:
             row[f"{key}_saved"] = fmean(saved)
     return row
+
+
+def _is_false(values: Mapping[str, Any], key: str) -> bool:
+    """Whether a test was made and its answer is no."""
+    answer = values.get(key)
+    return answer is not None and not pd.isna(answer) and not answer
 
 
 def _cells_of(row: pd.Series, purposes: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from metrics.registry import metric
 from pipeline.reporting.headline import LEGEND
+from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
@@ -13,9 +14,14 @@ from pipeline.reporting.table_formats import markdown
 from pipeline.reporting.verdict import Verdict, sign_rows
 
 
-def report_markdown(title: str, sections: Sequence[Section]) -> str:
+def report_markdown(
+    title: str, sections: Sequence[Section], leaderboard: Leaderboard | None = None
+) -> str:
     """The whole report; its figures lie beside it."""
-    parts = [f"# {escape_markdown(title)}", *(_section(section) for section in sections)]
+    parts = [f"# {escape_markdown(title)}"]
+    if leaderboard is not None:
+        parts += ["## Who wins", leaderboard.markdown(), leaderboard.note]
+    parts += [_section(section) for section in sections]
     return "\n\n".join(parts).rstrip() + "\n"
 
 

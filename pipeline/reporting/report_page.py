@@ -21,9 +21,10 @@ from omegaconf import OmegaConf
 from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
 from pipeline.reporting.curves import Curves
-from pipeline.reporting.evidence import Ranks, Statistics, number_of
+from pipeline.reporting.evidence import Statistics, number_of
 from pipeline.reporting.headings import html_heading
 from pipeline.reporting.headline import LEGEND, SIGNS
+from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import look, mixed, rgb
@@ -112,12 +113,12 @@ def report_html(
     sections: Sequence[Section],
     provenance: Provenance,
     comparison: Sequence[Sequence[str]] = (),
-    overview: Sequence[Ranks] = (),
+    leaderboard: Leaderboard | None = None,
 ) -> str:
     """The whole page, self-contained: a reader fetches nothing.
 
     `comparison`: the lines of its summary, the heading first; empty where nothing is printed.
-    Whatever stands in a title, a file name or a class name is escaped by the templates.
+    Whatever is in a title, a file name or a class name is escaped by the templates.
     """
     configuration = OmegaConf.to_yaml(OmegaConf.create(dict(provenance.configuration)))
     return (
@@ -128,7 +129,7 @@ def report_html(
             title=title,
             introduction=introduction,
             sections=sections,
-            overview=overview,
+            leaderboard=leaderboard,
             comparison=comparison,
             made={"what": provenance.what, "configuration": configuration},
             data={section.key: _data(section) for section in sections},

@@ -30,15 +30,6 @@ for (const radio of document.querySelectorAll("input[name=beside]")) {
   choose();
 }
 
-const overview = document.querySelector("[data-overview]");
-if (overview) {
-  const choose = () => document.querySelectorAll("[data-overview-of]").forEach((part) => {
-    part.hidden = part.dataset.overviewOf !== overview.value;
-  });
-  overview.addEventListener("change", choose);
-  choose();
-}
-
 function sectionOf(node) {
   const content = data[node.dataset.section];
   const shown = new Set(content.looks.map((look) => look.key));

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from pipeline.reporting.evidence import ranks_of
+from pipeline.reporting.leaderboard import leaderboard_of
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Provenance, report_html
@@ -73,8 +73,8 @@ def sections(tmp_path_factory):
 @pytest.fixture(scope="module")
 def html(sections):
     statistics = {one.title: one.statistics for one in sections}
-    overview = [ranks_of(key, statistics, list(LEVELS)) for key in ("u_cwe", "brier")]
-    return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, (), overview)
+    leaderboard = leaderboard_of(statistics, list(LEVELS))
+    return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, (), leaderboard)
 
 
 def test_titles_are_text_everywhere(html, sections):
@@ -244,17 +244,6 @@ def test_the_switch_changes_what_stands_beside_the_means(browser, file):
     browser.value("document.querySelector('input[value=interval]').click()")
     assert browser.value(shown % "spread") == "none"
     assert browser.value(shown % "interval") != "none"
-
-
-def test_the_overview_ranks_by_the_metric_chosen(browser, file):
-    browser.open(file)
-    assert browser.value("document.querySelector('[data-overview-of=brier]').hidden")
-    browser.value(
-        "(() => { const s = document.querySelector('[data-overview]'); s.value = 'brier';"
-        " s.dispatchEvent(new Event('change')); })()"
-    )
-    assert not browser.value("document.querySelector('[data-overview-of=brier]').hidden")
-    assert browser.value("document.querySelector('[data-overview-of=u_cwe]').hidden")
 
 
 def test_on_a_phone_nothing_is_cut_and_the_method_stays_in_sight(browser, file):

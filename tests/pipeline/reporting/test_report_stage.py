@@ -111,7 +111,7 @@ def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suit
     files = files_of(tmp_path / "results")
     assert {f"tables/comparison.{kind}" for kind in ("md", "csv")} <= set(files)
     assert "CIFAR-10 RepVGG-A0: " in capsys.readouterr().out
-    assert b"Against the paper" in files["report.html"] and b"Overview" in files["report.html"]
+    assert b"Against the paper" in files["report.html"] and b"Who wins" in files["report.html"]
     run_report(request_of(tmp_path, "cifar10_resnet", **asked))
     after = files_of(tmp_path / "results")
     assert "report-cifar10_resnet.html" in after
