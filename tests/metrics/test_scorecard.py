@@ -66,7 +66,7 @@ def sampled(family, seed, p, y):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
-@pytest.mark.parametrize(("n", "classes"), [(5, 2), (5, 7), (200, 2), (200, 6)])
+@pytest.mark.parametrize(("n", "classes"), [(5, 7), (200, 6)])
 def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
     p, y = forecast_of(kind, n, classes, 0)
     card = scorecard(p, y, similarity=similarity_of(classes), **SMALL)
@@ -292,7 +292,7 @@ def test_threads_change_no_number(forecast_of):
         np.testing.assert_allclose(together.ecdf[key], curve, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("users", [1, 2, 3, 1500])
+@pytest.mark.parametrize("users", [1, 2, 1500])
 @pytest.mark.parametrize("level", [0.0, 0.5, 0.95, 1.0])
 def test_quantiles_of_the_sampled_users_are_those_of_torch(users, level):
     errors = torch.rand(7, users, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

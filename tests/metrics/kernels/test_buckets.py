@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.kernels.buckets import range_by_buckets
-from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
+from metrics.kernels.prefix_range import prefix_range_torch
 
 
 def by_buckets(v, payoffs, codes, edges):
@@ -71,34 +71,3 @@ def test_both_zeros_are_one_prediction():
     codes = np.array([1, 0, 1, 0, 0], dtype=np.int32)
     low, high, _ = by_buckets(v, np.array([0.0, 1.0]), codes, np.array([0, 5]))
     assert (low, high) == (0.0, 2.0)
-
-
-def errors_of_columns(matrix, columns, payoffs, codes):
-    """UC of some columns of a matrix, which are read in place where there are several."""
-    sums = prefix_range(matrix.T[columns[0] : columns[-1] + 1], payoffs, codes[None])
-    return (sums.high[0] - sums.low[0]) / len(matrix)
-
-
-def test_errors_of_columns_are_those_of_the_sort_however_many():
-    random = np.random.default_rng(0)
-    matrix = torch.from_numpy(random.dirichlet(np.full(30, 0.2), size=700))
-    codes = torch.from_numpy(random.integers(30, size=700))
-    payoffs = torch.eye(30, dtype=torch.float64)
-    sums = prefix_range_torch(matrix.T.contiguous(), payoffs, codes[None], torch.tensor([0, 700]))
-    expected = (sums.high[0] - sums.low[0]) / 700
-    for columns in (torch.arange(30), torch.tensor([29]), torch.arange(3, 20)):
-        errors = errors_of_columns(matrix, columns, payoffs[columns], codes)
-        torch.testing.assert_close(errors, expected[columns], rtol=0, atol=1e-13)
-
-
-def test_threads_change_no_bit():
-    random = np.random.default_rng(1)
-    matrix, columns = torch.from_numpy(random.random((3000, 40))), torch.arange(40)
-    payoffs = torch.from_numpy(random.normal(size=(40, 5)))
-    codes = torch.from_numpy(random.integers(5, size=3000))
-    alone = errors_of_columns(matrix, columns, payoffs, codes)
-    torch.set_num_threads(2)
-    try:
-        assert torch.equal(alone, errors_of_columns(matrix, columns, payoffs, codes))
-    finally:
-        torch.set_num_threads(1)

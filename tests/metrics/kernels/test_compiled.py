@@ -140,6 +140,7 @@ def said(folder, cache=None):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_only_the_process_that_compiles_says_so_and_in_one_line(small_package):
     cache = small_package / "cache"
     first = said(small_package, cache)
@@ -148,6 +149,7 @@ def test_only_the_process_that_compiles_says_so_and_in_one_line(small_package):
     assert not list((small_package / "metrics").glob("__pycache__/kernels-*"))
 
 
+@pytest.mark.slow
 def test_kernels_work_where_no_folder_can_be_written(small_package):
     in_the_way = small_package / "metrics" / "__pycache__"  # a file: root may write anywhere
     in_the_way.write_text("")

@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.kernels import prefix_range as kernel
 from metrics.kernels.prefix_range import (
     prefix_range,
     prefix_range_torch,
@@ -88,16 +87,6 @@ def test_without_edges_the_ends_are_reported():
         torch.testing.assert_close(at_edges[..., 1], total)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
-def test_the_type_of_the_codes_does_not_matter(dtype):
-    predicted, payoffs, outcome = problem(3, 300, 4, 2, 1, 100)
-    expected = prefix_range(predicted, payoffs, outcome)
-    for call in (prefix_range, lambda *a: prefix_range_torch(*a, torch.tensor([0, 300]))):
-        result = call(predicted, payoffs, outcome.to(dtype))
-        torch.testing.assert_close(result.low, expected.low, rtol=0, atol=1e-12)
-        torch.testing.assert_close(result.high, expected.high, rtol=0, atol=1e-12)
-
-
 def test_views_give_the_same_as_copies():
     predicted, payoffs, outcome = problem(300, 7, 4, 2, 2, 100)
     predicted, payoffs = predicted.T, payoffs[:7].flip(0)
@@ -159,22 +148,6 @@ def test_draws_that_never_agree_and_draws_that_always_do_equal_plain_torch():
         plain = prefix_range_torch(predicted, payoffs, codes, edges)
         for ours, theirs in zip(compiled, plain, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
-
-
-def test_how_many_rows_are_sorted_at_a_time_changes_nothing(monkeypatch):
-    predicted, payoffs, codes = problem(7, 40, 3, 4, seed=5, distinct=20)
-    weights = torch.rand(3, 40, dtype=torch.float64)
-    whole = (
-        prefix_range(predicted, payoffs, codes),
-        prefix_range(predicted, payoffs, codes[:1], None, weights),
-    )
-    monkeypatch.setattr(kernel, "SORTED_AT_ONCE", 80)
-    parts = (
-        prefix_range(predicted, payoffs, codes),
-        prefix_range(predicted, payoffs, codes[:1], None, weights),
-    )
-    for expected, found in zip(whole, parts, strict=True):
-        assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
 
 
 @pytest.mark.parametrize("edges", [[2, 10], [0, 5]])
