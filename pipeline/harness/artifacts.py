@@ -45,7 +45,7 @@ def write_npz(path: Path | str, **arrays: ArrayLike) -> None:
 
 
 def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:
-    """Write `arrays` to `path` itself: for a name that nobody reads yet."""
+    """Write `arrays` to `path` itself: for a file that is not read yet."""
     with Path(path).open("wb") as file:
         np.savez(file, allow_pickle=False, **{name: np.asarray(a) for name, a in arrays.items()})
 

@@ -53,7 +53,7 @@ def across_splits_task(units: Sequence[Unit]) -> Task:
 
 
 def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
-    """The record: `worst` by metric, and `groups` by name with their own rows and intervals.
+    """The record: `worst` by metric, and `groups` by name with rows and intervals of their own.
 
     There are no arrays.
     """
@@ -68,19 +68,19 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     for unit in units[: len(units) if names else together]:
         test = held_out(unit, "cpu")
         for name, scores in parts.items():
-            own = test.where(groups[test.points] == name)
-            scores.append(scored_split(settings, unit.split, own))
+            of_group = test.where(groups[test.points] == name)
+            scores.append(scored_split(settings, unit.split, of_group))
         if len(pooled) < together:
             pooled.append(test)
     classes = class_names_of(settings, logits.details)
-    calibrator, found = units[0].calibrator, {}
+    calibrator, by_group = units[0].calibrator, {}
     for name, scores in parts.items():
         own_points = [one.where(groups[one.points] == name) for one in pooled]
         worst = worst_of(settings, own_points, classes)
-        found[name] = {
+        by_group[name] = {
             "rows": rows_of(calibrator, scores, worst, name),
             "curves": curves_of(calibrator, scores, name),
             "worst": worst,
         }
-    content = {"worst": worst_of(settings, pooled, classes), "groups": found}
+    content = {"worst": worst_of(settings, pooled, classes), "groups": by_group}
     return partial(save_npz, arrays={}), rounded(content)

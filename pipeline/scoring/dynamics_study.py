@@ -194,7 +194,7 @@ def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: in
     # A forecast of its own, as drawing labels leaves two more n × C matrices in it.
     labels = Forecast(state.probabilities).redraw(uniforms).labels
     forecast = Forecast(state.probabilities)
-    together = [Outcomes(some) for some in labels.split(DRAWS_TOGETHER)]
+    together = [Outcomes(few) for few in labels.split(DRAWS_TOGETHER)]
     return torch.cat([users.errors(forecast, outcomes) for outcomes in together])
 
 

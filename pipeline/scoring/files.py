@@ -32,7 +32,7 @@ ROW_COLUMNS = (
 CURVE_COLUMNS = ("calibrator", "group", "family", "level", "error", "floor_low", "floor_high")
 """Of `<benchmark>.ecdf.csv`."""
 TEXT = ("calibrator", "group", "split", "metric", "family")
-"""Columns that are text, all others are numbers; an empty group stands for all points."""
+"""Columns that are text, all others are numbers; an empty group means all points."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pipeline.scoring.held_out import HeldOut, numbers_of, scored
 from pipeline.scoring.tidy import Scored
 
 LEAST = 20
-"""Test points that a group needs in every split to be scored; fewer are told."""
+"""Test points that a group needs in every split to be scored."""
 
 
 def large_enough(groups: NDArray[np.str_], tested: Sequence[NDArray[np.int64]]) -> list[str]:

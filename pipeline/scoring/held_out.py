@@ -79,8 +79,8 @@ def held_out(unit: Unit, device: str) -> HeldOut:
 
     kind: Any = get_class(unit.settings["calibrator"]["_target_"])
     calibrator = kind.load(unit.fit_path)
-    found = find_logits(unit.settings)
-    logits, labels = load_logits(found.path, found.sha256)
+    cached = find_logits(unit.settings)
+    logits, labels = load_logits(cached.path, cached.sha256)
     _, test = indices_of(unit.settings, len(labels), unit.split)
     parts = (
         calibrator.predict_proba(torch.from_numpy(rows_of(logits, test[a:b])).to(device))

@@ -54,12 +54,12 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
     if not complete:
         return []
     header = _header(settings)
-    found = {name: _scored(own, header) for name, own in complete.items()}
+    scored = {name: _scored(own, header) for name, own in complete.items()}
     across = kept_across_splits(list(complete.values()))
     files = score_files(settings)
     with FileLock(_lock(settings, files)):
         rows, curves, calibrators = _of_others(files, header, complete)
-        for name, splits in found.items():
+        for name, splits in scored.items():
             record = across[name]
             rows.append(table_of(rows_of(name, splits, record["worst"]), ROW_COLUMNS))
             curves.append(table_of(curves_of(name, splits), CURVE_COLUMNS))
@@ -91,10 +91,10 @@ def _lock(settings: Settings, files: ScoreFiles) -> Path:
 def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
     """The units of each calibrator of which all splits are there, in the order of the splits."""
     count = units[0].settings["splits"]["count"]
-    found: dict[str, dict[int, Unit]] = {}
+    by_calibrator: dict[str, dict[int, Unit]] = {}
     for unit in units:
-        found.setdefault(unit.calibrator, {})[unit.split] = unit
-    partial = [f"{name} ({len(own)})" for name, own in found.items() if len(own) < count]
+        by_calibrator.setdefault(unit.calibrator, {})[unit.split] = unit
+    partial = [f"{name} ({len(own)})" for name, own in by_calibrator.items() if len(own) < count]
     if partial:
         say(
             f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
@@ -102,7 +102,7 @@ def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
         )
     return {
         name: [own[split] for split in sorted(own)]
-        for name, own in found.items()
+        for name, own in by_calibrator.items()
         if len(own) == count
     }
 
@@ -121,7 +121,7 @@ def _header(settings: Settings) -> Row:
 
 def _scored(units: Sequence[Unit], header: Mapping[str, Any]) -> list[Scored]:
     """What the units' npz hold; all of them made with the settings of `header`."""
-    found = []
+    scored = []
     for unit in units:
         record = record_of(unit.scores_path)
         if record is None:
@@ -136,8 +136,8 @@ def _scored(units: Sequence[Unit], header: Mapping[str, Any]) -> list[Scored]:
                 f"{unit.scores_path}: made with {other}, by another run in the same folder; give "
                 "each run its own paths.data and paths.results, and evaluate it again"
             )
-        found.append(Scored(unit.split, record, read_npz(unit.scores_path)))
-    return found
+        scored.append(Scored(unit.split, record, read_npz(unit.scores_path)))
+    return scored
 
 
 def _of_others(

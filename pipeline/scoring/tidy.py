@@ -94,18 +94,18 @@ def _interval(worst: Mapping[str, Any] | None) -> Row:
 def _of_all(splits: Sequence[Scored], own: Sequence[Row], key: str) -> Row:
     """The means over splits, and the floor and the interval of the mean of `value`."""
     means = {name: _mean(row.get(name) for row in own) for name in ("value", *CERTIFICATE)}
-    found: Row = {
+    together: Row = {
         **means,
         "n_test": own[0]["n_test"],
         "zero_likelihood": _mean(row["zero_likelihood"] for row in own),
     }
     if (redrawn := _mean_draws(splits, f"floor_{key}")) is not None and means["value"] is not None:
         floor = NoiseFloor.of(redrawn, means["value"])
-        found |= {"floor_mean": floor.mean, "floor_q95": floor.q95, "p_value": floor.p_value}
+        together |= {"floor_mean": floor.mean, "floor_q95": floor.q95, "p_value": floor.p_value}
     resampled = _mean_draws(splits, f"bootstrap_{key}")
     if resampled is not None and len(resampled) > 1:
-        found["half_width"] = bootstrap_half_width(resampled)
-    return found
+        together["half_width"] = bootstrap_half_width(resampled)
+    return together
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -132,7 +132,7 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> lis
     In each split the M sorted errors are the quantile function of that split's eCDF (section 3).
     What is kept is the mean over splits of these functions, level by level: the eCDF of a typical
     split. Pooling all M x splits errors would add the scatter between splits to the width of the
-    curve. The floor's curves may rest on fewer users, so they are read off at the same levels.
+    curve. The floor's curves may come from fewer users, so they are read off at the same levels.
     """
     rows: list[Row] = []
     for family in FAMILIES:

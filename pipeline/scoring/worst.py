@@ -53,7 +53,7 @@ def worst_of(
     forecasts = [Forecast(one.probabilities) for one in splits]  # sorted once for all metrics
     drawn = _redrawn(forecasts, splits)
     own = settings["evaluation"]["own"]
-    found = {}
+    by_metric = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
         if utilities is not None:
@@ -64,8 +64,8 @@ def worst_of(
                 if entry is None
                 else name_of(entry, index)
             )
-            found[metric.key] = {"name": name, **record}
-    return found
+            by_metric[metric.key] = {"name": name, **record}
+    return by_metric
 
 
 def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[Tensor]:

@@ -25,7 +25,8 @@ def digits_logits(
     """Train on a seeded part of the 1797 digits; return the logits of all others.
 
     The network has one hidden layer and no regularisation and is trained until its training loss
-    is nearly zero, which makes it over-confident, as larger networks are; nobody alters its logits.
+    is nearly zero, which makes it over-confident, as larger networks are. Its logits are as they
+    come.
 
     Args:
         train_fraction: part of the digits that it is trained on and that is never seen again.
@@ -34,7 +35,7 @@ def digits_logits(
         learning_rate: Adam's step.
         seed: of the selection and of the network's start.
         device, work_dir: as for every source; a second of CPU time needs neither.
-        progress: told before and after training.
+        progress: called before and after training.
     """
     from sklearn.datasets import load_digits
     from sklearn.exceptions import ConvergenceWarning

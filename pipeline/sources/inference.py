@@ -205,4 +205,4 @@ def _moved(inputs: Any, device: torch.device) -> Any:
 
 
 def _silent(done: int, total: int, what: str = "") -> None:
-    """Progress that nobody watches."""
+    """The progress of a run without a bar."""

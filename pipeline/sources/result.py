@@ -52,7 +52,7 @@ class SimilarityResult:
 
 
 class Progress(Protocol):
-    """How a source tells the person waiting how far it is; calling it often costs nothing."""
+    """How a source reports its progress; calling it often costs nothing."""
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
         """`done` of `total` pieces (rows, batches, bytes) of `what` are finished."""

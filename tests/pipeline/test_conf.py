@@ -12,7 +12,6 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_method, instantiate
 
 import metrics
-from metrics import InputError
 from pipeline.harness.command import CONF
 from pipeline.harness.units import ON_REQUEST, columns_of, composed, resolved
 from pipeline.reporting.names import PEERS, family
@@ -89,12 +88,6 @@ def test_rows_of_other_packages_are_in_one_suite_with_results_of_its_own():
     assert moved["paths"]["results"] == "elsewhere"
 
 
-def test_paper_suite_has_its_seven_benchmarks():
-    content = yaml.safe_load((CONF / "suite" / "paper.yaml").read_text())
-    assert len(content["benchmarks"]) == 7
-    assert "cifar10_resnet44" not in content["benchmarks"]
-
-
 def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     folder = tmp_path / "conf"
     shutil.copytree(CONF, folder)
@@ -108,19 +101,6 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     assert set(mine["benchmark"]) == set(digits)
     assert mine["benchmark"]["precomputed"] == "mine"
     assert columns_of(mine) == tuple(key for key in metrics.METRICS if key not in ON_REQUEST)
-
-
-def test_an_unknown_metric_is_told_with_the_nearest_one():
-    settings = resolved(composed(["benchmark=digits", "benchmark.metrics=[brier,u_topp]"]))
-    message = r"benchmark=digits: metrics: u_topp is no metric \(did you mean u_topk\?\)"
-    with pytest.raises(InputError, match=message):
-        columns_of(settings)
-
-
-def test_own_utilities_of_the_evaluation_are_columns_after_the_others():
-    own = "+evaluation.own={u_mine: {_target_: metrics.TopK, ks: [1, 3]}}"
-    settings = resolved(composed(["benchmark=digits", own]))
-    assert columns_of(settings)[-1] == "u_mine"
 
 
 def test_dvc_depends_on_files_that_exist():

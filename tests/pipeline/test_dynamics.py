@@ -77,9 +77,7 @@ def test_options_and_damage_of_one_family_do_not_redo_the_other(request_study, t
     ("override", "message"),
     [
         ("dynamics.families=[alined]", "known: aligned, misaligned"),
-        ("dynamics.families=[]", "known: aligned, misaligned"),
         ("dynamics.iterations=-1", "dynamics.iterations=-1: expected at least 0"),
-        ("dynamics.utilities=0", "dynamics.utilities=0: expected at least 1"),
         ("dynamics.armijo=0", "dynamics.armijo=0: expected a positive number"),
     ],
 )

@@ -63,32 +63,12 @@ def test_full_disk_keeps_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("keep", [0, 1, 30, 300, -1, -30])
-def test_truncated_npz_is_named_in_one_line(tmp_path, keep):
+def test_a_truncated_npz_is_one_line(tmp_path):
     path = tmp_path / "x.npz"
-    write_npz(path, a=np.arange(100.0), b=np.arange(5))
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(CorruptFile) as caught:
+    write_npz(path, a=np.arange(100.0))
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(CorruptFile, match=r"x\.npz: [^\n]*delete it and rerun$"):
         read_npz(path)
-    assert "x.npz" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_npy_and_pickled_arrays_are_refused(tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros(3))
-    with pytest.raises(CorruptFile, match="single array"):
-        read_npz(tmp_path / "x.npy")
-    np.savez(tmp_path / "y.npz", a=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(CorruptFile, match=r"y\.npz: array `a` .*objects.*save it as numbers"):
-        read_npz(tmp_path / "y.npz")
-
-
-@pytest.mark.parametrize("content", ["", "label,a,b\n0,1,2\n", "(lp0\n."])
-def test_what_is_no_npz_is_not_told_of_pickles(tmp_path, content):
-    (tmp_path / "x.npz").write_text(content)
-    with pytest.raises(CorruptFile, match=r"x\.npz: empty or not an npz; replace") as caught:
-        read_npz(tmp_path / "x.npz")
-    assert "pickle" not in str(caught.value)
 
 
 def test_checksum(tmp_path):

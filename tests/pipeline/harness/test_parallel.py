@@ -145,3 +145,11 @@ def test_jobs_are_as_many_as_cores_and_memory_allow(monkeypatch):
     assert job_count(5, many, "cpu") == 5
     assert job_count("5", many, "cuda") == 5
     assert job_count(50, many, "cpu") == 20
+
+
+def test_without_a_terminal_a_line_now_and_then_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr("pipeline.harness.progress.SECONDS_BETWEEN_LINES", -1.0)
+    with parallel.Bar("fit", 3) as bar:
+        bar(1, 3, "first")
+        bar.advance("second")
+    assert capsys.readouterr().out == "fit: 1 of 3 (first)\nfit: 2 of 3 (second)\n"

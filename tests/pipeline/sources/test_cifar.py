@@ -145,13 +145,8 @@ def test_the_real_logits_lie_in_the_column_space_of_the_checkpoint(
     ("model", "classes", "millions"),
     [
         ("resnet20", 10, 0.27),
-        ("resnet32", 10, 0.47),
-        ("resnet44", 10, 0.66),
-        ("resnet56", 10, 0.86),
         ("resnet56", 100, 0.86),
         ("repvgg_a0", 10, 7.84),
-        ("repvgg_a1", 10, 12.82),
-        ("repvgg_a2", 10, 26.82),
         ("repvgg_a2", 100, 26.94),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_killed_process_leaves_whole_shards_only(tmp_path: Path) -> None:
     np.testing.assert_array_equal(labels, Points().labels.numpy())
 
 
-@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "other rows", "text"])
+@pytest.mark.parametrize("damage", ["flipped", "other rows"])
 def test_a_damaged_shard_is_computed_again(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -104,10 +104,7 @@ def test_a_damaged_shard_is_computed_again(
     content = shard.read_bytes()
     middle = content.index(b"\x93NUMPY") + 150  # inside the logits' numbers
     replacement = {
-        "truncated": content[: len(content) // 2],
         "flipped": content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :],
-        "empty": b"",
-        "text": b"not an npz",
         "other rows": sorted(tmp_path.rglob("*.npz"))[2].read_bytes(),
     }[damage]
     shard.write_bytes(replacement)
