@@ -38,12 +38,13 @@ WITHOUT_EFFECT = ("batch_size", "workers")
 def logits_task(settings: Settings) -> Task:
     """The task of making a benchmark's logits; its key has source, similarity and their code."""
     name, made_from = settings["benchmark"]["name"], _made_from(settings)
+    similarity = _key_of_target(settings["benchmark"].get("similarity"))
     return Task(
         name=name,
         row=name,
         settings=settings,
         path=logits_path(settings),
-        key=sha256_of_json([made_from, _key_of_target(settings["benchmark"].get("similarity"))]),
+        key=sha256_of_json({"made_from": made_from, "similarity": similarity}),
         size=0,  # not known before they are made; sources run one by one
         make=partial(_made, settings, made_from),
     )

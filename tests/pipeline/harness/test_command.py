@@ -91,10 +91,11 @@ def test_a_failing_unit_is_one_line(tmp_path, monkeypatch, capsys):
     assert errors.startswith("error: tiny vector split 0: ") and errors.count("\n") == 1
 
 
-def test_cfg_job_prints_the_configuration():
-    result = call("fit", "benchmark=digits", "calibrator=dirichlet", "--cfg", "job")
-    assert result.returncode == 0
-    assert "_target_: calibrators.DirichletCalibration" in result.stdout
+def test_cfg_job_prints_the_configuration(monkeypatch, capsys):
+    arguments = ["benchmark=digits", "calibrator=dirichlet", "--cfg", "job"]
+    monkeypatch.setattr(sys, "argv", ["pipeline.fit", *arguments])
+    import_module("pipeline.fit").main()
+    assert "_target_: calibrators.DirichletCalibration" in capsys.readouterr().out
 
 
 WAITING = """
@@ -112,10 +113,8 @@ class Waiting(Uncalibrated):
 """
 
 
-SLOW = [pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGKILL)]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch):
     """The calibrator waits in its third unit until the run is stopped there."""
     source = write_example(tmp_path / "tiny.npz")

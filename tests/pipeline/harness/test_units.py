@@ -6,17 +6,13 @@ from omegaconf import OmegaConf
 from pipeline.harness.units import SelectionError, composed, resolved
 from tests.pipeline.conftest import request_of
 
-SEVEN = (
-    *("uncalibrated", "dirichlet", "isotonic", "temperature", "vector", "patching"),
-    "logit_shift",
-)
-
 
 def test_nothing_chosen_is_the_whole_default_suite():
     request = request_of()
     assert (request.suite, request.benchmarks) == ("digits", ("digits",))
-    assert (request.calibrators, request.splits) == (SEVEN, tuple(range(10)))
-    assert len(request.units()) == 70
+    assert {"uncalibrated", "dirichlet", "logit_shift"} < set(request.calibrators)
+    assert request.splits == tuple(range(10))
+    assert len(request.units()) == 10 * len(request.calibrators)
 
 
 def test_one_unit():
