@@ -31,6 +31,7 @@ def evaluated(tmp_path, monkeypatch):
     details = {"n": 100, "classes": 10, "versions": {"numpy": "2"}, "file": "/a/b"}
     cached = CachedLogits(tmp_path / "digits.npz", "ab", details)
     monkeypatch.setattr(module, "find_logits", lambda settings: cached)
+    monkeypatch.setattr(module, "_patches", lambda units: [])  # no calibrator is fitted here
 
     def made(*calibrators, extra=(), scale=1.0):
         request = request_of(tmp_path, "digits", suite="digits", splits=2, extra=extra)
