@@ -26,10 +26,9 @@ from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, 
 from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from pipeline.reporting.names import ordered
-from pipeline.reporting.provenance import provenance_of
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
-from pipeline.reporting.sections import Groups, groups_of, section_of
+from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
 from pipeline.reporting.tables import TableSpec, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles

@@ -18,10 +18,9 @@ from pipeline.own.decisions_text import decisions_table, price_headline
 from pipeline.reporting.collect import Scores, summarise
 from pipeline.reporting.drawings import draw_all
 from pipeline.reporting.names import method_name
-from pipeline.reporting.provenance import provenance_of
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Section, report_html
-from pipeline.reporting.sections import Groups, groups_of, section_of
+from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
 from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.files import score_files

@@ -16,8 +16,7 @@ from pipeline.reporting.curves import all_curves
 from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
 from pipeline.reporting.gaps import Gap, gap_of_use, largest_gaps
 from pipeline.reporting.headline import refusal
-from pipeline.reporting.provenance import facts_of
-from pipeline.reporting.report_page import Section
+from pipeline.reporting.report_page import Provenance, Section
 from pipeline.reporting.tables import TableSpec, build_table, long_form
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.worst import Worst, pooled_note
@@ -139,3 +138,29 @@ def _too_small(name: str, points: int) -> str:
         f"Group {name} ({points:,} points) is too small to be scored: some split has "
         f"fewer than {LEAST} of them in its test part."
     )
+
+
+def facts_of(logits: Mapping[str, Any]) -> list[str]:
+    """Where the logits come from, out of their record."""
+    if not logits:
+        return []
+    published = logits.get("published_accuracy")
+    accuracy = f"accuracy {logits['accuracy']:.2f} %"
+    if published is not None:
+        accuracy += f" (published {published:.2f} %)"
+    about = [f"{logits['n']} points, {logits['classes']} classes, {accuracy}"]
+    about += [str(logits[key]) for key in ("source", "model") if logits.get(key)]
+    about.append(f"logits sha256 {logits['sha256'][:16]}")
+    return ["; ".join(about) + ".", *logits.get("warnings", [])]
+
+
+def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -> Provenance:
+    """The configuration of the benchmarks' scores; `what` says in words what they are."""
+    first = scores[0].facts
+    configuration = {
+        "benchmarks": [one.benchmark for one in scores],
+        "splits": first["splits"],
+        "evaluation": first["evaluation"],
+        "calibrators": {method: first["calibrators"][method]["config"] for method in methods},
+    }
+    return Provenance(what, configuration)
