@@ -11,7 +11,7 @@ from typing import Any
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
 from pipeline.harness.cached_logits import find_logits
-from pipeline.harness.progress import console, say
+from pipeline.harness.progress import console
 from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import Record, decisions_of, write_decisions
 from pipeline.own.decisions_text import decisions_table, price_headline
@@ -85,11 +85,9 @@ def write_results(
     own = settings["evaluation"]["own"]
     for key in own:
         for method, worst in section.worst[key].items():
-            say(f"{key}, {method_name(method)}: {worst.words}")
+            print_lines([f"{key}, {method_name(method)}: {worst.words}"], console)
     if own and section.pooled:
-        say(section.pooled)
-    if section.decisions is not None:
-        say(section.decisions.markdown())
+        print_lines([section.pooled], console)
 
 
 def _priced(section: Section, record: Record) -> Section:

@@ -52,7 +52,7 @@ def test_losses_are_priced_against_methods_and_constant_actions(score, tmp_path,
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
     arguments = ("--methods", "uncalibrated", "temperature", "--splits", "2")
     quick(score, path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
-    told = capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
     assert "u_losses, Uncalibrated: l (utility: minus the loss), predicted -" in told
     assert "so it is not gap times share" in told
     record = read_json(tmp_path / "out/decisions.json")
