@@ -5,8 +5,11 @@ import pytest
 import torch
 
 from calibrators import LogitShiftPatching
+from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.cross_validation import fewest_steps, held_out_losses, point_losses
 from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent
 from metrics import brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 
@@ -63,3 +66,26 @@ def test_the_search_ends_soon_after_its_winner():
         p, y, LogitShiftPatching(tolerance=0)._run, "nll", 500, 0, fewest_steps
     )
     assert len(losses) - 1 == fewest_steps(losses) + 25
+
+
+def test_a_replayed_run_goes_on_as_the_run_that_it_repeats():
+    """Audits draw other utilities each round: the number of the round is continued, too."""
+    logits, labels = over_confident(80, 4, seed=4)
+    p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
+
+    def start():
+        auditor = StandardFamilies(4, 20, seed=0, device=p.device)
+        return Algorithm1(PatchedForecast(p, y), auditor, ProjectedDescent(1.0), tolerance=0.0)
+
+    whole, repeated = start(), start()
+    patches = [whole.round() for _ in range(6)]
+    repeated.replay(patches[:3])
+    for patch in patches[3:]:
+        assert repeated.round()[1:] == patch[1:]
+
+
+def test_no_audit_repeats_the_draws_of_another():
+    auditor = StandardFamilies(4, 20, seed=0, device=torch.device("cpu"))
+    draws = [auditor.draw(number) for number in range(3)]
+    draws = [payoffs.sort(dim=1).values for pair in draws for payoffs in pair]
+    assert len({tuple(payoffs.flatten().tolist()) for payoffs in draws}) == 6

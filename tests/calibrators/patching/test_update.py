@@ -52,3 +52,5 @@ def test_the_step_of_the_theory_is_refused_where_it_raises_the_score(payoff, low
     vectors = utility.vectors(state, witness.rows)
     step = ProjectedDescent(1.0, theory=True).step(state, witness, witness.rows, vectors)
     assert (step is not None) == lowers_the_score
+    searched = ProjectedDescent(1.0).step(state, witness, witness.rows, vectors)
+    assert searched is not None and searched.change < 0  # the default searches

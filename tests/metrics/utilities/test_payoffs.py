@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import ClassWise, DiscountedCumulativeGain, Linear, Rank, TopClass, TopK, reference
+from metrics import (
+    ClassWise,
+    DiscountedCumulativeGain,
+    InputError,
+    Linear,
+    Rank,
+    TopClass,
+    TopK,
+    reference,
+)
 from metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -145,3 +154,13 @@ def test_the_answer_is_of_the_kind_of_the_probabilities(kind, forecast_of):
         np.testing.assert_array_equal(
             np.asarray(errors), np.asarray(utilities.calibration_errors(p.tolist(), y.tolist()))
         )
+
+
+@pytest.mark.parametrize("kind", [Linear, Rank])
+def test_one_utility_of_two_classes_is_enough_and_none_is_refused(kind):
+    assert kind.sample(1, 2, seed=0).matrix.shape == (1, 2)
+    assert kind([[1.0]]).matrix.shape == (1, 1)
+    with pytest.raises(InputError, match="count 0 and classes 2"):
+        kind.sample(0, 2, seed=0)
+    with pytest.raises(InputError, match="expected 2 dimensions"):
+        kind(np.empty((0, 3)))
