@@ -146,3 +146,10 @@ def test_lists_of_splits_that_do_not_belong_together_are_refused(given, message)
 def test_repetitions_are_a_whole_number_of_at_least_one(repetitions):
     with pytest.raises(InputError, match="expected a whole number of at least 1"):
         noise_floor(TopK(), *forecast(5), repetitions=repetitions)
+
+
+def test_the_largest_error_of_the_class_is_compared_with_the_floor():
+    """All classes together have no error at all, the most probable one has a large one."""
+    p = np.tile([0.8, 0.1, 0.1], (300, 1))
+    labels = np.arange(300) % 3
+    assert noise_floor(TopK(), p, labels, repetitions=100).p_value < 0.02
