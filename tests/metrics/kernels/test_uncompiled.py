@@ -23,5 +23,5 @@ def test_compiled_kernels_answer_what_python_answers(tmp_path, measured_child):
         compiled = answers()
         assert set(python.files) == set(compiled)
         for name, expected in compiled.items():
-            atol = 1e-4 if name.startswith("fit ") else 1e-12  # a flat optimum, or one expression
+            atol = 5e-4 if name.startswith("fit ") else 1e-12  # a flat optimum, or one expression
             np.testing.assert_allclose(python[name], expected, rtol=1e-9, atol=atol, err_msg=name)
