@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import metrics
 from metrics import InputError
 from metrics.archive import array_headers, array_names, read_arrays
 
@@ -70,14 +66,12 @@ def test_records_are_no_array_of_numbers(tmp_path):
     assert "array `a` holds records" in refused(tmp_path / "x.npz")
 
 
-@pytest.mark.parametrize(
-    "shape", ["(1000000000000, 3)", "(12, 36893488147419103232)", "(True, 3)", "(-1, 3)", "(2.0,)"]
-)
+@pytest.mark.parametrize("shape", ["(1000000000000, 3)", "(True, 3)", "(-1, 3)"])
 def test_impossible_shapes(tmp_path, shape):
     refused(archive_of(tmp_path / "x.npz", logits=npy(shape, content=bytes(24))))
 
 
-@pytest.mark.parametrize("held", [0, 8, 16, 32])
+@pytest.mark.parametrize("held", [0, 16, 32])
 def test_more_or_fewer_bytes_than_the_shape_needs(tmp_path, held):
     path = archive_of(tmp_path / "x.npz", a=npy("(3,)", content=bytes(held)))
     assert "array `a` of shape [3] needs 24 bytes" in refused(path)
@@ -89,95 +83,11 @@ def test_an_array_above_the_limit_is_refused_before_it_is_unpacked(tmp_path):
     assert len(read_arrays(path, limit=928)["a"]) == 100
 
 
-# Compression method, version needed, and flags, in the directory and in the member's own header.
-PLACES = {"compression": (10, 8), "version": (6, 4), "flags": (8, 6)}
-
-
-@pytest.mark.parametrize("field", PLACES)
-@pytest.mark.parametrize("value", [1, 99])
-def test_zip_features_that_nobody_knows(tmp_path, field, value):
-    content = bytearray(
-        archive_of(tmp_path / "x.npz", a=npy("(3,)", content=bytes(24))).read_bytes()
-    )
-    directory = content.rindex(b"PK\x01\x02")
-    content[directory + PLACES[field][0]] = content[PLACES[field][1]] = value
-    if field == "version" and value == 1:
-        return  # an old version is fine
-    (tmp_path / "x.npz").write_bytes(content)
-    assert "not readable as npz" in refused(tmp_path / "x.npz")
-
-
-def test_a_name_that_stands_twice(tmp_path):
-    with (
-        pytest.warns(UserWarning, match="Duplicate name"),
-        zipfile.ZipFile(tmp_path / "x.npz", "w") as archive,
-    ):
-        archive.writestr("a.npy", npy("(1,)", content=bytes(8)))
-        archive.writestr("a.npy", npy("(1,)", content=bytes(8)))
-    assert "two arrays are called `a`" in refused(tmp_path / "x.npz")
-
-
-def test_names_cannot_write_to_the_terminal(tmp_path):
-    refused(archive_of(tmp_path / "x.npz", **{"\x1b[31mred\nline": npy("(9,)")}))
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_flipped_bytes_are_told_or_without_effect(tmp_path, seed):
-    buffer = io.BytesIO()
-    arrays = {"logits": np.arange(12.0).reshape(4, 3), "labels": np.arange(4)}
-    np.savez_compressed(buffer, **arrays)
-    content, random = bytearray(buffer.getvalue()), np.random.default_rng(seed)
-    for place in random.integers(0, len(content), 3):
-        content[place] = random.integers(0, 256)
-    (tmp_path / "x.npz").write_bytes(content)
-    try:
-        found = read_arrays(tmp_path / "x.npz")
-    except InputError as error:
-        assert str(error).isprintable()
-    else:
-        for name in found.keys() & arrays.keys():
-            np.testing.assert_array_equal(found[name], arrays[name])
-
-
-LITTLE_MEMORY = """
-import resource, sys
-from metrics.archive import read_arrays
-held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + (64 << 20),) * 2)
-print(sorted(read_arrays(sys.argv[1], only=("labels",))))
-try:
-    read_arrays(sys.argv[1])
-except ValueError as error:
-    print(error)
-"""
-
-
-def test_an_unused_large_member_costs_nothing_and_too_little_memory_is_one_line(tmp_path):
-    np.savez_compressed(tmp_path / "x.npz", labels=np.arange(3), other=np.zeros(1 << 25))
-    run = subprocess.run(
-        [sys.executable, "-c", LITTLE_MEMORY, str(tmp_path / "x.npz")],
-        cwd=Path(metrics.__file__).parents[1], capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    first, second = run.stdout.splitlines()
-    assert first == "['labels']"
-    assert second == f"{tmp_path / 'x.npz'}: too large for the memory; save fewer rows"
-
-
 def test_a_single_array_and_an_unknown_version_of_npy(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3))
     assert "a single array, not an npz" in refused(tmp_path / "x.npy")
     later = npy("(1,)", content=bytes(8)).replace(b"NUMPY\x01", b"NUMPY\x03")
     assert "version (3, 0) of npy" in refused(archive_of(tmp_path / "x.npz", a=later))
-
-
-def test_an_array_that_ends_early_although_the_directory_says_otherwise(tmp_path):
-    """The checksum is that of what there is, so it alone would not tell."""
-    member = npy("(3,)", content=bytes(16))  # of 24 bytes
-    content = bytearray(archive_of(tmp_path / "x.npz", a=member).read_bytes())
-    directory = content.rindex(b"PK\x01\x02")
-    content[directory + 24 : directory + 28] = (len(member) + 8).to_bytes(4, "little")
-    (tmp_path / "x.npz").write_bytes(content)
-    assert "array `a` is truncated" in refused(tmp_path / "x.npz")
 
 
 def test_an_array_that_does_not_fit_the_memory_is_one_line(tmp_path, monkeypatch):
@@ -220,19 +130,17 @@ def test_a_compressed_array_is_read_instead_of_mapped_within_the_limit(tmp_path)
     assert "save it uncompressed (numpy.savez)" in line
 
 
-def test_a_damaged_array_is_not_mapped(tmp_path):
+@pytest.mark.parametrize("mapped", [(), ("logits",)])
+def test_a_damaged_array_is_neither_read_nor_mapped(tmp_path, mapped):
     path = tmp_path / "x.npz"
     np.savez(path, logits=np.zeros((1000, 3), np.float32))
     whole = path.read_bytes()
     path.write_bytes(whole[:-2000])
-    assert "truncated or damaged" in refused(path, mapped=("logits",))
+    assert "truncated or damaged" in refused(path, mapped=mapped)
     changed = bytearray(whole)
     changed[5000] ^= 1
     path.write_bytes(changed)
-    assert "truncated or damaged" in refused(path, mapped=("logits",))
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("logits.npy", npy("(10, 10)", content=bytes(8)))
-    assert "needs 800 bytes, the file holds 8" in refused(path, mapped=("logits",))
+    assert "truncated or damaged" in refused(path, mapped=mapped)
 
 
 def test_headers_tell_shapes_types_and_what_can_be_mapped(tmp_path):

@@ -57,28 +57,6 @@ def test_the_bounds_hold_the_true_error_in_at_least_nine_of_ten_samples(temperat
     assert all(one.lower <= one.upper <= one.upper_finite for one in found)
 
 
-def test_the_bounds_close_in_on_a_large_error():
-    classifier = SyntheticClassifier(classes=10, temperature=0.5)
-    truth = true_class_wise(classifier)
-    for one in intervals(classifier, 20_000, ClassWise(), trials=3):
-        assert truth / 2 < one.lower
-        assert one.upper < 2 * truth
-        assert one.estimate == pytest.approx(truth, rel=0.35)
-
-
-def test_the_estimate_is_nearer_to_the_truth_than_the_error_itself():
-    classifier = SyntheticClassifier(classes=10, temperature=0.8)
-    truth = true_class_wise(classifier)
-    sample = classifier.sample(1000 * 40, seed=1)
-    p = softmax(sample.logits.astype(np.float64), axis=1)
-    plain = [
-        ClassWise().calibration_errors(p[k : k + 1000], sample.labels[k : k + 1000]).max()
-        for k in range(0, len(p), 1000)
-    ]
-    corrected = [one.estimate for one in intervals(classifier, 1000, ClassWise(), trials=40)]
-    assert abs(np.mean(corrected) - truth) < abs(np.mean(plain) - truth) / 2
-
-
 def test_the_bounds_of_one_utility_are_the_formulas(forecast_of):
     p, y = forecast_of("smooth", 400, 3, 0)
     payoffs = np.array([0.0, 2.0, 5.0])

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
 
 from metrics import ClassWise, InputError, Linear, TopK, utility_calibration, worst_interval
-from metrics.diagram import Predictions, utility_diagram, utility_of, utility_predictions
+from metrics.diagram import Predictions, utility_diagram, utility_predictions
 
 N, C = 600, 4
 
@@ -42,14 +41,6 @@ def test_predicted_and_realized_are_those_of_the_class():
     ranked = np.argsort(-p, axis=1)[:, :2]
     np.testing.assert_allclose(given.predicted, -np.sort(-p, axis=1)[:, :2].sum(axis=1))
     np.testing.assert_array_equal(given.realized, (ranked == labels[:, None]).any(axis=1))
-
-
-def test_a_function_is_a_utility():
-    payoff = torch.tensor([0.0, 1.0, 2.0, -1.0], dtype=torch.float64)
-    given = predictions(utility_of(lambda p: payoff.expand_as(p)), 0)
-    p, labels = forecast()
-    np.testing.assert_allclose(given.predicted, p @ payoff.numpy())
-    np.testing.assert_array_equal(given.realized, payoff.numpy()[labels])
 
 
 def test_calibrated_forecasts_are_mostly_below_the_floor_and_a_sharpened_one_is_beyond_it():

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from metrics import InputError, dkw_band, ecdf, reference
 from metrics.ecdf import levels, thin
@@ -16,22 +15,6 @@ def test_levels_count_the_utilities_up_to_an_error():
     np.testing.assert_array_equal(levels, [0.25, 0.5, 0.75, 1.0])
     for x, level in zip(errors[1:], levels[1:]):  # the last of equal ones
         assert level == reference.ecdf(errors, x)
-
-
-@pytest.mark.parametrize(
-    "errors",
-    [
-        torch.tensor([2.0, 1.0]),
-        torch.tensor([2.0, 1.0], dtype=torch.bfloat16),
-        np.array([2, 1]),
-        [2.0, 1.0],
-    ],
-)
-def test_all_kinds_come_back_as_sorted_doubles(errors):
-    ordered, levels = ecdf(errors)
-    assert ordered.tolist() == [1.0, 2.0]
-    assert levels.tolist() == [0.5, 1.0]
-    assert ordered.dtype == levels.dtype == np.float64
 
 
 @pytest.mark.parametrize("errors", [[], [[0.1]], [0.1, np.nan], [np.inf]])

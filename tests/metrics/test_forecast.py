@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import metrics.forecast
 from metrics import reference
-from metrics.forecast import Forecast, Outcomes
+from metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
@@ -30,32 +30,6 @@ def test_sums_of_the_largest_do_not_depend_on_which_class_they_belong_to(forecas
     assert torch.equal(
         Forecast(torch.from_numpy(p)).top_sums, Forecast(torch.from_numpy(shuffled)).top_sums
     )
-
-
-ROWS = torch.tensor(
-    [
-        [0.5, 0.2, 0.2, 0.1],
-        [0.0, 1.0, 0.0, 0.0],
-        [0.25, 0.25, 0.25, 0.25],
-        [0.0, 0.01, 0.0, 0.99],
-        [0.3, 0.6, 0.9, 0.6],  # sums to 2.4
-        [0.0, 0.001, 0.002, 0.0],  # sums to 0.003
-    ],
-    dtype=torch.float64,
-)
-
-
-def test_labels_are_drawn_with_the_forecasts_probabilities():
-    draws = 20_000
-    uniforms = torch.rand(draws, len(ROWS), generator=torch.Generator().manual_seed(0)).double()
-    labels = Forecast(ROWS).redraw(uniforms).labels
-    for row, drawn in zip(ROWS, labels.T):
-        expected = draws * row / row.sum()
-        counts = torch.bincount(drawn, minlength=4).double()
-        assert (counts[row == 0] == 0).all()
-        possible = row > 0
-        chi_square = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
-        assert float(chi_square) < 16.3  # 99.9 % at three degrees of freedom
 
 
 @pytest.mark.parametrize("row", [[4, 2, 1, 1], [1, 0, 0, 7], [2, 2, 2, 2], [0, 8, 0, 0]])
@@ -99,30 +73,11 @@ def test_two_forecasts_that_nearly_agree_draw_nearly_the_same_labels(forecast_of
     assert 0 < unequal < 0.02
 
 
-def test_no_draw_gives_empty_outcomes():
-    outcomes = Forecast(ROWS).redraw(torch.empty(0, len(ROWS), dtype=torch.float64))
-    assert outcomes.draws == 0
-    assert outcomes.labels.shape == outcomes.ranks.shape == (0, len(ROWS))
-
-
-def test_a_row_of_zeros_draws_every_class_alike():
-    """One-vs-all calibration can leave such a row; it says nothing about the classes."""
-    uniforms = torch.linspace(0, 0.999, 1000).double()[:, None]
-    labels = Forecast(torch.zeros(1, 4, dtype=torch.float64)).redraw(uniforms).labels
-    counts = torch.bincount(labels.flatten(), minlength=4)
-    assert counts.tolist() == pytest.approx([250] * 4, abs=1)
-
-
 def test_neighbours_within_the_tolerance_are_ranked_by_class():
     p = torch.tensor([[0.4 - 1e-8, 0.2, 0.4], [0.1, 0.1 + 1e-8, 0.8]], dtype=torch.float64)
     labels = torch.tensor([[0, 1], [2, 2]])
     assert Forecast(p).outcomes(labels).ranks.tolist() == [[1, 1], [0, 0]]
     assert Forecast(p, tied=1e-6).outcomes(labels).ranks.tolist() == [[0, 2], [1, 0]]
-
-
-def test_outcomes_of_no_forecast_have_no_ranks():
-    with pytest.raises(ValueError, match="outcomes without a forecast have no ranks"):
-        _ = Outcomes(torch.tensor([[0, 1]])).ranks
 
 
 @pytest.fixture(params=[0.0, 1e-3])

@@ -294,34 +294,6 @@ def test_three_decimals_of_three_classes_sum_to_one_but_for_rounding():
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (torch.eye(3).to_sparse(), "give a dense one"),
-        ([torch.ones(3, requires_grad=True)], "not an array of numbers"),
-        (np.zeros((2, 3), "M8[s]"), "not an array of numbers"),
-        (np.eye(3, dtype=complex), "complex128"),
-        (np.zeros(3, dtype=[("a", float)]), "not an array of numbers"),
-    ],
-    ids=lambda case: case if isinstance(case, str) else "",
-)
-def test_kinds_of_arrays_without_real_values(values, words):
-    for call in (lambda: accuracy(values, Y), lambda: check_logits(values)):
-        assert words in message_of(call)
-    if isinstance(values, torch.Tensor):
-        assert message_of(lambda: check_labels(values, 3, 3)).startswith("labels: ")
-
-
-def test_a_mask_without_a_masked_entry_hides_nothing():
-    assert accuracy(np.ma.masked_array(P, False), Y) == accuracy(P, Y)
-
-
-@pytest.mark.parametrize("labels", [[0, np.ma.masked], ["a", np.ma.masked], (np.ma.masked, 1)])
-def test_a_masked_entry_of_a_list_is_none_either(labels):
-    with pytest.raises(InputError, match=r"labels: 1 values are masked, the first in row [01]"):
-        accuracy(P, labels)
-
-
-@pytest.mark.parametrize(
     ("function", "words"),
     [
         (lambda p: p.numpy(), "returned ndarray for a torch tensor"),

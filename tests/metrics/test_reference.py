@@ -92,19 +92,6 @@ def test_binned_errors_by_hand():
     assert prior == pytest.approx(abs(p.sum(axis=0) - [1, 3]) @ [0.25, 0.75] / 4)
 
 
-@given(
-    x=st.lists(st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1.0, -50.0])), min_size=2).map(
-        np.array
-    )
-)
-def test_the_projection_is_the_nearest_point_of_the_simplex(x):
-    """No corner z of the simplex has <x - y, z - y> > 0."""
-    (y,) = reference.projection(x[None])
-    assert (y >= 0).all()
-    assert y.sum() == pytest.approx(1, abs=1e-12)
-    assert ((x - y) - (x - y) @ y).max() <= 1e-11
-
-
 def test_samples_lie_where_the_paper_draws_them():
     random = np.random.default_rng(0)
     payoffs = reference.sample_payoffs(500, 6, random)

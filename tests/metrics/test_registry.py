@@ -38,12 +38,6 @@ def test_a_key_belongs_to_one_metric(mine, forecast_of):
         scorecard(*forecast_of("smooth", 9, 3, 0), own={"u_cwe": TopK()}, **FAST)
 
 
-def test_an_own_utility_of_a_configuration_gets_a_plain_heading():
-    own = metric("u_a<b")
-    assert own.text == "u_a<b"
-    assert (own.scale, METRICS["cwe_bin"].scale) == ("×10³", "×10⁴")
-
-
 def test_an_unknown_key_is_refused_with_what_is_near():
     check_keys(["u_cwe", "u_euros"], own=["u_euros"])
     with pytest.raises(InputError, match=r"table: u_cwo is no metric \(did you mean u_cwe\?\)"):

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from metrics import (
     ClassWise,
@@ -19,7 +16,6 @@ from metrics import (
     utility_calibration,
     worst_interval,
 )
-from metrics.kernels.prefix_range import prefix_range, weighted_prefix_range_torch
 
 MEASURES = {
     "accuracy": accuracy,
@@ -72,26 +68,6 @@ def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share, forec
         expected = binned_top_class_error(p, y, bins, sample_weight=weights)
         found = binned_top_class_error(p, y, bins, sample_weight=share * weights)
         assert found == pytest.approx(expected, abs=1e-12)
-
-
-@given(
-    n=st.integers(1, 30),
-    draws=st.integers(1, 3),
-    bins=st.integers(1, 20),
-    distinct=st.sampled_from([1, 4, 30]),
-    seed=st.integers(0, 999),
-)
-def test_the_compiled_weighted_sums_equal_plain_torch(n, draws, bins, distinct, seed):
-    random = np.random.default_rng(seed)
-    v = torch.from_numpy(random.choice(random.normal(size=distinct), size=(2, n)))
-    payoffs = torch.from_numpy(random.normal(size=(2, 3)))
-    codes = torch.from_numpy(random.integers(3, size=(1, n)))
-    weights = torch.from_numpy(random.integers(0, 4, size=(draws, n)) * 1.0)
-    edges = weights.sum(dim=1, keepdim=True) * torch.arange(bins + 1) / bins
-    compiled = prefix_range(v, payoffs, codes, edges, weights=weights)
-    plain = weighted_prefix_range_torch(v, payoffs, codes[0], edges, weights)
-    for ours, theirs in zip(compiled, plain, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

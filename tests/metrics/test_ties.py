@@ -105,15 +105,3 @@ def test_utilities_by_rank_tie_points_that_name_the_classes_differently(family):
         assert float(error) == pytest.approx(
             abs(payoffs[ranks].mean() - payoffs @ ordered), abs=1e-12
         )
-
-
-@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
-def test_the_worst_interval_agrees_with_the_error_on_tied_forecasts(utilities):
-    for seed in range(20):
-        random = np.random.default_rng(seed)
-        votes = random.multinomial(3 + seed % 10, np.full(7, 1 / 7), size=300)
-        p, y = votes / votes.sum(axis=1, keepdims=True), random.integers(7, size=300)
-        errors = utilities.calibration_errors(p, y)
-        index, worst = utilities.worst(p, y)
-        assert index == int(errors.argmax())
-        assert worst.error == pytest.approx(errors.max(), abs=1e-12)

@@ -53,21 +53,3 @@ def test_extremes_and_edges_are_those_of_the_sorted_sum(problem):
     assert low == pytest.approx(expected[0], abs=rounding)
     assert high == pytest.approx(expected[1], abs=rounding)
     np.testing.assert_allclose(at_edges, expected[2], rtol=0, atol=rounding)
-
-
-@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e300])
-@pytest.mark.parametrize("values", [(0, 1, 2), (-1, 0, 1), (0, 0, 5), (0, 5, 5), (3, 3, 3)])
-def test_spans_near_the_limits_of_doubles_have_buckets(scale, values):
-    v = np.repeat(np.array(values, dtype=float) * scale, 3)
-    problem = v, np.array([-1.0, 1.0]), np.arange(9, dtype=np.int32) % 2, np.arange(10)
-    low, high, at_edges = by_buckets(*problem)
-    expected = by_sort(*problem)
-    assert (low, high) == pytest.approx(expected[:2], rel=1e-12)
-    np.testing.assert_allclose(at_edges, expected[2], rtol=1e-12)
-
-
-def test_both_zeros_are_one_prediction():
-    v = np.array([0.0, -0.0, 0.0, -0.0, -0.0])
-    codes = np.array([1, 0, 1, 0, 0], dtype=np.int32)
-    low, high, _ = by_buckets(v, np.array([0.0, 1.0]), codes, np.array([0, 5]))
-    assert (low, high) == (0.0, 2.0)

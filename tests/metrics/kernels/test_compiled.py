@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from metrics.kernels import compiled as module
-from metrics.kernels.compiled import _last_change
 
 ROOT = Path(module.__file__).parents[2]
 PACKAGES = ("metrics", "calibrators")
@@ -53,28 +52,6 @@ def test_an_edit_of_any_kernel_starts_an_empty_folder(source, copy_of_the_packag
     path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     assert folder() != before
     assert folder().parent == before.parent
-
-
-def test_the_oldest_folders_are_removed_when_a_new_one_starts(copy_of_the_packages):
-    parent = module._folder().parent
-    for age in range(module.KEPT + 3):
-        path = parent / f"kernels-{age}"
-        path.mkdir(parents=True)
-        os.utime(path, (1000 - age, 1000 - age))
-    other = parent / "something.pyc"
-    other.write_text("")
-    new = folder()
-    left = {path.name for path in parent.glob("kernels-*")}
-    assert left == {new.name, *(f"kernels-{age}" for age in range(module.KEPT))}
-    assert other.exists()
-
-
-def test_files_without_kernels_do_not_matter(copy_of_the_packages):
-    before = folder()
-    for name in ("metrics/ecdf.py", "calibrators/base.py"):
-        path = copy_of_the_packages / name
-        path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
-    assert folder() == before
 
 
 def test_the_decorator_leaves_numbas_own_setting_as_it_was(monkeypatch):
@@ -141,15 +118,6 @@ def said(folder, cache=None):
 
 
 @pytest.mark.slow
-def test_only_the_process_that_compiles_says_so_and_in_one_line(small_package):
-    cache = small_package / "cache"
-    first = said(small_package, cache)
-    assert re.fullmatch(rf"compiling kernels, .* in {cache}/kernels-\w+\n", first)
-    assert said(small_package, cache) == ""
-    assert not list((small_package / "metrics").glob("__pycache__/kernels-*"))
-
-
-@pytest.mark.slow
 def test_kernels_work_where_no_folder_can_be_written(small_package):
     in_the_way = small_package / "metrics" / "__pycache__"  # a file: root may write anywhere
     in_the_way.write_text("")
@@ -157,8 +125,3 @@ def test_kernels_work_where_no_folder_can_be_written(small_package):
     assert line.startswith("compiling kernels")
     assert f"{in_the_way}/kernels-" in line
     assert "cannot be written: set NUMBA_CACHE_DIR" in line
-
-
-def test_a_folder_that_another_process_removes_meanwhile_counts_as_the_oldest(tmp_path):
-    gone = tmp_path / "kernels-gone"
-    assert _last_change(gone) == 0.0 < _last_change(tmp_path)

@@ -87,17 +87,6 @@ def test_without_edges_the_ends_are_reported():
         torch.testing.assert_close(at_edges[..., 1], total)
 
 
-def test_views_give_the_same_as_copies():
-    predicted, payoffs, outcome = problem(300, 7, 4, 2, 2, 100)
-    predicted, payoffs = predicted.T, payoffs[:7].flip(0)
-    result = prefix_range(predicted, payoffs, outcome[:, :1].expand(2, 300))
-    copied = prefix_range(
-        predicted.contiguous(), payoffs.contiguous(), outcome[:, :1].expand(2, 300).contiguous()
-    )
-    assert torch.equal(result.low, copied.low)
-    assert torch.equal(result.high, copied.high)
-
-
 def test_outcome_codes_may_be_many():
     """More than 16 bits hold, as where every point has payoffs of its own."""
     n = 70_000
@@ -137,21 +126,3 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
     )
     for compiled, expected in zip(ours, plain, strict=True):
         torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)
-
-
-def test_draws_that_never_agree_and_draws_that_always_do_equal_plain_torch():
-    predicted, payoffs, _ = problem(3, 200, 7, 1, 3, 150)
-    same = torch.randint(7, (200,), generator=torch.Generator().manual_seed(0))
-    for codes in (same.expand(7, 200), (same + torch.arange(7)[:, None]) % 7):
-        edges = torch.tensor([0, 60, 200])
-        compiled = prefix_range(predicted, payoffs, codes, edges)
-        plain = prefix_range_torch(predicted, payoffs, codes, edges)
-        for ours, theirs in zip(compiled, plain, strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("edges", [[2, 10], [0, 5]])
-def test_edges_of_several_draws_cover_all_points(edges):
-    predicted, payoffs, outcome = problem(1, 10, 3, 2, 0, 10)
-    with pytest.raises(AssertionError, match="edges"):
-        prefix_range(predicted, payoffs, outcome, torch.tensor(edges))

@@ -48,36 +48,3 @@ def test_a_matrix_is_projected_row_by_row(name, classes):
     projected = project(name, points)
     np.testing.assert_array_equal(projected, np.concatenate([project(name, x) for x in points]))
     np.testing.assert_allclose(projected, reference.projection(points), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-def test_points_of_the_simplex_stay_where_they_are(name):
-    corners, centre = np.eye(4), np.full((1, 4), 0.25)
-    edge = np.array([[0.5, 0.5, 0.0, 0.0]])
-    points = np.concatenate([corners, centre, edge])
-    np.testing.assert_array_equal(project(name, points), points)
-    dense = np.random.default_rng(0).dirichlet(np.ones(30), size=20)
-    np.testing.assert_allclose(project(name, dense), dense, rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-@settings(derandomize=True, deadline=None)
-@given(x=POINTS, shift=st.floats(-5, 5))
-def test_a_shift_of_all_entries_changes_nothing(name, x, shift):
-    np.testing.assert_allclose(project(name, x + shift), project(name, x), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", IMPLEMENTATIONS)
-@pytest.mark.parametrize("scale", [1e3, 1e6, 1e9])
-def test_far_points_land_on_the_simplex(name, scale):
-    points = np.random.default_rng(1).normal(scale=scale, size=(100, 8))
-    points[0] = scale
-    projected = project(name, points)
-    assert (projected >= 0).all()
-    np.testing.assert_allclose(projected.sum(axis=1), 1, atol=1e-15 * scale + 1e-12)
-
-
-def test_the_points_given_are_not_changed():
-    points = torch.full((3, 4), 0.7, dtype=torch.float64)
-    project_rows_torch(points)
-    assert bool((points == 0.7).all())

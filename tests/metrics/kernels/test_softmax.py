@@ -42,13 +42,15 @@ def test_softmax_equals_scipy(values, scale):
 def test_the_torch_twins_agree(dtype, monkeypatch):
     values = 5 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0)).to(dtype)
     labels = torch.arange(50) % 7
-    p, one = softmax(values, 0.3), values.clone()
-    loss = residuals(one, labels)
+    p, compiled = softmax(values, 0.3), [values.clone(), values.clone()]
+    sums = [residuals(compiled[0], labels), squared_errors(compiled[1], labels)]
     monkeypatch.setattr(module, "has_kernels", lambda tensor: False)
-    two = values.clone()
+    plain = [values.clone(), values.clone()]
     torch.testing.assert_close(softmax(values, 0.3), p, rtol=1e-13, atol=1e-16)
-    assert residuals(two, labels) == pytest.approx(loss, rel=1e-14)
-    torch.testing.assert_close(two, one, rtol=1e-6, atol=1e-7 if dtype == torch.float32 else 1e-15)
+    assert residuals(plain[0], labels) == pytest.approx(sums[0], rel=1e-14)
+    assert squared_errors(plain[1], labels) == pytest.approx(sums[1], rel=1e-14)
+    atol = 1e-7 if dtype == torch.float32 else 1e-15
+    torch.testing.assert_close(plain, compiled, rtol=1e-6, atol=atol)
 
 
 def test_residuals_are_the_gradient_of_the_cross_entropy():
@@ -59,17 +61,6 @@ def test_residuals_are_the_gradient_of_the_cross_entropy():
     block = values.detach().clone()
     assert residuals(block, labels) == pytest.approx(expected.item(), rel=1e-13)
     torch.testing.assert_close(block, values.grad, atol=1e-14, rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_torch_twin_of_the_squared_errors_agrees(dtype, monkeypatch):
-    values = 5 * torch.randn(50, 7, generator=torch.Generator().manual_seed(0)).to(dtype)
-    labels = torch.arange(50) % 7
-    one, two = values.clone(), values.clone()
-    score = squared_errors(one, labels)
-    monkeypatch.setattr(module, "has_kernels", lambda tensor: False)
-    assert squared_errors(two, labels) == pytest.approx(score, rel=1e-14)
-    torch.testing.assert_close(two, one, rtol=1e-6, atol=1e-7 if dtype == torch.float32 else 1e-15)
 
 
 @settings(deadline=None, max_examples=40)

@@ -1,10 +1,6 @@
 """Blocks of rows on threads, and how torch's own threads wait."""
 
-import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,29 +56,3 @@ def test_an_error_in_either_kind_of_thread_is_raised(in_caller):
             over_row_blocks(work, 9, MANY)
     finally:
         torch.set_num_threads(1)
-
-
-SPY = """
-import importlib, importlib.abc, os, sys
-
-class Spy(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name == sys.argv[2]:
-            print("set" if sys.argv[3] in os.environ else "not set")
-
-sys.meta_path.insert(0, Spy())
-importlib.import_module(sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", ["pipeline.scoring.dynamics_study"])
-@pytest.mark.parametrize(
-    ("library", "variable"), [("torch", "GOMP_SPINCOUNT"), ("numpy", "OPENBLAS_THREAD_TIMEOUT")]
-)
-def test_threads_are_told_not_to_spin_before_they_are_loaded(module, library, variable):
-    root = Path(__file__).resolve().parents[3]
-    environment = {name: v for name, v in os.environ.items() if name != variable}
-    command = [sys.executable, "-c", SPY, module, library, variable]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    assert done.stdout.split() == ["set"], done.stderr

@@ -7,7 +7,6 @@ import torch
 from metrics import (
     Decision,
     FunctionUtility,
-    InputError,
     Linear,
     Similarity,
     UtilityClass,
@@ -27,16 +26,6 @@ def test_a_function_is_a_utility(forecast_of):
     index, worst = utility.worst(p, y)
     assert index == 0
     assert worst.error == pytest.approx(expected, abs=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [(lambda p: p.sum(dim=1), "shape"), (lambda p: p / 0, "NaN or infinite")],
-)
-def test_a_function_with_a_wrong_answer_is_told_so(function, message):
-    with pytest.raises(InputError, match=message) as error:
-        FunctionUtility(function).calibration_errors([[0.5, 0.5]], [0])
-    assert "\n" not in str(error.value)
 
 
 class Insurance(UtilityClass):
@@ -61,15 +50,6 @@ def test_a_class_of_ones_own_needs_two_methods(forecast_of):
     assert worst.error == pytest.approx(errors.max(), abs=1e-14)
 
 
-def test_an_unfinished_class_cannot_be_made():
-    class Unfinished(UtilityClass):
-        def count(self, classes):
-            return 1
-
-    with pytest.raises(TypeError, match="outcome_utilities"):
-        Unfinished()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_worst_utility_of_a_class_attains_its_largest_error(kind, forecast_of):
     p, y = forecast_of(kind, 80, 5, 6)
@@ -86,8 +66,3 @@ def test_blocks_are_of_equal_size_and_no_larger_than_fits(monkeypatch):
     monkeypatch.setattr(base, "BLOCK_BYTES", 4 * 8 * 100)  # four utilities of a hundred points
     assert [(b.start, b.stop) for b in base.equal_blocks(9, 100)] == [(0, 3), (3, 6), (6, 9)]
     assert [(b.start, b.stop) for b in base.equal_blocks(4, 100)] == [(0, 4)]
-
-
-def test_blocks_of_many_points_still_hold_some_utilities(monkeypatch):
-    monkeypatch.setattr(base, "BLOCK_BYTES", 8)
-    assert [b.stop - b.start for b in base.equal_blocks(2 * base.FEWEST_ROWS, 100)] == [64, 64]

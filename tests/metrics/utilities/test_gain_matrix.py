@@ -6,10 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import GainMatrix, InputError, reference
+from metrics import GainMatrix, reference
 from metrics.forecast import Forecast
-from metrics.scores import checked
-from metrics.utilities import gain_matrix
 
 
 def materialised(utilities, classes):
@@ -99,33 +97,6 @@ def test_the_bounds_exclude_no_class_that_is_chosen(
     np.testing.assert_allclose(largest, every.max(axis=2), rtol=0, atol=1e-14)
 
 
-def test_the_first_of_equal_predictions_is_made():
-    p = np.full((5, 4), 0.25)
-    y = np.array([0, 1, 2, 3, 0])
-    for gains in (np.eye(4)[None], random_gains(1, 4, 0.5, 0.5, 0)):
-        users = GainMatrix(gains)
-        _, chosen = users.choose(Forecast(torch.from_numpy(p)))
-        assert chosen.flatten().tolist() == [0] * 5
-        assert users.calibration_errors(p, y)[0] == pytest.approx(
-            errors_of(gains, p, y)[0], abs=1e-15
-        )
-
-
-def test_every_draw_of_the_labels_is_paid_on_its_own(forecast_of):
-    p, _ = forecast_of("smooth", 70, 6, 4)
-    labels = torch.from_numpy(np.random.default_rng(5).integers(6, size=(3, 70)))
-    forecast = Forecast(torch.from_numpy(p))
-    users = GainMatrix.sample_aligned(4, 6, 1)
-    together = users.errors(forecast, forecast.outcomes(labels))
-    for draw in range(3):
-        np.testing.assert_allclose(
-            together[draw].numpy(),
-            users.calibration_errors(p, labels[draw].numpy()),
-            rtol=0,
-            atol=1e-15,  # one draw is summed by buckets, several in sorted order
-        )
-
-
 def test_aligned_users_gain_one_when_right_and_at_most_a_tenth_when_wrong():
     classes = 20
     gains = materialised(GainMatrix.sample_aligned(100, classes, 0), classes)
@@ -165,13 +136,6 @@ def test_a_seed_names_the_users(family):
     assert (first != other).any()
 
 
-def test_users_drawn_with_other_seeds_share_the_partition():
-    first, other = (materialised(GainMatrix.sample_misaligned(60, 12, s, 4), 12) for s in (1, 2))
-    parts = [{matrix.tobytes() for matrix in gains} for gains in (first, other)]
-    assert parts[0] == parts[1]
-    assert len(parts[0]) == 4
-
-
 @pytest.mark.parametrize("subsets", [1, 4, 12])
 def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(subsets):
     """Errors of specialists can be compared between programs that say nothing of the partition."""
@@ -180,65 +144,6 @@ def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(
     users = GainMatrix.sample_misaligned(400, 12, 7, subsets)
     found = {tuple(((users.matrix(k) > 0).sum(dim=0) > 1).tolist()) for k in range(400)}
     assert found == expected
-
-
-@pytest.mark.parametrize("family", ["sample_aligned", "sample_misaligned"])
-def test_threads_change_no_error_and_are_left_as_many_as_they_were(family, forecast_of):
-    p, y = forecast_of("smooth", 400, 30, 6)
-    users = getattr(GainMatrix, family)(150, 30, 0)
-    alone = users.calibration_errors(p, y)
-    torch.set_num_threads(2)
-    try:
-        together = users.calibration_errors(p, y)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
-    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
-    assert torch.get_num_threads() == 1
-
-
-def test_an_error_of_the_labels_leaves_the_threads_as_many_as_they_were(forecast_of):
-    p, _ = forecast_of("smooth", 50, 6, 7)
-    torch.set_num_threads(2)
-    try:
-        with pytest.raises(InputError, match="labels"):
-            GainMatrix.sample_aligned(150, 6, 0).calibration_errors(p, np.full(50, 6))
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
-
-
-def test_a_user_without_classes_to_specialise_in_predicts_the_most_probable_one(forecast_of):
-    p, y = forecast_of("smooth", 40, 5, 3)
-    nobody = gain_matrix._SpecialistGains(torch.zeros(1, 5, dtype=torch.bool), gain=1.0)
-    forecast, outcomes = checked(p, y)
-    predicted, chosen = nobody.choose(forecast)
-    _, realized = nobody.predicted_and_realized(forecast, outcomes, 0)
-    np.testing.assert_array_equal(chosen[:, 0], p.argmax(axis=1))
-    np.testing.assert_array_equal(predicted[:, 0], p.max(axis=1))
-    np.testing.assert_array_equal(realized, p.argmax(axis=1) == y)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0, 3, 0), "count 0 and classes 3 must be >= 1 and >= 2"),
-        ((1, 1, 0), "count 1 and classes 1 must be"),
-        ((1, 2, 0, 1.5), "a gain of 1.5 for errors, expected a number from 0 to 1"),
-        ((1, 2, 0, -0.1), "a gain of -0.1 for errors"),
-    ],
-)
-def test_a_sample_that_is_none_is_refused(arguments, message):
-    with pytest.raises(InputError, match=message):
-        GainMatrix.sample_aligned(*arguments)
-
-
-def test_the_smallest_sample_and_the_largest_gain_are_drawn():
-    (users,) = (materialised(GainMatrix.sample_aligned(1, 2, 0, 1.0), 2),)
-    assert users.shape == (1, 2, 2)
-    assert (users[0].diagonal() == 1).all()
-    none = materialised(GainMatrix.sample_aligned(1, 2, 0, 0.0), 2)
-    np.testing.assert_array_equal(none[0], np.eye(2))
 
 
 def test_a_matrix_is_the_one_that_was_given():

@@ -61,29 +61,3 @@ def test_parts_equal_one_product_over_all_classes(
     torch.testing.assert_close(
         errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
     )
-
-
-def test_the_closer_look_leaves_fewer_classes_and_those_that_are_chosen(flat_and_sharp):
-    forecast, _ = flat_and_sharp
-    users = users_of("aligned")
-    p = forecast.probabilities
-    bounds = users._may_gain(p, p.max(dim=1).values)
-    possible = users._possible(p).T
-    assert (bounds.sum(dim=1) > gain_matrix.FEW_CLASSES).any()
-    assert possible.sum() < bounds.sum()
-    chosen = users.choose(forecast)[1]
-    assert bool(possible.gather(1, chosen).all())
-
-
-@pytest.mark.parametrize("family", ["aligned", "misaligned"])
-def test_columns_matrix_and_gains_are_views_of_the_same_numbers(family):
-    users = users_of(family, count=5)
-    matrices = torch.stack([users.matrix(k) for k in range(5)])
-    for j in (0, 13, CLASSES - 1):
-        assert torch.equal(users.columns(j), matrices[:, :, j].T)
-    true = torch.tensor([3, 3, 60])
-    predicted = torch.tensor([[3, 1, 2, 3, 4], [69, 3, 3, 0, 0], [1, 2, 60, 4, 5]])
-    assert torch.equal(
-        users.gains(true, predicted), matrices[torch.arange(5), true[:, None], predicted]
-    )
-    assert torch.equal(users.only(3).matrix(0), matrices[3])
