@@ -1,4 +1,4 @@
-"""Every file under conf/ composes, tells how to override it, and agrees with the code."""
+"""Every file under conf/ composes and agrees with the code."""
 
 import inspect
 import shutil
@@ -56,14 +56,6 @@ def test_every_launcher_composes_where_its_package_is_installed(launcher):
     assert config.hydra.launcher._target_.startswith("hydra_plugins.")
 
 
-@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
-def test_every_file_starts_with_a_comment_that_says_how_to_override_it(path: Path):
-    head = path.read_text().partition("\n\n")[0]
-    assert head.startswith("# ")
-    words = ("Override:", "Use:", "calibrator=", "Nothing to override", "Another value anywhere:")
-    assert any(word in path.read_text() for word in words)
-
-
 def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_order():
     for suite in options("suite"):
         content = resolved(composed([f"suite={suite}"]))["suite"]
@@ -76,16 +68,10 @@ def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_ord
 
 
 def test_rows_of_other_packages_are_in_one_suite_with_results_of_its_own():
-    with_peers = [
-        suite
-        for suite in options("suite")
-        if set(PEERS) & set(resolved(composed([f"suite={suite}"]))["suite"]["calibrators"])
-    ]
-    assert with_peers == ["extended"]
-    assert resolved(composed(["suite=extended"]))["paths"]["results"] == "results/extended"
-    assert resolved(composed(["suite=cifar"]))["paths"]["results"] == "results"
-    moved = resolved(composed(["suite=extended", "paths.results=elsewhere"]))
-    assert moved["paths"]["results"] == "elsewhere"
+    for suite in options("suite"):
+        settings = resolved(composed([f"suite={suite}"]))
+        has_peers = bool(set(PEERS) & set(settings["suite"]["calibrators"]))
+        assert settings["paths"]["results"] == ("results/extended" if has_peers else "results")
 
 
 def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
@@ -101,15 +87,6 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     assert set(mine["benchmark"]) == set(digits)
     assert mine["benchmark"]["precomputed"] == "mine"
     assert columns_of(mine) == tuple(key for key in metrics.METRICS if key not in ON_REQUEST)
-
-
-def test_dvc_depends_on_files_that_exist():
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"].values()
-    made = ("data/", "results/")
-    paths = [
-        text.replace("${item}", "digits") for one in stages for text in one.get("do", one)["deps"]
-    ]
-    assert paths and [p for p in paths if not p.startswith(made) and not (ROOT / p).exists()] == []
 
 
 @pytest.mark.parametrize("option", options("calibrator"))
@@ -144,13 +121,3 @@ def test_tuning_effort_depends_on_the_benchmark_and_the_command_line_wins():
     assert effort("benchmark=cifar10_resnet", "suite=digits") == "paper"
     assert effort("benchmark=digits") == "quick"
     assert effort("benchmark=digits", "tuning=paper") == "paper"
-
-
-def test_paper_effort_is_the_papers():
-    dirichlet = resolved(composed(["benchmark=yahoo", "calibrator=dirichlet"]))["calibrator"]
-    patching = resolved(composed(["benchmark=yahoo", "calibrator=patching"]))["calibrator"]
-    assert (dirichlet["tuning_runs"], patching["tuning_runs"]) == (80, 20)
-    evaluation = resolved(composed([]))["evaluation"]
-    assert (evaluation["utilities"], evaluation["bins"]) == (1500, 15)
-    splits = resolved(composed([]))["splits"]
-    assert (splits["count"], splits["calibration_fraction"]) == (10, 0.7)

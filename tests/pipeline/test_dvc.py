@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -34,25 +33,11 @@ def dvc(folder, *arguments, code=0):
     return shell(folder, sys.executable, "-m", "dvc", *arguments, code=code)
 
 
-def test_dvc_lists_a_stage_of_each_kind():
-    names = set(dvc(ROOT, "stage", "list", "--name-only").split())
-    (suite,) = yaml.safe_load((ROOT / "params.yaml").read_text())["suite"]["benchmarks"]
-    stages = ("logits", "fit", "evaluate", "dynamics")
-    assert names == {*(f"{stage}@{suite}" for stage in stages), "report"}
-
-
 def test_the_committed_parameters_are_what_the_configuration_composes_to():
     with initialize_config_dir(str(CONF), version_base="1.3"):
         composed = compose("params")
     committed = yaml.safe_load((ROOT / "params.yaml").read_text())
     assert committed == OmegaConf.to_container(composed, resolve=True)
-
-
-def test_every_command_is_a_stage_that_the_readme_names():
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    readable = {name: stage.get("do", stage)["cmd"] for name, stage in stages.items()}
-    assert list(readable) == ["logits", "fit", "evaluate", "dynamics", "report"]
-    assert all(cmd.startswith(f"python -m pipeline.{name} ") for name, cmd in readable.items())
 
 
 SMALL = [
@@ -106,9 +91,6 @@ def test_repro_after_a_run_has_nothing_to_do(project):
     assert "up to date" in dvc(project, "status")
     by_hand = shell(project, sys.executable, "-m", "pipeline.fit", "suite=digits")
     assert "fit: nothing to do, 2 up to date" in by_hand
-    shown = json.loads((project / "results/metrics.json").read_text())
-    assert shown["digits"]["temperature"]
-    assert shell(project, "git", "status", "--short", "results") == ""
 
 
 @pytest.mark.slow
@@ -128,22 +110,9 @@ def test_what_was_pushed_is_up_to_date_in_a_clone_elsewhere(project, tmp_path):
 
 
 @pytest.mark.slow
-def test_plots_and_experiments_are_shown(project):
-    dvc(project, "plots", "show")
-    page = (project / "dvc_plots/index.html").read_text()
-    assert "ecdf_digits.png" in page
-    assert "http" not in page
+def test_an_experiment_with_another_seed_makes_other_scores_from_the_same_logits(project):
     before = (project / "results/scores/digits.csv").read_text()
     told = dvc(project, "exp", "run", "-S", "seed=1")
     assert "Running stage 'fit@digits'" in told and "Running stage 'logits" not in told
-    assert yaml.safe_load((project / "params.yaml").read_text())["seed"] == 1
     assert (project / "results/scores/digits.csv").read_text() != before
     assert "accuracy" in dvc(project, "metrics", "diff")
-    assert "seed" in dvc(project, "exp", "show", "--md")
-
-
-@pytest.mark.slow
-def test_an_unknown_suite_is_told_with_the_known_ones(project):
-    told = dvc(project, "exp", "run", "-S", "suite=digit", code=255)
-    assert "digit" in told and "cifar" in told
-    assert "Traceback" not in told

@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.dynamics import run_dynamics
 from pipeline.harness.artifacts import read_json
-from pipeline.harness.command import UnitsFailed
-from tests.pipeline.conftest import files_below, request_of, times
+from tests.pipeline.conftest import files_below, times
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",
          "dynamics.floor_draws=3", "dynamics.misaligned.subsets=2")  # fmt: skip
@@ -40,9 +39,6 @@ def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, study
         assert history["iteration"].tolist() == list(range(7))
         assert (history["brier"].diff().dropna() <= 0).all()
         assert history["worst"].iloc[-1] < history["worst"].iloc[0]
-        assert (history["q05"] <= history["median"]).all()
-        assert (history["q95"] <= history["worst"]).all()
-        assert history["points"].iloc[-1] == 0  # the last iteration only audits
         assert snapshots.groupby("iteration").size().to_dict() == {0: 20, 2: 20, 6: 20}
         for number in (0, 2, 6):
             errors = snapshots.loc[snapshots["iteration"] == number, "error"]
@@ -51,8 +47,6 @@ def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, study
             assert np.isclose(errors.iloc[int(row["user"])], errors.max())
             assert errors.mean() == pytest.approx(row["mean"], rel=1e-6)
         assert record["n"] == 140
-        assert record["worst_noise_floor"]["q05"] <= record["worst_noise_floor"]["q95"]
-        assert record["config"]["utilities"] == 20
     before = files_below(tmp_path / "results"), times(tmp_path / "data/dynamics")
     capsys.readouterr()
     run_dynamics(request_study())
@@ -77,31 +71,9 @@ def test_options_and_damage_of_one_family_do_not_redo_the_other(request_study, t
     ("override", "message"),
     [
         ("dynamics.families=[alined]", "known: aligned, misaligned"),
-        ("dynamics.iterations=-1", "dynamics.iterations=-1: expected at least 0"),
         ("dynamics.armijo=0", "dynamics.armijo=0: expected a positive number"),
     ],
 )
 def test_mistakes_are_one_line(request_study, override, message):
     with pytest.raises(ValueError, match=message):
         run_dynamics(request_study(override))
-
-
-def test_too_many_subsets_fail_that_family_alone(request_study, tmp_path):
-    with pytest.raises(UnitsFailed, match="1 of 2 failed"):
-        run_dynamics(request_study("dynamics.misaligned.subsets=4"))
-    assert [path.stem for path in tmp_path.glob("data/dynamics/tiny/*.npz")] == ["aligned"]
-
-
-def test_without_patches_or_noise_floor_on_another_split(request_study, study):
-    few = ("dynamics.iterations=0", "dynamics.floor_draws=0", "dynamics.families=[misaligned]")
-    run_dynamics(request_study(*few, "split=2"))
-    history, snapshots, record = study("misaligned")
-    assert len(history) == 1
-    assert set(snapshots["iteration"]) == {0}
-    assert (record["worst_noise_floor"], record["split"]) == (None, 2)
-
-
-def test_a_suite_without_benchmarks_for_it_has_nothing_to_do(capsys):
-    request = request_of()
-    run_dynamics(type(request)(**{**vars(request), "benchmarks": ()}))
-    assert "dynamics: nothing to do, suite.dynamics of digits is empty" in capsys.readouterr().out

@@ -16,7 +16,6 @@ LEVELS = ("metrics.kernels", "metrics", "calibrators", "pipeline", "scripts")
 """Each may import itself and what stands before it."""
 MOST_LINES = 300
 AT_THE_TOP = {"__init__", "logits", "fit", "evaluate", "dynamics", "report", "status", "sweep"}
-ROOMS = {"harness", "own", "reporting", "scoring", "sources"}
 ABOVE_THE_HARNESS = ("sources", "scoring", "reporting", "own")
 
 
@@ -95,11 +94,3 @@ def test_files_are_at_most_so_long():
         if not name.startswith("metrics")
     }
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
-
-
-def test_the_top_of_the_pipeline_holds_its_stages_and_its_rooms():
-    top = ROOT / "pipeline"
-    assert {path.stem for path in top.glob("*.py")} == AT_THE_TOP
-    folders = {path.name for path in top.iterdir() if path.is_dir()} - {"__pycache__"}
-    assert folders == ROOMS
-    assert all((top / name / "__init__.py").is_file() for name in ROOMS)

@@ -10,13 +10,6 @@ import pytest
 from pipeline.harness.command import CONF
 from tests.pipeline.conftest import files_below, tiny_overrides
 
-PAIRS = "calibrator=temperature,vector"
-LAUNCHERS = {
-    "basic": (),
-    "cores": ("hydra.launcher.n_jobs=2",),
-    "queue": ("hydra.launcher.timeout_min=5",),
-}
-
 
 @pytest.fixture
 def call(evaluated_once, tmp_path):
@@ -24,10 +17,8 @@ def call(evaluated_once, tmp_path):
     settings = tiny_overrides(evaluated_once / "tiny.npz", tmp_path)
 
     def run(stage, *arguments):
-        flags = [one for one in arguments if one.startswith("--")]  # Hydra reads them first
-        others = [one for one in arguments if not one.startswith("--")]
-        others.append(f"hydra.sweep.dir={tmp_path / 'multirun'}")
-        command = [sys.executable, "-m", f"pipeline.{stage}", *flags, *settings, *others]
+        folder = f"hydra.sweep.dir={tmp_path / 'multirun'}"
+        command = [sys.executable, "-m", f"pipeline.{stage}", *arguments, *settings, folder]
         return subprocess.run(
             command, cwd=CONF.parent, capture_output=True, text=True, check=False, timeout=500
         )
@@ -36,25 +27,13 @@ def call(evaluated_once, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_every_launcher_gives_the_bytes_of_a_plain_run(call, evaluated_once, tmp_path, launcher):
-    chosen = (f"hydra/launcher={launcher}", *LAUNCHERS[launcher])
+def test_jobs_on_two_cores_give_the_bytes_of_a_plain_run(call, evaluated_once, tmp_path):
+    launcher = ("hydra/launcher=cores", "hydra.launcher.n_jobs=2")
     for stage in ("fit", "evaluate"):
-        done = call(stage, "--multirun", PAIRS, *chosen)
+        done = call(stage, "--multirun", "calibrator=temperature,vector", *launcher)
         assert done.returncode == 0, done.stdout + done.stderr
     for part in ("data/fits", "data/scores", "results"):
         assert files_below(tmp_path / part) == files_below(evaluated_once / part)
-
-
-@pytest.mark.slow
-def test_a_job_that_fails_is_told_and_the_same_command_makes_what_is_missing(call, tmp_path):
-    some = ("fit", "--multirun", "calibrator=temperature,vector", "+calibrator.l2=abc")
-    failed = call(*some, "hydra/launcher=cores", "hydra.launcher.n_jobs=1")
-    assert failed.returncode != 0
-    assert not list(tmp_path.glob("data/fits/tiny/vector/*.npz"))
-    done = call("fit", "--multirun", PAIRS)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(list(tmp_path.glob("data/fits/tiny/*/*.npz"))) == 6
 
 
 @pytest.mark.slow

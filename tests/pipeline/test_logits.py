@@ -1,0 +1,67 @@
+"""Logits of a benchmark: those of the embedded one, and ready-made ones from paths.precomputed."""
+
+import numpy as np
+import pytest
+
+from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.cached_logits import find_logits
+from pipeline.logits import run_logits
+from pipeline.sources.digits import digits_logits
+from tests.pipeline.conftest import times, write_example
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_example(tmp_path / "ready/digits.npz", n=90, classes=10, seed=3)
+    (tmp_path / "ready/README.md").write_text("# Title\n\nOutputs of a model.\nMore.\n")
+    return tmp_path / "ready"
+
+
+def requested(request_tiny, **paths):
+    """Digits, whose own source needs seconds, in the temporary folders of `tiny`."""
+    settings = request_tiny("split=0").settings("file")
+    return [
+        {**settings, "benchmark": {**settings["benchmark"], "precomputed": "digits"}}
+        | {"paths": {**settings["paths"], **paths}}
+    ]
+
+
+def test_they_are_taken_with_their_origin_and_stay_without_the_folder(
+    request_tiny, tmp_path, folder
+):
+    settings = requested(request_tiny, precomputed=str(folder))
+    run_logits(settings)
+    record = find_logits(settings[0]).details
+    assert record["n"] == 90
+    assert record["origin"]["file"] == str(folder / "digits.npz")
+    assert record["origin"]["sha256"] == sha256_of(folder / "digits.npz")
+    assert record["origin"]["readme_says"] == "Outputs of a model."
+    cached = tmp_path / "data/logits/tiny.npz"
+    before = times(tmp_path / "data")[cached]
+    run_logits(requested(request_tiny))
+    assert times(tmp_path / "data")[cached] == before
+
+
+def test_the_environment_variable_names_a_folder_too(request_tiny, folder, monkeypatch):
+    monkeypatch.setenv("PRECOMPUTED", str(folder))
+    settings = requested(request_tiny)
+    run_logits(settings)
+    assert find_logits(settings[0]).n == 90
+
+
+def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
+    (tmp_path / "empty").mkdir()
+    settings = requested(request_tiny, precomputed=str(tmp_path / "empty"))
+    run_logits(settings)
+    assert find_logits(settings[0]).n == 200
+
+
+def test_digits_are_out_of_sample_over_confident_and_the_same_every_time():
+    first, second = digits_logits(), digits_logits()
+    np.testing.assert_array_equal(first.logits, second.logits)
+    assert first.logits.shape == (1198, 10)
+    odds = np.exp(first.logits - first.logits.max(axis=1, keepdims=True))
+    confidence = (odds.max(axis=1) / odds.sum(axis=1)).mean()
+    accuracy = (first.logits.argmax(axis=1) == first.labels).mean()
+    assert 0.93 < accuracy < 0.98
+    assert confidence > accuracy + 0.01
