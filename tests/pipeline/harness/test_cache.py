@@ -1,16 +1,24 @@
-"""The cache of units: whole or absent, made by one process, named by its key."""
+"""Files and units: whole or absent, made by one process, named by their key."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import zipfile
 from functools import partial
 
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.artifacts import (
+    CorruptFile,
+    read_json,
+    read_npz,
+    save_npz,
+    write_json,
+    write_npz,
+)
 from pipeline.harness.cache import (
     Busy,
     arrays_digest,
@@ -43,6 +51,8 @@ def test_a_unit_is_one_file_with_its_record_and_equal_content_is_equal_bytes(uni
     for name, array in read_npz(unit).items():
         np.testing.assert_array_equal(array, ARRAYS[name])
     publish_arrays(tmp_path / "again.npz")
+    with zipfile.ZipFile(unit) as archive:  # a date would make other bytes two seconds later
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     assert (tmp_path / "again.npz").read_bytes() == unit.read_bytes()
 
 
@@ -61,20 +71,11 @@ def test_a_unit_is_current_where_its_key_is_the_one_asked_for(unit, tmp_path):
     assert not is_current(tmp_path / "absent.npz", "k")
 
 
-def flipped(content):
-    return content[:400] + bytes([content[400] ^ 1]) + content[401:]
-
-
-def without_record(content):
-    return content.replace(b"record.json", b"recorD.json")
-
-
 @pytest.mark.parametrize(
     "damage",
     [
         lambda content: content[:-40],
-        flipped,
-        without_record,
+        lambda content: content[:400] + bytes([content[400] ^ 1]) + content[401:],
     ],
 )
 def test_a_damaged_unit_counts_as_absent(unit, damage):
@@ -132,19 +133,14 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     assert is_current(path, "k")
 
 
-def test_what_is_current_is_made_again_only_by_force(unit, tmp_path):
-    calls = []
-    for force in (False, True):
-        made_by_one(unit, "k", tmp_path / "x.lock", lambda: calls.append(1), force, wait=True)
-        assert len(calls) == force
+def test_json_takes_numpy_and_paths(tmp_path):
+    path = write_json(tmp_path / "x.json", {"a": np.float64(0.5), "b": np.arange(2), "c": tmp_path})
+    assert read_json(path) == {"a": 0.5, "b": [0, 1], "c": str(tmp_path)}
 
 
-def test_without_locks_of_the_file_system_the_unit_is_made_all_the_same(tmp_path, monkeypatch):
-    def refuse(self):
-        raise NotImplementedError("FileSystem does not appear to support flock")
-
-    monkeypatch.setattr("pipeline.harness.cache.FileLock.acquire", refuse)
-    path = tmp_path / "unit.npz"
-    make = partial(publish_arrays, path)
-    assert made_by_one(path, "k", tmp_path / "x.lock", make, force=False, wait=False)
-    assert is_current(path, "k")
+def test_a_truncated_npz_is_one_line(tmp_path):
+    path = tmp_path / "x.npz"
+    write_npz(path, a=np.arange(100.0))
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(CorruptFile, match=r"x\.npz: [^\n]*delete it and rerun$"):
+        read_npz(path)

@@ -1,18 +1,12 @@
-"""From a command line to units: which ones, with which settings."""
+"""From a command line to units, their settings and what these name."""
 
 import pytest
-from omegaconf import OmegaConf
+from hydra.errors import InstantiationException
 
+from pipeline.harness.command import is_user_error
+from pipeline.harness.targets import made_of
 from pipeline.harness.units import SelectionError, composed, resolved
 from tests.pipeline.conftest import request_of
-
-
-def test_nothing_chosen_is_the_whole_default_suite():
-    request = request_of()
-    assert (request.suite, request.benchmarks) == ("digits", ("digits",))
-    assert {"uncalibrated", "dirichlet", "logit_shift"} < set(request.calibrators)
-    assert request.splits == tuple(range(10))
-    assert len(request.units()) == 10 * len(request.calibrators)
 
 
 def test_one_unit():
@@ -36,19 +30,9 @@ def test_overrides_reach_every_unit():
     "override",
     [
         "benchmark.name='../../x'",
-        "evaluation.name='.hidden'",
-        "splits.count=0",
         "splits.count=2.5",
-        "splits.count=1001",
         "splits.calibration_fraction=1.0",
-        "splits.calibration_fraction=nan",
-        "seed=-1",
-        "splits.seed=true",
-        "force=maybe",
-        "jobs=0",
-        "jobs=1.5",
         "device=gpu",
-        "tables=small",
     ],
 )
 def test_a_value_that_no_stage_knows_is_one_line(override):
@@ -57,35 +41,23 @@ def test_a_value_that_no_stage_knows_is_one_line(override):
         resolved(composed(["benchmark=digits", override]))
 
 
-@pytest.mark.parametrize(
-    "override",
-    ["jobs=2", "jobs='2'", "jobs=auto", "device=cuda:1", "force=true", "splits.count=1000"],
-)
-def test_known_values_stay_as_they_are(override):
-    name, _, value = override.partition("=")
-    settings = composed([override])
-    resolved(settings)
-    assert str(OmegaConf.select(settings, name)).lower() == value.strip("'")
-
-
-def test_what_is_named_twice_is_done_once():
-    request = request_of(
-        "suite.benchmarks=[digits,digits]", "suite.calibrators=[vector,isotonic,vector]", "split=0"
-    )
-    assert [str(unit) for unit in request.units()] == [
-        "digits vector split 0",
-        "digits isotonic split 0",
-    ]
-
-
-@pytest.mark.parametrize("split", ["10", "-1", "first"])
-def test_a_split_that_does_not_exist(split):
+def test_a_split_that_does_not_exist():
     with pytest.raises(SelectionError, match=r"0 to 9"):
-        request_of(f"split={split}")
+        request_of("split=10")
 
 
-def test_the_name_of_a_file_benchmark_is_the_users():
-    request = request_of(
-        "benchmark=file", "benchmark.name=mine", "benchmark.source.path=a.npz", "split=0"
-    )
-    assert {unit.benchmark for unit in request.units()} == {"mine"}
+def kept(**values):
+    return values
+
+
+def test_texts_of_the_settings_are_not_interpolated_however_deep():
+    target, text = "tests.pipeline.harness.test_units.kept", "out/${x}/b"
+    given = {"path": text, "names": [text, 1, None], "of": {"name": text}}
+    entry = {"_target_": target, **given, "each": [{"_target_": target, "name": text}]}
+    assert made_of(entry, workers=2) == {**given, "each": [{"name": text}], "workers": 2}
+
+
+def test_a_wrong_argument_is_the_users_error():
+    with pytest.raises(InstantiationException) as caught:
+        made_of({"_target_": "calibrators.TemperatureScaling", "step": 1})
+    assert is_user_error(caught.value)

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from metrics.ecdf import levels
-from pipeline.scoring.files import rounded
 from pipeline.scoring.tidy import CURVE_POINTS, curves_of, rows_of
 from tests.pipeline.reporting.conftest import scored
 
@@ -67,11 +65,6 @@ def test_rows_of_a_split_say_what_was_measured_there():
     assert rows[8]["value"] is None and rows[8]["upper"] == pytest.approx(0.4)
 
 
-def test_a_method_without_floor_has_none_in_any_row():
-    rows = rows_of("isotonic_raw", [scored(k, {"u_cwe": 0.1}) for k in range(2)], {})
-    assert all(row.get(key) is None for row in rows for key in ("floor_mean", "p_value", "upper"))
-
-
 def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors():
     splits = [
         scored(0, {}, arrays={"linear": np.array([0.3, 0.1, 0.2])}),
@@ -83,24 +76,13 @@ def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors():
     assert all(row["family"] == "linear" and "floor_low" not in row for row in rows)
 
 
-@pytest.mark.parametrize("floor_users", [1500, 500])
-def test_the_floor_may_rest_on_fewer_users_than_the_errors(floor_users):
+def test_the_floor_may_depend_on_fewer_users_than_the_errors():
     errors = np.sort(np.random.default_rng(0).random(1500))
-    floor = np.random.default_rng(1).random(1500)[:floor_users]
+    floor = np.random.default_rng(1).random(500)
     arrays = {"rank": errors, "rank_floor_q05": floor, "rank_floor_q95": floor + 1}
     rows = curves_of("m", [scored(0, {}, arrays=arrays)])
     assert len(rows) == CURVE_POINTS
-    np.testing.assert_allclose(
-        [row["error"] for row in rows], np.interp([r["level"] for r in rows], levels(1500), errors)
-    )
     low, high = ([row[f"floor_{end}"] for row in rows] for end in ("low", "high"))
     np.testing.assert_allclose(np.subtract(high, low), 1)
     assert low[-1] == floor.max()
     np.testing.assert_allclose(low, [row["level"] for row in rows], atol=0.06)  # uniform errors
-
-
-def test_seven_digits_hide_the_last_bits():
-    assert rounded({"a": [0.1 + 0.2, float("nan"), 3], "b": np.float64(1 / 3)}) == {
-        "a": [0.3, None, 3],
-        "b": 0.3333333,
-    }
