@@ -33,9 +33,9 @@ ROOT = CONF.parent
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
         (
             "evaluate",
-            ["benchmark.metrics=[u_cwo]"],
+            ["benchmark=digits", "benchmark.metrics=[u_cwo]"],
             1,
-            ["u_cwo is no metric (did you"],
+            ["u_cwo is no metric (did you mean u_cwe?)"],
         ),
     ],
 )
