@@ -18,10 +18,6 @@ PROPERTY = settings(
 )
 
 
-FITTED_PROPERTY = settings(PROPERTY, max_examples=40)
-"""Where each example is a fit."""
-
-
 class Example(NamedTuple):
     """A forecast [n, C] and labels [n]."""
 
@@ -37,14 +33,6 @@ def forecasts(draw: st.DrawFn, least_rows: int = 1, most_rows: int = 12) -> Exam
     ends = np.column_stack([np.zeros(n), np.sort(cuts, axis=1), np.full(n, 32)])
     labels = draw(arrays(np.int64, n, elements=st.integers(0, classes - 1)))
     return Example(np.diff(ends, axis=1) / 32, labels)
-
-
-@st.composite
-def pairs(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Predicted and realized utilities [n] in [-1, 1], multiples of 1/16, many equal."""
-    n = draw(st.integers(1, 15))
-    elements = st.integers(-16, 16)
-    return tuple(draw(arrays(np.int64, n, elements=elements)) / 16 for _ in range(2))
 
 
 seeds = st.integers(0, 2**32 - 1)

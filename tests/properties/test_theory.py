@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import softmax
 
 from metrics import dkw_band, ecdf, reference, utility_calibration
 from pipeline.sources.synthetic import SyntheticClassifier
-from tests.properties.examples import PROPERTY, seeds
 from tests.true_calibration import true_utility_calibration
 
 CLASSIFIER = SyntheticClassifier(classes=5, temperature=0.7)
@@ -47,30 +44,6 @@ def test_the_estimators_error_falls_as_one_over_root_n(errors):
 def test_the_estimators_error_stays_under_the_lemmas_bound(errors):
     for n, row in zip(SIZES, errors):
         assert row.max() <= lemma_bound(n, delta=0.05)
-
-
-@PROPERTY
-@given(n=st.integers(1, 200), seed=seeds)
-def test_the_lemmas_rademacher_constant(n, seed):
-    """E max_k Σ_{i<=k} σ_i A_i <= 2 (Σ A_i²)^½: Doob's inequality in the proof of Lemma 3.3."""
-    random = np.random.default_rng(seed)
-    residuals = random.uniform(-2, 2, n)
-    signs = random.choice([-1.0, 1.0], size=(200, n))
-    largest = np.maximum(np.cumsum(signs * residuals, axis=1).max(axis=1), 0)
-    bound = 2 * np.sqrt((residuals**2).sum())
-    noise = 5 * largest.std() / math.sqrt(len(signs))
-    assert largest.mean() <= bound + noise
-    assert bound / n <= 4 / math.sqrt(n) + 1e-12
-
-
-@PROPERTY
-@given(n=st.integers(1, 40), seed=seeds)
-def test_intervals_cost_at_most_twice_the_thresholds(n, seed):
-    """sup over intervals <= 2 sup over half-lines: the other step of the proof."""
-    random = np.random.default_rng(seed)
-    v, u = random.integers(-8, 9, n) / 8, random.uniform(-1, 1, n)
-    thresholds = [abs((u - v)[v <= t].sum()) / n for t in np.unique(v)]
-    assert float(utility_calibration(v, u)) <= 2 * max(thresholds) + 1e-12
 
 
 def test_the_ecdf_is_as_near_in_l2_as_the_theorem_says():
