@@ -59,15 +59,6 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
     torch.testing.assert_close(losses[0].sort().values, at_first.sort().values)
 
 
-def test_the_search_ends_soon_after_its_winner():
-    logits, labels = over_confident(100, 3, seed=3, sharpness=1.0)
-    p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
-    losses = held_out_losses(
-        p, y, LogitShiftPatching(tolerance=0)._run, "nll", 500, 0, fewest_steps
-    )
-    assert len(losses) - 1 == fewest_steps(losses) + 25
-
-
 def test_a_replayed_run_goes_on_as_the_run_that_it_repeats():
     """Audits draw other utilities each round: the number of the round is continued, too."""
     logits, labels = over_confident(80, 4, seed=4)

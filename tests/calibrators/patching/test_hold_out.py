@@ -145,24 +145,6 @@ def test_given_steps_are_scored_as_given(steps):
     assert all(set(run["parameters"]) == {"step_size", "sampled"} for run in calibrator.tuning_log_)
 
 
-@pytest.mark.parametrize("max_steps", [1, 5, 7])
-def test_tuning_keeps_to_the_largest_number_of_steps(max_steps):
-    logits, labels = over_confident(200, 3, 12)
-    options = {**QUICK, "tuning_runs": 6, "max_steps": max_steps}
-    calibrator = UtilityPatching(**options).fit(logits, labels)
-    assert all(1 <= run["parameters"]["steps"] <= max_steps for run in calibrator.tuning_log_)
-
-
-@pytest.mark.parametrize(("n", "classes"), [(2, 2), (50, 2), (20, 30)])
-def test_tuning_works_on_few_points(n, classes):
-    logits, labels = over_confident(n, classes, 14)
-    calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 4}).fit(logits, labels)
-    chosen = {"step_size": calibrator.step_size_, "sampled": calibrator.sampled_}
-    best = min(calibrator.tuning_log_, key=lambda run: run["score"])
-    assert best["parameters"] == {**chosen, "steps": calibrator.step_limit_}
-    assert np.isfinite(calibrator.predict_proba(logits)).all()
-
-
 def test_one_point_cannot_be_tuned_on():
     with pytest.raises(InputError, match="two points"):
         UtilityPatching(**QUICK).fit(np.zeros((1, 3)), [0])

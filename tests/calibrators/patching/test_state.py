@@ -153,18 +153,6 @@ def test_every_row_depends_on_itself_alone():
         assert torch.equal(together.probabilities[20:30], few.probabilities)
 
 
-def test_without_labels_forecasts_are_moved_all_the_same(device):
-    p, y = forecast_of("smooth", 30, 6, 14)
-    p, y = p.to(device), y.to(device)
-    with_labels, without = PatchedForecast(p, y), PatchedForecast(p)
-    for rows, utility, step in random_moves(10, 30, 6, 15):
-        for state in (with_labels, without):
-            utility.predicted(state)
-            vectors = utility.vectors(state, rows.to(device))
-            move(state, UPDATE, rows.to(device), vectors, step)
-    assert torch.equal(with_labels.probabilities, without.probabilities)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_spread_is_the_mean_squared_distance_of_payoffs_from_their_mean_over_the_classes(seed):
     """It bounds the first step of the line search (`first_step`); ranks not in a table pay 0."""
