@@ -51,40 +51,11 @@ def test_no_point_of_a_dense_grid_is_lower(n, classes, spread, seed):
     assert found.score <= lowest + 1e-9
 
 
-def test_the_lower_of_two_minima_is_found_from_either_side():
-    """Half the rows say nothing beyond β = 1, the other half err by far until β = 100 pays."""
-    weak = np.array([[1.0, 0.0]] * 62 + [[0.0, 1.0]] * 38)
-    fine = 0.001 * np.array([[1.0, 0.0]] * 97 + [[0.0, 1.0]] * 3)
-    logits = np.concatenate([weak, fine])
-    labels = np.zeros(200, dtype=np.int64)
-    scores = [brier(logits, labels, beta) for beta in np.geomspace(1e-2, 1e5, 400)]
-    minima = [
-        i for i in range(1, 399) if scores[i - 1] > scores[i] <= scores[i + 1] and scores[i] < 0.9
-    ]
-    assert len(minima) == 2
-    found = least_brier(torch.from_numpy(logits), torch.from_numpy(labels), 1e-6, 1e6)
-    assert found.outcome == "optimum"
-    assert found.score <= min(scores)
-
-
 def test_a_grid_from_a_sample_of_the_rows_leads_to_the_same_minimum(made_up, monkeypatch):
     given = [torch.from_numpy(part) for part in made_up(n=3000)]
     whole = least_brier(*given, 1e-6, 1e6)
     monkeypatch.setattr("calibrators.brier_temperature.SCANNED", 3000)
     assert least_brier(*given, 1e-6, 1e6).beta == pytest.approx(whole.beta, rel=1e-9)
-
-
-@pytest.mark.parametrize("name", ["cifar10_resnet56", "cifar100_resnet56"])
-def test_real_logits(real_split, name):
-    (logits, labels), _ = real_split(name)
-    fitted = TemperatureScaling(loss="brier").fit(logits, labels)
-    beta = 1 / fitted.temperature_
-    assert fitted.outcome_ == "optimum"
-    assert fitted.loss_ == pytest.approx(brier(logits, labels, beta), rel=1e-12)
-    assert fitted.loss_ <= min(brier(logits, labels, beta * step) for step in (0.999, 1.001))
-    likelihood = TemperatureScaling().fit(logits, labels)
-    assert fitted.loss_ < brier(logits, labels, 1 / likelihood.temperature_)
-    assert fitted.nll_ > likelihood.nll_ == likelihood.loss_
 
 
 @pytest.mark.parametrize("sign", [4, -4, 0])

@@ -31,18 +31,11 @@ def test_names_in_sorted_order_as_scikit_learn_has_them(data):
     assert plain.score(logits, labels) > 0.5
 
 
-@pytest.mark.parametrize("kind", [np.str_, object, list])
-def test_masked_names_are_refused(data, kind):
+def test_masked_names_are_refused(data):
     logits, labels = data
     names = np.ma.masked_array(NAMES[labels], np.arange(200) == 7)
-    names = names.astype(object).tolist() if kind is list else names.astype(kind)
-    if kind is list:
-        names[7] = np.ma.masked  # `tolist` makes None of it
-    said = "labels: 1 values are masked, the first in row 7; fill or remove such rows"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match="labels: 1 values are masked, the first in row 7; fill"):
         VectorScaling().fit(logits, names)
-    with pytest.raises(InputError, match=said):
-        VectorScaling().fit(logits, NAMES[labels]).score(logits, names)
 
 
 def test_the_columns_of_a_data_frame_name_the_classes_in_any_order(data):
@@ -66,7 +59,6 @@ def test_a_data_frame_with_other_columns_is_refused(data):
     assert fitted.predict_proba(logits).shape == (200, 3)  # an array has no names to check
     with pytest.raises(InputError, match="column 1 is 'c', at the fit it was 'b'"):
         fitted.predict_proba(table[["a", "c", "b"]])
-    assert not hasattr(fitted.fit(logits, labels), "feature_names_in_")
 
 
 def test_names_are_kept_in_the_file(data, tmp_path):
@@ -91,7 +83,6 @@ def test_named_columns_that_are_not_the_classes_are_never_taken_in_another_order
     ("labels", "message"),
     [
         (["cat", "dog"] * 100, "2 names .* for 3 columns; give the logits as a data frame"),
-        (["cat", "dog", "eel", "fox"] * 50, "4 names"),
         (["cat", "dog", "eel"] * 66, "198 labels for 200 rows"),
         (np.arange(200) % 3 + 1, "values run from 1 to 3"),
         ([[0], [1, 2]] * 100, "labels: not an array of class numbers"),
@@ -101,10 +92,3 @@ def test_labels_that_do_not_say_which_column_are_refused(data, labels, message):
     with pytest.raises(InputError, match=message) as caught:
         TemperatureScaling().fit(data[0], labels)
     assert "\n" not in str(caught.value)
-
-
-def test_a_name_that_the_fit_did_not_know_has_no_score(data):
-    logits, labels = data
-    fitted = TemperatureScaling().fit(logits, NAMES[labels])
-    with pytest.raises(InputError, match="'fox' in row 199 is none of the classes"):
-        fitted.score(logits, [*NAMES[labels[:-1]], "fox"])

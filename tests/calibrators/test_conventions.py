@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import calibrators
 from calibrators import (
     Calibrator,
     DirichletCalibration,
@@ -82,42 +79,12 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-def test_the_package_lists_what_it_has():
-    assert dir(calibrators) == sorted(calibrators.__all__)
-    assert all(callable(getattr(calibrators, name)) for name in dir(calibrators))
-    with pytest.raises(AttributeError, match="no attribute 'PlattScaling'"):
-        calibrators.PlattScaling  # noqa: B018
-
-
-class WithoutFit(Calibrator):
-    """Somebody's first lines."""
-
-
-class WithoutPrediction(Calibrator):
-    """The next ones."""
-
-    def _fit(self, logits, labels):
-        pass
-
-
 def test_a_calibrator_of_ones_own_is_told_what_it_lacks(made_up):
-    logits, labels = made_up(n=20)
+    class WithoutFit(Calibrator):
+        """The first lines of a person's calibrator."""
+
     with pytest.raises(TypeError, match="WithoutFit must define _fit"):
-        WithoutFit().fit(logits, labels)
-    fitted = WithoutPrediction().fit(logits, labels)
-    with pytest.raises(TypeError, match="WithoutPrediction must define _predict_proba"):
-        fitted.predict_proba(logits)
-    with pytest.raises(TypeError, match="WithoutPrediction must define _to_module"):
-        fitted.to_module()
-
-
-def test_the_arguments_have_scikit_learns_names(method, made_up):
-    logits, labels = made_up(n=60)
-    fitted = clone(method).fit(X=logits, y=labels)
-    np.testing.assert_array_equal(
-        fitted.predict_proba(X=logits), method.fit(logits, labels).predict_proba(logits)
-    )
-    assert fitted.score(X=logits, y=labels) == method.score(logits, labels)
+        WithoutFit().fit(*made_up(n=20))
 
 
 def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_path):
@@ -138,30 +105,6 @@ def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_p
         announced.predict_proba(logits)
     with pytest.raises(InputError, match="inputs: 'odds'; choose logits or probabilities"):
         clone(method).set_params(inputs="odds").fit(logits, labels)
-
-
-def test_fit_returns_itself_and_learns_only_underscored_names(method, made_up):
-    logits, labels = made_up(n=90)
-    before = method.get_params()
-    kept = logits.copy(), labels.copy()
-    assert method.fit(logits, labels) is method
-    assert method.get_params() == before
-    assert all(name.endswith("_") or name in before for name in vars(method))
-    np.testing.assert_array_equal(method.classes_, np.arange(5))
-    assert method.n_features_in_ == 5
-    np.testing.assert_array_equal(logits, kept[0])
-    np.testing.assert_array_equal(labels, kept[1])
-
-
-def test_unfitted_raises(method, made_up, tmp_path):
-    logits, labels = made_up(n=9)
-    for call in (method.predict, method.predict_proba):
-        with pytest.raises(NotFittedError):
-            call(logits)
-    with pytest.raises(NotFittedError):
-        method.score(logits, labels)
-    with pytest.raises(NotFittedError):
-        method.save(tmp_path / "unfitted.npz")
 
 
 def test_fitting_twice_gives_the_same(method, made_up):
@@ -187,9 +130,6 @@ def test_the_answer_has_the_kind_of_the_logits(method, made_up):
     assert predicted.dtype == torch.int64
     np.testing.assert_array_equal(predicted, from_numpy.argmax(axis=1))
     assert method.score(logits, labels) == pytest.approx((predicted.numpy() == labels).mean())
-    weights = np.arange(80.0)
-    hits = predicted.numpy() == labels
-    assert method.score(tensor, labels, weights) == pytest.approx(weights @ hits / weights.sum())
 
 
 def test_logits_of_any_layout(method, made_up):
@@ -198,7 +138,6 @@ def test_logits_of_any_layout(method, made_up):
     variants = {
         "float16": logits.astype(np.float16),
         "integers": logits.astype(np.int64),
-        "fortran": np.asfortranarray(logits),
         "strided": np.repeat(logits, 2, axis=1)[:, ::2],
         "read_only": logits.copy(),
         "list": logits.tolist(),
@@ -211,13 +150,10 @@ def test_logits_of_any_layout(method, made_up):
 
 
 HARD = {
-    "two classes": lambda g: (g.normal(size=(50, 2)), g.integers(0, 2, 50)),
     "absent classes": lambda g: (g.normal(size=(50, 7)), g.integers(1, 4, 50)),
     "one class": lambda g: (g.normal(size=(50, 3)), np.full(50, 2)),
     "huge logits": lambda g: (g.choice([-1e4, 0, 1e4], size=(50, 4)), g.integers(0, 4, 50)),
-    "tiny logits": lambda g: (1e-9 * g.normal(size=(50, 4)), g.integers(0, 4, 50)),
     "constant": lambda g: (np.full((50, 4), 3.0), g.integers(0, 4, 50)),
-    "separable": lambda g: (9 * np.eye(4)[np.arange(50) % 4] - 1, np.arange(50) % 4),
     "four points": lambda g: (g.normal(size=(4, 3)), np.array([0, 1, 2, 0])),
     "more classes than points": lambda g: (g.normal(size=(20, 40)), g.integers(0, 40, 20)),
 }
@@ -256,17 +192,12 @@ def test_bad_input_is_named_in_one_line(logits, labels, message):
     assert "\n" not in str(caught.value)
 
 
-def test_another_number_of_classes_is_named(made_up):
+def test_rows_that_the_fit_does_not_know_are_named(made_up):
     method = TemperatureScaling().fit(*made_up(n=40))
     with pytest.raises(InputError, match=r"3 columns, but the .* was fitted on 5 classes"):
         method.predict_proba(np.zeros((2, 3)))
-
-
-@pytest.mark.parametrize("kind", [float, int])
-def test_a_point_without_its_row_is_named_as_that(made_up, kind):
-    method = Uncalibrated().fit(*made_up(n=40))
     with pytest.raises(InputError, match=r"got \[5\]; give one row per point .* X.reshape"):
-        method.predict_proba(np.zeros(5, dtype=kind))
+        method.predict_proba(np.zeros(5))
 
 
 def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
@@ -276,8 +207,8 @@ def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
     for load in (type(method).load, Calibrator.load):
         loaded = load(path)
         assert type(loaded) is type(method)
-        params = {name: list(v) if isinstance(v, tuple) else v for name, v in _params(method)}
-        assert loaded.get_params() == params
+        for name, value in method.get_params().items():
+            assert loaded.get_params()[name] == (list(value) if isinstance(value, tuple) else value)
         assert loaded.tuning_log_ == []
         np.testing.assert_array_equal(loaded.predict_proba(logits), method.predict_proba(logits))
         for name, value in vars(method).items():
@@ -288,15 +219,3 @@ def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", "deep"]
     revived = pickle.loads(pickle.dumps(method))
     np.testing.assert_array_equal(revived.predict_proba(logits), method.predict_proba(logits))
-
-
-def _params(method):
-    return method.get_params().items()
-
-
-def test_importing_the_package_sets_no_environment_variable():
-    program = (
-        "import os; before = dict(os.environ); import calibrators; print(before == os.environ)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], env={}, capture_output=True, text=True)
-    assert done.stdout == "True\n", done.stderr

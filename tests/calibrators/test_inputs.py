@@ -5,8 +5,6 @@ The warning must come for probabilities, percentages and votes, and never for lo
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -16,10 +14,6 @@ from calibrators.inputs import lookalike
 from metrics import InputError, negative_log_likelihood
 from metrics.scores import LIKELIHOOD_FLOOR
 
-FILES = (
-    *("cifar10_resnet44", "cifar10_resnet56", "cifar10_repvgg_a0", "cifar10_repvgg_a2"),
-    *("cifar100_resnet56", "cifar100_repvgg_a2"),
-)
 P = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
 Y = np.array([0, 1, 1])
 
@@ -30,10 +24,9 @@ def test_their_softmax_is_the_rows():
     assert negative_log_likelihood(back, Y) == pytest.approx(negative_log_likelihood(P, Y))
 
 
-@pytest.mark.parametrize("shape", [(3,), (3, 1)])
-def test_two_classes_by_the_second_one(shape):
-    p = np.array([0.25, 1.0, 0.0]).reshape(shape)
-    np.testing.assert_allclose(np.exp(from_probabilities(p))[:, 1], p.ravel(), atol=2e-12)
+def test_two_classes_by_the_second_one():
+    p = np.array([0.25, 1.0, 0.0])
+    np.testing.assert_allclose(np.exp(from_probabilities(p))[:, 1], p, atol=2e-12)
 
 
 @pytest.mark.parametrize("bad", [np.log(P + 1e-9), P / 2, "text", np.zeros((2, 2, 2))])
@@ -70,7 +63,7 @@ def stretched(values, largest):
     return np.round((values - values.min()) / np.ptp(values) * largest)
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", ["cifar10_repvgg_a0", "cifar100_resnet56"])
 def test_logits_of_real_networks_are_logits_however_they_are_shifted(shared_dir, file):
     with np.load(shared_dir / "logits" / f"{file}.npz") as arrays:
         logits = arrays["logits"].astype(np.float64)
@@ -78,54 +71,32 @@ def test_logits_of_real_networks_are_logits_however_they_are_shifted(shared_dir,
     made = {
         "as they are": logits,
         "the smallest 0": logits - logits.min(),
-        "the smallest of each row 0": logits - logits.min(axis=1, keepdims=True),
         "one sum": centred - centred.min(),
-        "bytes": stretched(logits, 255),
         "bytes of one sum": stretched(centred, 255),
-        "16 bits": stretched(logits, 65535),
-        "whole": np.round(logits - logits.min()),
-        "half": logits.astype(np.float16),
         "none negative": np.maximum(logits, 0),
         "from 0 to 1": stretched(logits, 1e6) / 1e6,
-        "exponentiated": np.exp(logits),
-        "ten rows": stretched(logits[:10], 255),
     }
     found = {name: lookalike(torch.from_numpy(rows)) for name, rows in made.items()}
     assert found == dict.fromkeys(made)
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", ["cifar10_repvgg_a0", "cifar100_resnet56"])
 def test_their_probabilities_are_not_however_they_are_scaled(shared_dir, file):
     with np.load(shared_dir / "logits" / f"{file}.npz") as arrays:
         p = softmax(arrays["logits"].astype(np.float64))
     made = {
         "as they are": (p, "look like probabilities"),
-        "half": (p.astype(np.float16), "look like probabilities"),
         "percentages": (100 * p, "sum to about 100"),
-        "times 255": (255 * p, "sum to about 255"),
         "times 10,000, rounded": (np.round(1e4 * p), "sum to about "),
         "50 votes": (np.random.default_rng(0).multinomial(50, p), "sum to about 50"),
     }
-    if p.shape[1] == 10:
-        made["bytes"] = (np.round(255 * p).astype(np.uint8), "sum to about 255")
-        made["cut to bytes"] = ((255 * p).astype(np.uint8), "sum to about 25")
     for name, (rows, said) in made.items():
         found = lookalike(torch.from_numpy(rows))
         assert found is not None and said in found.what, name
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.uint64, ">i2", torch.float64])
-def test_a_calibrator_given_votes_says_so_and_how_to_mend_it(made_up, kind):
+def test_a_calibrator_given_votes_says_so_and_how_to_mend_it(made_up):
     logits, labels = made_up()
     votes = np.random.default_rng(0).multinomial(50, softmax(logits))
-    votes = torch.tensor(votes, dtype=kind) if isinstance(kind, torch.dtype) else votes.astype(kind)
     with pytest.warns(UserWarning, match=r"sum to about 50 .*divide each row by its sum and give"):
         TemperatureScaling().fit(votes, labels)
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (12, 3)])
-def test_what_is_empty_or_not_finite_looks_like_nothing(shape):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert lookalike(torch.full(shape, torch.nan)) is None
-        assert lookalike(torch.full(shape, torch.inf)) is None

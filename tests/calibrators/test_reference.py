@@ -46,14 +46,6 @@ def test_both_tie_alike():
     assert (plain.TIED, plain.TIED_RANKS, plain.EQUAL) == (TIED, TIED_RANKS, EQUAL)
 
 
-def test_the_paper_stops_at_its_tolerance():
-    logits, labels = over_confident(300, 4, 1)
-    p, patches = plain.algorithm_1(softmax(logits), labels, 500, epsilon=0.05)
-    assert 0 < len(patches) < 500
-    assert all(patch.error > 0.05 for patch in patches)
-    assert plain.algorithm_1(p, labels, 5, epsilon=0.05)[1] == []
-
-
 @pytest.mark.parametrize(("n", "classes"), [(1, 2), (200, 3), (80, 40)])
 def test_the_audit_finds_the_largest_error_of_all_utilities_sorted_one_by_one(n, classes):
     logits, labels = over_confident(n, classes, 5)

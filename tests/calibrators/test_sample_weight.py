@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 
 from calibrators import (
@@ -50,27 +49,6 @@ def test_a_weight_counts_like_so_many_points(method, made_up):
     assert abs(plain - weighted).max() > 1e-3
     ones = method.fit(logits, labels, np.ones(150)).predict_proba(logits)
     np.testing.assert_array_equal(plain, ones)
-
-
-@pytest.mark.parametrize("loss", ["likelihood", "brier"])
-@pytest.mark.parametrize(
-    "method",
-    [
-        TemperatureScaling(),
-        VectorScaling(),
-        DirichletCalibration(tuning_runs=2),
-    ],
-    ids=["temperature", "vector", "dirichlet_tuned"],
-)
-def test_equal_weights_of_real_points_give_the_same_bits(method, loss, real_split):
-    (logits, labels), (test_logits, _) = real_split("cifar10_resnet44")
-    points = slice(2000)
-    plain = clone(method).set_params(loss=loss).fit(logits[points], labels[points])
-    fours = clone(plain).fit(logits[points], labels[points], np.full(2000, 4))
-    assert fours.loss_ == plain.loss_ and fours.nll_ == plain.nll_
-    np.testing.assert_array_equal(
-        fours.predict_proba(test_logits), plain.predict_proba(test_logits)
-    )
 
 
 def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):

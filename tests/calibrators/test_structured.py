@@ -44,13 +44,6 @@ def test_the_fit_is_the_minimum_of_the_objective(made_up):
     np.testing.assert_allclose(fitted.predict_proba(logits), expected, atol=1e-12)
 
 
-def test_strong_penalties_leave_temperature_scaling(made_up):
-    logits, labels = made_up(ROWS, CLASSES, seed=1)
-    strong = StructuredMatrixScaling(1e9, 1e9, 1e9).fit(logits, labels).predict_proba(logits)
-    temperature = TemperatureScaling().fit(logits, labels).predict_proba(logits)
-    np.testing.assert_allclose(strong, temperature, atol=1 / ROWS)
-
-
 def test_a_thousand_classes_with_few_points_each_are_fitted_to_the_optimum(made_up):
     logits, labels = made_up(600, 1000, seed=2)
     fitted = StructuredMatrixScaling().fit(logits, labels)  # warns where it does not converge

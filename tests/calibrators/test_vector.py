@@ -11,41 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from calibrators import TemperatureScaling, VectorScaling, reference
+from calibrators import VectorScaling, reference
 from calibrators.vector import class_curvatures, loss_and_derivatives
 from metrics.validation import InputError
-
-
-def reference_nll(logits, labels, start, iterations=20_000):
-    """The smallest NLL that SciPy's L-BFGS-B reaches over (w, b) from `start`."""
-    z = logits.astype(np.float64)
-    n, classes = z.shape
-    truth = np.eye(classes)[labels]
-
-    def objective(flat):
-        w, b = flat.reshape(2, classes)
-        log_p = scipy.special.log_softmax(w * z + b, axis=1)
-        residual = np.exp(log_p) - truth
-        gradient = np.concatenate([(residual * z).mean(axis=0), residual.mean(axis=0)])
-        return -(log_p * truth).sum() / n, gradient
-
-    options = {"maxiter": iterations, "maxfun": iterations, "ftol": 0, "gtol": 1e-9, "maxcor": 30}
-    return scipy.optimize.minimize(
-        objective, start.ravel(), jac=True, method="L-BFGS-B", options=options
-    ).fun
-
-
-@pytest.mark.parametrize(
-    ("name", "evaluations"), [("cifar10_resnet56", 40), ("cifar100_resnet56", 50)]
-)
-def test_real_logits_reach_the_optimum_in_few_passes(real_split, name, evaluations):
-    (logits, labels), _ = real_split(name)
-    fitted = VectorScaling().fit(logits, labels)
-    begin = np.stack([fitted.scale_, fitted.shift_])
-    assert fitted.nll_ <= reference_nll(logits, labels, begin, 100) + 1e-9
-    assert fitted.n_evaluations_ <= evaluations
-    temperature = TemperatureScaling().fit(logits, labels)
-    assert fitted.nll_ < temperature.nll_
 
 
 @settings(deadline=None, max_examples=15)
@@ -152,15 +120,3 @@ def test_the_brier_score_has_its_gradient_and_gauss_newton_curvature(made_up):
     blocks = torch.stack([hessian[0, 0], hessian[0, 1], hessian[1, 1]])
     curvature = class_curvatures(logits, 0.7, "brier")
     torch.testing.assert_close(curvature, blocks, rtol=1e-9, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", ["cifar10_resnet56"])
-def test_real_logits_end_below_the_best_temperatures_brier_score(real_split, name):
-    (logits, labels), _ = real_split(name)
-    fitted = VectorScaling(loss="brier").fit(logits, labels)
-    assert fitted.loss_ < TemperatureScaling(loss="brier").fit(logits, labels).loss_
-    start = torch.from_numpy(np.stack([fitted.scale_, fitted.shift_]))
-    data = torch.from_numpy(logits), torch.from_numpy(labels)
-    _, gradient = loss_and_derivatives(*data, start, "brier")
-    assert float(gradient.abs().max()) < 1e-4
-    assert fitted.nll_ > VectorScaling().fit(logits, labels).nll_

@@ -1,0 +1,228 @@
+"""Dirichlet calibration: its penalised optimum, its floor at temperature scaling, its tuning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.special
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+import calibrators.dirichlet.linear_map as map_module
+import metrics.kernels.softmax as softmax_module
+from calibrators import DirichletCalibration, TemperatureScaling, reference
+from calibrators.dirichlet.linear_map import map_loss
+from calibrators.dirichlet.penalties import TuningRuns
+from calibrators.reference import log_probabilities
+from calibrators.temperature import fit_temperature
+from metrics.validation import InputError
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(made_up):
+    logits, labels = made_up(n=600, classes=200)
+    before, fits = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            fits.append(
+                DirichletCalibration(odir=4e3, l2=10.0, max_iterations=4).fit(logits, labels)
+            )
+    finally:
+        torch.set_num_threads(before)
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.matrix_, fits[0].matrix_)
+        np.testing.assert_array_equal(other.intercept_, fits[0].intercept_)
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "brier"])
+@pytest.mark.parametrize("on", ["log_probabilities", "logits"])
+def test_it_minimises_the_stated_formula(made_up, on, loss):
+    """The formula of the docstring; its ridge is left out."""
+    logits, labels = made_up(n=120, classes=3)
+    fitted = DirichletCalibration(on=on, odir=0.3, l2=0.2, loss=loss).fit(logits, labels)
+    inputs = log_probabilities(logits) if on == "log_probabilities" else logits.astype(np.float64)
+    truth = np.eye(3)[labels]
+
+    def objective(flat):
+        matrix, intercept = flat[:9].reshape(3, 3), flat[9:]
+        log_p = scipy.special.log_softmax(inputs @ matrix.T + intercept, axis=1)
+        off = matrix[~np.eye(3, dtype=bool)]
+        misfit = -log_p * truth if loss == "likelihood" else (np.exp(log_p) - truth) ** 2
+        penalty = 0.3 * (off**2).mean() + 0.2 * (intercept**2).mean()
+        return misfit.sum(axis=1).mean() + penalty
+
+    found = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
+    for start in (found, np.concatenate([np.eye(3).ravel(), np.zeros(3)])):
+        best = scipy.optimize.minimize(objective, start, method="BFGS", options={"gtol": 1e-9})
+        assert objective(found) <= best.fun + 1e-8
+    expected = scipy.special.softmax(inputs @ fitted.matrix_.T + fitted.intercept_, axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(logits), expected, rtol=1e-10)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    n=st.integers(4, 80),
+    classes=st.integers(2, 6),
+    unit=st.sampled_from([1e-3, 1.0, 30.0, 1e4]),
+    odir=st.floats(0, 1e3),
+    l2=st.floats(0, 1e3),
+    on=st.sampled_from(["log_probabilities", "logits"]),
+    seed=st.integers(0, 10**6),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_never_worse_than_temperature_scaling(n, classes, unit, odir, l2, on, seed):
+    generator = np.random.default_rng(seed)
+    logits = unit * generator.normal(size=(n, classes))
+    labels = generator.integers(0, classes, n)
+    fitted = DirichletCalibration(on=on, odir=odir, l2=l2).fit(logits, labels)
+    temperature = TemperatureScaling().fit(logits, labels)
+    assert fitted.nll_ <= temperature.nll_
+    p = fitted.predict_proba(logits)[np.arange(n), labels]
+    with np.errstate(divide="ignore"):
+        assert fitted.nll_ == pytest.approx(-np.log(p).mean(), rel=1e-6, abs=1e-9)
+
+
+def test_a_worse_map_is_replaced_by_temperature_scaling(made_up):
+    logits, labels = (torch.from_numpy(part) for part in made_up())
+    calibrator = DirichletCalibration()
+    found = fit_temperature(logits, labels)
+    bad = torch.full((5, 6), 3.0, dtype=torch.float64)
+    calibrator._keep(logits, labels, bad, found)
+    assert calibrator.fell_back_
+    assert calibrator.nll_ == found.nll
+    np.testing.assert_array_equal(calibrator.matrix_, found.beta * np.eye(5))
+    np.testing.assert_array_equal(calibrator.intercept_, 0)
+
+
+def test_inputs_with_a_large_common_offset_do_not_collapse(made_up):
+    logits, labels = made_up(n=2000)
+    plain = DirichletCalibration(odir=1.0, l2=1.0).fit(logits.astype(float), labels)
+    moved = DirichletCalibration(odir=1.0, l2=1.0).fit(logits.astype(float) + 1e3, labels)
+    np.testing.assert_allclose(moved.matrix_, plain.matrix_, atol=1e-6)
+
+
+def test_float32_products_give_the_same_map(made_up, monkeypatch):
+    logits, labels = made_up(n=1500, classes=8)
+    double = DirichletCalibration(odir=5.0, l2=1.0).fit(logits, labels)
+    monkeypatch.setattr(map_module, "DOUBLE_WORK", 0)
+    single = DirichletCalibration(odir=5.0, l2=1.0).fit(logits, labels)
+    assert single.nll_ == pytest.approx(double.nll_, abs=1e-5)
+    np.testing.assert_allclose(
+        single.predict_proba(logits), double.predict_proba(logits), atol=2e-3
+    )
+
+
+def test_blocks_and_the_torch_twin_change_nothing(made_up, monkeypatch):
+    logits, labels = (torch.from_numpy(part) for part in made_up())
+    point = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    one, two = torch.empty_like(point), torch.empty_like(point)
+    whole = map_loss(logits.double(), labels, point, one)
+    monkeypatch.setattr(map_module, "BLOCK", 35)
+    monkeypatch.setattr(softmax_module, "has_kernels", lambda tensor: False)
+    assert map_loss(logits.double(), labels, point, two) == pytest.approx(whole, rel=1e-13)
+    torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("loss", ["likelihood", "brier"])
+def test_the_gradient_is_the_derivative(made_up, loss):
+    logits, labels = (torch.from_numpy(part) for part in made_up(n=40))
+    point = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    mapped = logits.double() @ point[:, :5].T + point[:, 5]
+    if loss == "likelihood":
+        value = torch.nn.functional.cross_entropy(mapped, labels)
+    else:
+        truth = torch.nn.functional.one_hot(labels, 5)
+        value = (torch.softmax(mapped, dim=1) - truth).square().sum(dim=1).mean()
+    value.backward()
+    gradient = torch.empty(5, 6, dtype=torch.float64)
+    found = map_loss(logits.double(), labels, point.detach(), gradient, loss=loss)
+    assert found == pytest.approx(value.item(), rel=1e-13)
+    torch.testing.assert_close(gradient, point.grad, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"on": "probabilities"}, "choose log_probabilities or logits"),
+        ({"odir": float("nan")}, "odir: nan"),
+        ({"odir_range": (1.0, 0.5)}, "odir_range"),
+        ({"tuning_runs": 0}, "tuning_runs: 0"),
+    ],
+)
+def test_bad_arguments_are_named(made_up, arguments, message):
+    with pytest.raises(InputError, match=message):
+        DirichletCalibration(**arguments).fit(*made_up())
+
+
+def test_an_early_stop_is_reported(made_up):
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations"):
+        DirichletCalibration(odir=0.1, l2=0.1, max_iterations=1).fit(*made_up())
+
+
+# ---- Tuning of the penalties λ (odir) and μ (l2) ----------------------------------------
+
+
+def tuning_runs(logits, labels):
+    logits, labels = torch.from_numpy(logits).double(), torch.from_numpy(labels)
+    return TuningRuns(*DirichletCalibration()._hold_out(logits, labels))
+
+
+def test_tuning_is_logged_seeded_and_beats_its_corners(made_up):
+    logits, labels = made_up(n=600)
+    one = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
+    two = DirichletCalibration(tuning_runs=14, seed=5).fit(logits, labels)
+    assert len(one.tuning_log_) == 14
+    assert all({"parameters", "score", "seconds"} == set(run) for run in one.tuning_log_)
+    assert [run["score"] for run in one.tuning_log_] == [run["score"] for run in two.tuning_log_]
+    np.testing.assert_array_equal(one.matrix_, two.matrix_)
+    best = min(one.tuning_log_, key=lambda run: run["score"])["parameters"]
+    assert (one.odir_, one.l2_) == (best["odir"], best["l2"])
+    assert 1e-4 * 20 <= one.odir_ <= 1e2 * 20
+    other = DirichletCalibration(tuning_runs=14, seed=6).fit(logits, labels)
+    assert other.tuning_log_[0]["score"] != one.tuning_log_[0]["score"]
+
+
+def test_given_penalties_are_not_tuned(made_up):
+    logits, labels = made_up()
+    fixed = DirichletCalibration(odir=0.5, l2=0.25).fit(logits, labels)
+    assert (fixed.odir_, fixed.l2_, fixed.tuning_log_) == (0.5, 0.25, [])
+    half = DirichletCalibration(odir=0.5, tuning_runs=5).fit(logits, labels)
+    assert half.odir_ == 0.5
+    assert all(set(run["parameters"]) == {"l2"} for run in half.tuning_log_)
+
+
+def test_of_all_points_tried_the_chosen_one_is_within_1e_4_of_the_best_plain_fit(made_up):
+    n = 600
+    logits, labels = made_up(n=n, classes=6)
+    fitted = DirichletCalibration(tuning_runs=20).fit(logits, labels)
+    order = np.random.default_rng(0).permutation(n)
+    held, others = order[: round(0.3 * n)], order[round(0.3 * n) :]
+    x = reference.log_probabilities(logits[held])
+
+    def plain_score(odir, l2):
+        point = reference.dirichlet(logits[others], labels[others], odir, l2)
+        return reference.log_loss(x @ point[:, :-1].T + point[:, -1], labels[held])
+
+    best = min(plain_score(**run["parameters"]) for run in fitted.tuning_log_)
+    assert plain_score(fitted.odir_, fitted.l2_) <= best + 1e-4
+
+
+def test_a_run_that_overfits_stops_early_and_starts_no_other(made_up):
+    runs = tuning_runs(*made_up(n=300, classes=8))
+    assert runs.score(odir=50.0, l2=50.0) <= runs.limit
+    known = len(runs.earlier)
+    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
+    assert len(runs.earlier) == known == 1
+
+
+def test_a_tuned_fit_scores_its_runs_by_its_own_loss(made_up):
+    logits, labels = made_up(n=300)
+    fitted = DirichletCalibration(tuning_runs=10, loss="brier").fit(logits, labels)
+    scores = [run["score"] for run in fitted.tuning_log_]
+    assert max(scores) < 1  # Brier scores; the likelihood's lie above
+    plain = DirichletCalibration(tuning_runs=10).fit(logits, labels)
+    assert min(run["score"] for run in plain.tuning_log_) > max(scores)
