@@ -6,13 +6,11 @@ import pytest
 import torch
 
 from metrics import (
-    Decision,
     DiscountedCumulativeGain,
     FunctionUtility,
     GainMatrix,
     InputError,
     Linear,
-    Rank,
     Similarity,
     TopK,
     accuracy,
@@ -21,7 +19,6 @@ from metrics import (
     utility_calibration,
     worst_interval,
 )
-from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.validation import (
     check_labels,
     check_logits,
@@ -42,136 +39,89 @@ def with_entry(value, row=1):
 
 BAD_PROBABILITIES = {
     "a vector": (P[0], ["shape [n, classes]", "[3]", "one row per point"]),
-    "three dimensions": (P[None], ["shape [n, classes]"]),
     "no rows": (P[:0], ["no rows"]),
     "one column": (P[:, :1], ["1 column", "also for two classes"]),
-    "no columns": (P[:, :0], ["0 column"]),
     "NaN": (with_entry(NAN), ["1 rows hold NaN", "row 1", "recompute or remove"]),
     "infinity": (with_entry(INF), ["NaN or infinite", "row 1"]),
-    "both infinities": (np.array([[INF, -INF], [0.5, 0.5]]), ["NaN or infinite", "row 0"]),
     "above one": (np.array([[1.2, -0.2]]), ["outside [0, 1]", "row 0", "logits?"]),
     "negative": (with_entry(-1e-3), ["outside [0, 1]", "row 1"]),
     "row sums": (P * 0.9, ["2 rows do not sum to one", "sums to 0.9", "divide each row"]),
-    "one row's sum": (with_entry(0.3), ["1 rows do not sum to one", "row 1", "sums to 1.2"]),
     "text": ([["a", "b"]], ["not an array of numbers"]),
-    "ragged": ([[0.5, 0.5], [1.0]], ["not an array of numbers"]),
-    "none": (None, ["not an array of numbers"]),
     "complex": (P.astype(complex), ["real numbers", "complex128"]),
-    "booleans": (P > 0.4, ["real numbers", "bool"]),
     "masked": (np.ma.masked_equal(P, 0.8), ["1 values are masked", "row 1", "fill or remove"]),
 }
 BAD_LABELS = {
     "too few": ([0], ["1 labels for 2 rows", "lengths must agree"]),
-    "too many": ([0, 1, 1], ["3 labels for 2 rows"]),
     "one-hot": (np.eye(3)[:2], ["shape [n]", "[2, 3]"]),
     "negative": ([-1, 0], ["from -1 to 0", "0 to 2", "-1 in row 0", "remove such rows"]),
     "above the classes": ([0, 7], ["from 0 to 7", "0 to 2", "3 classes", "7 in row 1", "columns"]),
     "counted from one": ([1, 3], ["3 in row 1", "labels start at 0", "subtract 1"]),
     "fractions": ([1, 0.5], ["whole numbers", "0.5 in row 1", "0 to 2"]),
     "NaN": ([0, NAN], ["NaN", "row 1", "whole number from 0 to 2"]),
-    "infinity": ([INF, 1], ["infinite", "row 0", "whole number from 0 to 2"]),
     "text": (["cat", "dog"], ["class numbers 0 to 2", "'cat'", "map names to numbers"]),
-    "bytes": (np.array([b"cat", b"dog"]), ["class numbers 0 to 2", "map names to numbers"]),
-    "objects": (np.array([0, "x" * 300], dtype=object), ["class numbers 0 to 2", "map names"]),
-    "ragged": ([[0], [0, 1]], ["not an array of class numbers"]),
-    "complex": ([1j, 0], ["whole numbers"]),
-    "none": (None, ["not an array of class numbers"]),
-    "empty": ([], ["at least one point"]),
     "huge": ([0, 1e20], ["from 0 to 1e+20", "1e+20 in row 1", "columns of the other classes"]),
-    "hugely negative": ([-1e20, 0], ["-1e+20 in row 0", "remove such rows"]),
-    "unsigned": (np.array([2**64 - 1, 0], np.uint64), ["1.84467e+19 in row 0"]),
     "masked": (np.ma.masked_array([0, 1], [False, True]), ["1 values are masked", "row 1"]),
 }
 
 
-def message_of(call, *args, **options):
+def message_of(call, *args, words=(), **options):
+    """The one line by which `call` refuses its arguments; it holds `words`."""
     with pytest.raises(InputError) as error:
         call(*args, **options)
     assert isinstance(error.value, ValueError)
     message = str(error.value)
     assert "\n" not in message
     assert len(message) < 250
+    for word in words:
+        assert word in message
     return message
 
 
-CALLS = {
-    "accuracy": accuracy,
-    "worst": TopK().worst,
-    "scorecard": scorecard,
-}
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize(("bad", "words"), BAD_PROBABILITIES.values(), ids=BAD_PROBABILITIES)
-def test_bad_probabilities_are_named(call, bad, words):
-    message = message_of(call, bad, Y)
+def test_bad_probabilities_are_named(bad, words):
+    message = message_of(accuracy, bad, Y, words=words)
     assert message.startswith("probabilities: ")
-    for word in words:
-        assert word in message
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize(("bad", "words"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_labels_are_named(call, bad, words):
-    message = message_of(call, P, bad)
+def test_bad_labels_are_named(bad, words):
+    message = message_of(accuracy, P, bad, words=words)
     assert message.startswith("labels: ")
-    for word in words:
-        assert word in message
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_labels_given_first_are_told_as_such(call):
-    for labels in (Y, Y.astype(float), torch.from_numpy(Y).to(torch.uint8)):
-        assert "labels, which come second: (probabilities, labels)" in message_of(call, labels, P)
+@pytest.mark.parametrize("call", [accuracy, TopK().worst, scorecard])
+def test_every_function_checks_both_and_names_a_wrong_order(call):
+    assert message_of(call, P * 0.9, Y).startswith("probabilities: 2 rows do not sum to one")
+    assert message_of(call, P, [0, 7]).startswith("labels: ")
+    assert "labels, which come second: (probabilities, labels)" in message_of(call, Y, P)
     assert "probabilities, which come first: (probabilities, labels)" in message_of(
         call, np.eye(3)[:2], P
     )
 
 
-SHAPES_AND_RANGES = [
-    name for name in BAD_PROBABILITIES if name not in ("row sums", "one row's sum")
-]
-
-
-@pytest.mark.parametrize("name", SHAPES_AND_RANGES)
+@pytest.mark.parametrize("name", ["a vector", "NaN", "above one"])
 def test_unnormalised_rows_are_checked_for_everything_else(name):
     bad, words = BAD_PROBABILITIES[name]
-    message = message_of(scorecard, bad, Y, rows_sum_to_one=False)
+    message = message_of(scorecard, bad, Y, words=words, rows_sum_to_one=False)
     assert message.startswith("probabilities: ")
-    for word in words:
-        assert word in message
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in SHAPES_AND_RANGES if n not in ("above one", "negative")]
-)
-def test_bad_logits_are_named(name):
-    bad, words = BAD_PROBABILITIES[name]
-    message = message_of(check_logits, bad)
-    assert message.startswith("logits: ")
-    for word in words:
-        assert word in message
-    assert message_of(check_logits, bad, "model.npz: logits").startswith("model.npz: logits: ")
-
-
-@pytest.mark.parametrize("value", [1.1e100, -1e160, 1e300])
-def test_logits_whose_squares_would_overflow_are_named(value):
-    message = message_of(check_logits, with_entry(value))
-    for word in (f"logits: {value:.3g} in row 1", "-1e+100 to 1e+100", "divide all logits"):
-        assert word in message
+def test_bad_logits_are_named():
+    for name in ("a vector", "NaN", "text"):
+        bad, words = BAD_PROBABILITIES[name]
+        message = message_of(check_logits, bad, "model.npz: logits", words=words)
+        assert message.startswith("model.npz: logits: ")
+    words = ("logits: -1e+160 in row 1", "-1e+100 to 1e+100", "divide all logits")
+    message_of(check_logits, with_entry(-1e160), words=words)  # its square is infinite
 
 
 UTILITY_INPUTS = {
     "lengths": ([0.1, 0.2], [0.1], ["realized", "[1]", "[2]", "one realized utility"]),
-    "shapes": ([[0.1, 0.2]], [0.1, 0.2], ["realized", "differs"]),
     "NaN predicted": ([NAN, 0.2], [0.1, 0.2], ["predicted", "NaN"]),
     "NaN realized": ([0.1, 0.2], [0.1, INF], ["realized", "infinite"]),
     "empty": ([], [], ["predicted", "at least one point"]),
     "a number": (0.5, 0.5, ["predicted", "shape [..., n]"]),
     "text": (["a"], [0.5], ["predicted", "not an array of numbers"]),
-    "text realized": ([0.5], ["a"], ["realized", "not an array of numbers"]),
-    "ragged": ([[0.5], [0.5, 0.5]], [0.5], ["predicted", "not an array of numbers"]),
-    "complex": ([0.5j], [0.5], ["predicted", "real numbers"]),
 }
 
 
@@ -180,9 +130,7 @@ UTILITY_INPUTS = {
     ("predicted", "realized", "words"), UTILITY_INPUTS.values(), ids=UTILITY_INPUTS
 )
 def test_bad_utilities_are_named(call, predicted, realized, words):
-    message = message_of(call, predicted, realized)
-    for word in words:
-        assert word in message
+    message_of(call, predicted, realized, words=words)
 
 
 def test_the_worst_interval_is_asked_for_one_utility_at_a_time():
@@ -192,59 +140,39 @@ def test_the_worst_interval_is_asked_for_one_utility_at_a_time():
 SQUARE4 = np.eye(4)
 UTILITY_CLASSES = {
     "linear for 4": (Linear(np.ones((2, 4))).calibration_errors, (P, Y), ["payoffs", "4", "3"]),
-    "rank for 4": (Rank(np.ones((2, 4))).calibration_errors, (P, Y), ["valuations", "4", "3"]),
     "similarity for 4": (Similarity(SQUARE4).calibration_errors, (P, Y), ["similarity", "4", "3"]),
-    "losses for 4": (Decision(SQUARE4).calibration_errors, (P, Y), ["losses", "4", "3"]),
     "gains for 4": (GainMatrix(SQUARE4).calibration_errors, (P, Y), ["gains", "4", "3"]),
-    "linear NaN": (Linear, ([[NAN, 1]],), ["payoffs", "NaN"]),
     "linear 3d": (Linear, (np.ones((2, 3, 4)),), ["payoffs", "2 dimensions", "[2, 3, 4]"]),
-    "linear empty": (Linear, ([],), ["payoffs"]),
-    "linear text": (Linear, ([["a"]],), ["payoffs", "not an array of numbers"]),
-    "rank ragged": (Rank, ([[1.0], [1.0, 2.0]],), ["valuations", "not an array of numbers"]),
     "similarity shape": (Similarity, (np.ones((2, 3)),), ["similarity", "square", "[2, 3]"]),
-    "similarity none": (Similarity, (None,), ["similarity", "not an array of numbers"]),
     "gains shape": (GainMatrix, (np.ones((2, 3)),), ["gains", "square"]),
     "gains range": (GainMatrix, ([[1, 2], [0, 1]],), ["gains", "outside [0, 1]"]),
     "gains diagonal": (GainMatrix, ([[0.9, 0], [0, 1]],), ["gains", "diagonal"]),
     "subsets": (GainMatrix.sample_misaligned, (3, 4, 0, 5), ["subsets", "5"]),
-    "top K of 0": (TopK(ks=(0,)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
     "top K of 4": (TopK(ks=(1, 4)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
     "top 1.5": (TopK(ks=(1.5,)).calibration_errors, (P, Y), ["ks", "whole", "(1.5,)"]),
-    "top True": (TopK(ks=(True,)).calibration_errors, (P, Y), ["ks", "whole"]),
-    "top text": (TopK(ks=("a",)).calibration_errors, (P, Y), ["ks", "whole"]),
-    "top K, not a tuple": (TopK(ks=2).calibration_errors, (P, Y), ["ks", "whole", "got 2"]),
-    "no K": (TopK(ks=()).calibration_errors, (P, Y), ["ks", "1 … 3"]),
     "no exponents": (DiscountedCumulativeGain, ((),), ["exponents"]),
     "negative exponent": (DiscountedCumulativeGain, ((-1.0,),), ["exponents"]),
-    "NaN exponent": (DiscountedCumulativeGain, ((NAN,),), ["exponents"]),
+    "gain": (GainMatrix.sample_aligned, (1, 2, 0, 1.5), ["gain of 1.5", "from 0 to 1"]),
     "no sample": (Linear.sample, (0, 4, 0), ["count 0"]),
-    "one class": (sample_unit_sphere_infinity, (5, 1, 0), ["classes 1"]),
 }
 
 
 @pytest.mark.parametrize(("call", "args", "words"), UTILITY_CLASSES.values(), ids=UTILITY_CLASSES)
 def test_bad_parameters_of_utilities_are_named(call, args, words):
-    message = message_of(call, *args)
-    for word in words:
-        assert word in message
+    message_of(call, *args, words=words)
 
 
 SCORECARD_OPTIONS = {
-    "utilities": ({"utilities": -1}, ["utilities"]),
     "floor": ({"floor_repetitions": -1}, ["floor_repetitions"]),
-    "bins": ({"bins": 0}, ["bins"]),
-    "fraction of bins": ({"bins": 2.5}, ["bins", "2.5", "whole"]),
-    "weights": ({"class_weights": "none"}, ["weights", "'uniform' or 'prior'"]),
+    "batch": ({"utility_batch": 0}, ["utility_batch: 0, expected at least 1"]),
+    "sampled users of the floor": ({"floor_utilities": 0}, ["floor_utilities: 0"]),
     "similarity": ({"similarity": np.eye(2)}, ["similarity", "2", "3"]),
-    "exponents": ({"exponents": ()}, ["exponents"]),
 }
 
 
 @pytest.mark.parametrize(("options", "words"), SCORECARD_OPTIONS.values(), ids=SCORECARD_OPTIONS)
 def test_bad_options_of_the_scorecard_are_named(options, words):
-    message = message_of(scorecard, P, Y, **options)
-    for word in words:
-        assert word in message
+    message_of(scorecard, P, Y, words=words, **options)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -297,13 +225,8 @@ def test_three_decimals_of_three_classes_sum_to_one_but_for_rounding():
     ("function", "words"),
     [
         (lambda p: p.numpy(), "returned ndarray for a torch tensor"),
-        (lambda p: 1.0, "returned float"),
-        (lambda p: None, "returned NoneType"),
         (lambda p: p.sum(dim=1), "returned shape [2]"),
-        (lambda p: p.to(torch.complex64), "returned torch.complex64"),
-        (lambda p: p.to_sparse(), "returned torch.sparse_coo"),
         (lambda p: p * float("nan"), "NaN or infinite"),
-        (lambda p: p.to("meta"), "on meta"),
     ],
 )
 def test_what_a_utility_function_may_return(function, words):

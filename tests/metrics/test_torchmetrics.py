@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
-from metrics import ClassWise, InputError, TopK
+from metrics import ClassWise, Decision, InputError, TopK
 from metrics.diagram import utility_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
-from tests.metrics.torchmetrics_process import CLASSES, POINTS, SHARES, UTILITIES, points
 
 try:
     require("torchvision")  # torchmetrics imports it; its own way of importing it may fail
@@ -22,7 +19,29 @@ try:
 except (ModuleNotFoundError, MissingResource) as error:
     pytest.skip(f"{error} (`make test-peers` has it)", allow_module_level=True)
 
-ROOT = Path(__file__).resolve().parents[2]
+CLASSES, POINTS = 4, 300
+
+
+def points() -> tuple[Tensor, Tensor]:
+    """Overconfident logits float32 [n, C] with ties, and labels [n]."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(CLASSES, (POINTS,), generator=generator)
+    noise = torch.randn(POINTS, CLASSES, generator=generator)
+    logits = 3 * torch.eye(CLASSES)[labels] + 4 * noise
+    return (2 * logits).round() / 2, labels
+
+
+def near(p: Tensor) -> Tensor:
+    """A function as utility: classes are the worse the further off they are."""
+    read = p.argmax(dim=1, keepdim=True)
+    return 1 - (read - torch.arange(CLASSES)).abs() / CLASSES
+
+
+UTILITIES = {
+    "class-wise and top-K": None,
+    "decision": Decision(1 - torch.eye(CLASSES)),
+    "function": near,
+}
 
 
 def of_all(utilities) -> float:
@@ -48,29 +67,26 @@ def test_batches_together_give_the_error_of_all_points(name: str, size: int) -> 
 
 
 def test_points_stay_what_they_were_when_a_numpy_buffer_is_reused() -> None:
-    logits, labels = (part.numpy() for part in points())
-    metric, size = UtilityCalibrationError(UTILITIES["top-K"], logits=True), len(labels) // 2
-    z, y = logits[:size].copy(), labels[:size].copy()
-    for start in (0, size):
-        z[:], y[:] = logits[start : start + size], labels[start : start + size]
+    logits, labels = (values.numpy() for values in points())
+    metric = UtilityCalibrationError(TopK(), logits=True)
+    z, y = logits[:100].copy(), labels[:100].copy()
+    for start in range(0, POINTS, 100):
+        z[:], y[:] = logits[start : start + 100], labels[start : start + 100]
         metric.update(z, y)
-    whole = UtilityCalibrationError(UTILITIES["top-K"], logits=True)
-    whole.update(logits[: 2 * size], labels[: 2 * size])
-    assert float(metric.compute()) == float(whole.compute())
+    assert float(metric.compute()) == of_all(TopK())
 
 
-def test_two_processes_together_give_the_error_of_all_points(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "tests.metrics.torchmetrics_process"]
-    running = [
-        subprocess.Popen([*program, str(rank), str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE)
-        for rank in range(len(SHARES))
-    ]
-    said = [process.communicate(timeout=300)[1].decode() for process in running]
-    assert [process.returncode for process in running] == [0, 0], said
-    for rank in range(len(SHARES)):
-        errors = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
-        whole = {name: of_all(utilities) for name, utilities in UTILITIES.items()}
-        assert errors == pytest.approx(whole, rel=1e-12)
+def test_points_gathered_from_two_processes_give_the_error_of_all_points() -> None:
+    """Processes gather every state that is reduced by "cat" as torchmetrics does it."""
+    logits, labels = points()
+    gathered: dict[str, list] = {"forecasts": [], "labels": []}
+    for share in (slice(0, 130), slice(130, POINTS)):
+        metric = UtilityCalibrationError(logits=True)
+        metric.update(logits[share], labels[share])
+        for state, reduce in metric._reductions.items():
+            gathered[state].append(reduce(getattr(metric, state)))
+    metric.forecasts, metric.labels = gathered["forecasts"], gathered["labels"]
+    assert float(metric.compute()) == of_all(None)
 
 
 def test_reset_forgets_all_points() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from metrics import GainMatrix, reference
 from metrics.forecast import Forecast
+from metrics.utilities import gain_matrix
 
 
 def materialised(utilities, classes):
@@ -28,9 +29,9 @@ def random_gains(count, classes, low, high, seed):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
-@pytest.mark.parametrize(("low", "high"), [(0, 0.1), (0, 1), (0.6, 0.9), (0.3, 0.3)])
-@pytest.mark.parametrize("classes", [2, 3, 7])
-def test_given_matrices_have_the_errors_of_the_definition(kind, low, high, classes, forecast_of):
+@pytest.mark.parametrize(("low", "high"), [(0, 0.1), (0, 1), (0.6, 0.9)])
+def test_given_matrices_have_the_errors_of_the_definition(kind, low, high, forecast_of):
+    classes = 5
     p, y = forecast_of(kind, 60, classes, 0)
     gains = random_gains(6, classes, low, high, 1)
     np.testing.assert_allclose(
@@ -56,7 +57,7 @@ def test_an_error_may_gain_as_much_as_the_right_class(kind, forecast_of):
 
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "one_hot"])
-@pytest.mark.parametrize("classes", [2, 3, 12])
+@pytest.mark.parametrize("classes", [2, 12])
 @pytest.mark.parametrize("family", ["aligned", "misaligned"])
 def test_sampled_users_have_the_errors_of_the_definition(family, classes, kind, forecast_of):
     p, y = forecast_of(kind, 80, classes, 2)
@@ -136,7 +137,7 @@ def test_a_seed_names_the_users(family):
     assert (first != other).any()
 
 
-@pytest.mark.parametrize("subsets", [1, 4, 12])
+@pytest.mark.parametrize("subsets", [1, 4])
 def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(subsets):
     """Errors of specialists can be compared between programs that say nothing of the partition."""
     places = torch.randperm(12, generator=torch.Generator().manual_seed(0)) % subsets
@@ -146,6 +147,41 @@ def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(
     assert found == expected
 
 
-def test_a_matrix_is_the_one_that_was_given():
-    gains = random_gains(3, 4, 0, 1, 2)
-    np.testing.assert_array_equal(GainMatrix(gains).matrix(1), gains[1])
+@pytest.mark.parametrize(
+    "users",
+    [GainMatrix.sample_aligned(150, 70, 1), GainMatrix.sample_misaligned(150, 70, 1, subsets=4)],
+    ids=["aligned", "misaligned"],
+)
+def test_parts_on_threads_equal_one_product_over_all_classes(users, monkeypatch):
+    """Rows without a class that stands out, where the bounds leave all, between confident ones.
+
+    No row is quite flat: rounding, which differs between processors, would then choose the class.
+    """
+    generator = torch.Generator().manual_seed(0)
+    sharpness = torch.tensor([0.001, 0.1, 0.3, 1.0, 4.0]).repeat(80)[:, None]
+    logits = torch.randn(400, 70, generator=generator, dtype=torch.float64) * sharpness
+    forecast = Forecast(logits.softmax(dim=1))
+    outcomes = forecast.outcomes(torch.randint(70, (2, 400), generator=generator))
+    gains = torch.stack([users.matrix(k) for k in range(150)])
+    expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
+    monkeypatch.setattr(gain_matrix, "rows_per_block", lambda n: 7)
+    monkeypatch.setattr(gain_matrix, "BLOCK_BYTES", 3 * 8 * 2 * 400)
+    torch.set_num_threads(3)
+    try:
+        predicted, chosen = users.choose(forecast)
+        blocks = list(users.blocks(forecast, outcomes))
+        errors = users.errors(forecast, outcomes)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)
+    torch.testing.assert_close(predicted, expected.max(dim=2).values, rtol=0, atol=1e-14)
+    picked = expected.gather(2, chosen[:, :, None])[:, :, 0]
+    torch.testing.assert_close(picked, predicted, rtol=0, atol=1e-14)
+    assert max(len(block.predicted) for block in blocks) == 3
+    for draw in range(2):
+        realized = torch.cat([block.payoffs[:, block.codes[draw]] for block in blocks]).T
+        gained = gains[torch.arange(150), outcomes.labels[draw][:, None], chosen]
+        assert torch.equal(realized, gained)
+    torch.testing.assert_close(
+        errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
+    )

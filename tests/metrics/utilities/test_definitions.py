@@ -1,0 +1,125 @@
+"""Every class of utilities against the vectors that define it."""
+
+import numpy as np
+import pytest
+import torch
+
+from metrics import (
+    ClassWise,
+    Decision,
+    DiscountedCumulativeGain,
+    Linear,
+    Rank,
+    Similarity,
+    TopClass,
+    TopK,
+    reference,
+)
+from metrics.forecast import Forecast
+
+KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
+CLASSES = 4
+EXACT = [-1.0, -0.5, 0.0, 0.25, 1.0]
+"""Payoffs whose products with dyadic probabilities are exact: ties are ties in any order."""
+RANDOM = np.random.default_rng(0)
+PAYOFFS = RANDOM.choice(EXACT, size=(6, CLASSES))
+SIMILARITY = RANDOM.choice(EXACT, size=(CLASSES, CLASSES))  # not symmetric
+LOSSES = RANDOM.choice(EXACT, size=(5, CLASSES, 3))
+EXPONENTS = (0.5, 0.75, 1, 1.25, 1.5, 2)
+
+DEFINITIONS = {
+    "class-wise": (ClassWise(), lambda p: [reference.class_wise(p, c) for c in range(CLASSES)]),
+    "top-K": (TopK(), lambda p: [reference.top_k(p, k + 1) for k in range(CLASSES)]),
+    "top-K in another order": (
+        TopK(ks=(CLASSES, 1)),
+        lambda p: [reference.top_k(p, k) for k in (CLASSES, 1)],
+    ),
+    "top-class": (TopClass(), lambda p: [reference.top_class(p)]),
+    "linear": (Linear(PAYOFFS), lambda p: [reference.linear(p, a) for a in PAYOFFS]),
+    "one linear": (Linear(PAYOFFS[2]), lambda p: [reference.linear(p, PAYOFFS[2])]),
+    "rank": (Rank(PAYOFFS), lambda p: [reference.rank(p, t) for t in PAYOFFS]),
+    "discounted": (
+        DiscountedCumulativeGain(),
+        lambda p: [reference.rank(p, reference.discounts(g, CLASSES)) for g in EXPONENTS],
+    ),
+    "similarity": (Similarity(SIMILARITY), lambda p: [reference.similarity(p, SIMILARITY)]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_errors_are_those_of_the_vectors(name, kind, forecast_of):
+    p, y = forecast_of(kind, 30, CLASSES, 0)
+    utilities, vectors = DEFINITIONS[name]
+    expected = reference.calibration_errors(vectors(p), p, y)
+    np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of):
+    p, y = forecast_of(kind, 30, CLASSES, 0)
+    losses = LOSSES
+    if kind in ("smooth", "saturated"):  # no ties between actions but those of the exact kinds
+        losses = LOSSES + np.random.default_rng(1).normal(scale=0.01, size=LOSSES.shape)
+    expected = reference.calibration_errors([reference.decision(p, loss) for loss in losses], p, y)
+    np.testing.assert_allclose(Decision(losses).calibration_errors(p, y), expected, atol=1e-13)
+    (error,) = Decision(losses[1]).calibration_errors(p, y)
+    assert error == pytest.approx(expected[1], abs=1e-13)
+
+
+def test_tied_classes_are_ranked_by_their_number():
+    """All forecasts say 1/4 each; the label is always class 1, so rank 2 of 4."""
+    p, y = np.full((8, 4), 0.25), np.full(8, 1)
+    np.testing.assert_allclose(TopK().calibration_errors(p, y), [0.25, 0.5, 0.25, 0.0])
+    np.testing.assert_allclose(
+        Rank([[1, 0, 0, 0], [0, 1, 0, 0]]).calibration_errors(p, y), [0.25, 0.75]
+    )
+
+
+@pytest.mark.parametrize(
+    "utilities",
+    [ClassWise(), TopClass(), TopK(), DiscountedCumulativeGain(), Linear.sample(70, 9, 0),
+     Rank.sample(70, 9, 0)],
+    ids=lambda u: type(u).__name__,
+)  # fmt: skip
+def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
+    p, y = forecast_of("smooth", 100, 9, 8)
+    expected = utilities.calibration_errors(p, y)
+    monkeypatch.setattr("metrics.utilities.base.BLOCK_BYTES", 3 * 8 * 100)  # three utilities
+    np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, rtol=0, atol=1e-13)
+    assert len(expected) == utilities.count(9)
+
+
+@pytest.mark.parametrize(
+    "utilities",
+    [ClassWise(), TopClass(), TopK(), DiscountedCumulativeGain(), Linear.sample(20, 7, 0),
+     Rank.sample(20, 7, 0)],
+    ids=lambda u: type(u).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["smooth", "dyadic"])
+def test_the_vector_of_a_utility_gives_its_predictions_and_payoffs(utilities, kind, forecast_of):
+    """`outcome_utilities` (the definition) and `blocks` (the fast form) are the same utility."""
+    p, y = forecast_of(kind, 60, 7, 9)
+    forecast = Forecast(torch.from_numpy(p))
+    outcomes = forecast.outcomes(torch.from_numpy(y))
+    index = 0
+    for block in utilities.blocks(forecast, outcomes):
+        for predicted, payoffs in zip(block.predicted, block.payoffs):
+            vectors = utilities.outcome_utilities(forecast, index)
+            torch.testing.assert_close((vectors * forecast.probabilities).sum(dim=1), predicted)
+            realized = vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
+            assert torch.equal(realized, payoffs[block.codes[0]])
+            index += 1
+    assert index == utilities.count(7)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_the_answer_is_of_the_kind_of_the_probabilities(kind, forecast_of):
+    p, y = forecast_of("smooth", 30, 4, 10)
+    given = (p, y) if kind == "numpy" else (torch.from_numpy(p), torch.from_numpy(y))
+    for utilities in (ClassWise(), TopK(), Linear.sample(5, 4, 0), Rank(np.eye(4))):
+        errors = utilities.calibration_errors(*given)
+        assert isinstance(errors, np.ndarray if kind == "numpy" else torch.Tensor)
+        np.testing.assert_array_equal(
+            np.asarray(errors), np.asarray(utilities.calibration_errors(p.tolist(), y.tolist()))
+        )
