@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from metrics import InputError
-from pipeline.sources.class_labels import (
-    class_labels,
-    notes_on_rare_classes,
-)
+from pipeline.sources.class_labels import class_labels, notes_on_rare_classes
 
 
 def numbered(labels, classes=3, names=None):
     return class_labels(np.asarray(labels), len(labels), classes, names)
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32, np.float64, str, "S"])
+@pytest.mark.parametrize("kind", [np.uint8, np.float64, str])
 def test_numbers_of_columns_stay(kind):
     result = numbered(np.array([0, 2, 1, 2]).astype(kind))
     assert (result.numbers.tolist(), result.names, result.notes) == ([0, 2, 1, 2], None, [])
@@ -35,7 +31,6 @@ def test_names_stand_for_the_columns_in_alphabetical_order_and_say_so():
     ("labels", "numbers", "names"),
     [
         ([1, 2, 3], [0, 1, 2], ["1", "2", "3"]),
-        ([10.0, -5.0, 2.5], [2, 0, 1], ["-5", "2.5", "10"]),
         (["10", "9", "2"], [2, 1, 0], ["2", "9", "10"]),  # as numbers, not as text
     ],
 )
@@ -43,11 +38,6 @@ def test_other_numbers_stand_for_the_columns_in_increasing_order(labels, numbers
     result = numbered(labels)
     assert (result.numbers.tolist(), result.names) == (numbers, names)
     assert "labels are not 0 to 2" in result.notes[0]
-
-
-def test_minus_one_and_one_are_two_classes():
-    assert numbered([-1, 1, 1], classes=2).numbers.tolist() == [0, 1, 1]
-    assert numbered([False, True], classes=2).numbers.tolist() == [0, 1]
 
 
 def test_the_columns_names_win():
@@ -63,17 +53,12 @@ def test_the_columns_names_win():
     [
         (["cat", "dog"], None, "2 names (cat, dog) for 3 columns; add `class_names`"),
         (["cat", "cow"], ["cat", "dog", "emu"], "cow in row 1 is no column's name"),
-        (["bird", "dog"], ["p_bird", "p_cat", "p_cow"], "dog in row 1 is no column's name"),
         (["cat", ""], None, "none in row 1"),
-        ([0, None], None, "none in row 1"),
-        ([0.0, np.nan], None, "NaN"),
         ([1, 2], ["1", "2", "3"], "may number the columns from 0"),
         ([1, 2, 3], ["0", "1", "2"], "subtract 1"),
         ([0, 7], None, "0 to 7, allowed are 0 to 2"),
         ([0, 1.5], None, "whole numbers"),
-        ([2 + 1j, 1j], None, "complex128"),
-        (np.array(["2020-01-01", "2020-01-02"], "M8[D]"), None, "datetime64"),
-        (["\x1b[31m" + 50 * "x", "b"], None, "labels: ?[31mxx"),
+        (["x", "a\nb"], None, "a?b in row 1 holds control characters"),
     ],
 )
 def test_what_is_unclear_is_refused(labels, names, words):
@@ -81,17 +66,6 @@ def test_what_is_unclear_is_refused(labels, names, words):
         numbered(labels, names=names)
     assert words in str(caught.value) and str(caught.value).startswith("labels: ")
     assert str(caught.value).isprintable()
-
-
-@pytest.mark.parametrize("shape", [(), (2, 1), (3,)])
-def test_another_shape(shape):
-    with pytest.raises(InputError, match="labels: "):
-        class_labels(np.full(shape, "cat"), 2, 2, None)
-
-
-def test_missing_entries_of_pandas():
-    with pytest.raises(InputError, match="none in row 1"):
-        numbered(pd.Series(["a", None], dtype="string"))
 
 
 def test_classes_of_few_points_or_none_are_noted():
@@ -107,15 +81,3 @@ def test_classes_of_few_points_or_none_are_noted():
 def test_points_of_one_class_are_refused():
     with pytest.raises(InputError, match="labels: all 4 are 1; to say that always would seem perf"):
         notes_on_rare_classes(numbered([1] * 4), 3)
-
-
-@pytest.mark.parametrize("odd", ["a\nb", "a\0b", "a\u202eb", "a\ufeffb"])
-def test_names_with_control_characters_are_refused(odd):
-    with pytest.raises(InputError, match=r"labels: a\?b in row 1 holds control characters"):
-        numbered(["x", odd, "y"])
-
-
-@pytest.mark.parametrize("name", ["Golden\u00a0Retriever", "گل\u200cها", "👩\u200d🔬"])
-def test_names_may_hold_joiners_and_wide_spaces(name):
-    labels = numbered([name, "x", name], 2)
-    assert sorted(labels.names) == sorted([name, "x"])

@@ -36,27 +36,16 @@ def accuracy(result) -> float:
     return float(np.mean(result.logits.argmax(axis=1) == result.labels))
 
 
-@pytest.mark.parametrize("names", [["label", "labels"], ["label", "label"], ["Label", "LABELS"]])
-def test_two_columns_of_labels(tmp_path, names):
-    table = pd.concat([table_of()[["label"]], table_of()], axis=1)
-    table.columns = pd.Index([*names, "c0", "c1", "c2"])
-    line = refused(tmp_path, table)
-    assert "could both be the labels" in line or "two columns are called `label`" in line
+def test_the_column_of_labels_is_one(tmp_path):
+    assert "could both be the labels" in refused(tmp_path, table_of().assign(labels=LABELS))
+    renamed = table_of().rename(columns={"label": "target"})
+    assert "rename `target` to `label`" in refused(tmp_path, renamed)
 
 
-@pytest.mark.parametrize("name", ["id", "ID", "pred", "prediction", "y_true", "fold", "weight"])
-@pytest.mark.parametrize("values", ["auto", "logits", "probabilities"])
-def test_columns_of_other_things_than_classes(tmp_path, name, values):
-    line = refused(tmp_path, table_of().assign(**{name: [7, 8, 9, 10]}), values=values)
+@pytest.mark.parametrize("name", ["id", "prediction", "weight"])
+def test_columns_of_other_things_than_classes(tmp_path, name):
+    line = refused(tmp_path, table_of().assign(**{name: [7, 8, 9, 10]}))
     assert f"column `{name}` would be taken for a class; remove it" in line
-
-
-def test_a_cell_that_is_no_number_is_named(tmp_path):
-    for cell in ("nan", "NA", "n/a", "1,5"):
-        line = refused(tmp_path, table_of().assign(c1=[0.1, 0.2, cell, 0.3]))
-        assert f"column `c1` holds `{cell}` in row 2, which is no finite number" in line
-    line = refused(tmp_path, table_of(labels=[0, 1, "nan", 2]))
-    assert "labels: nan in row 2 is no column's name" in line
 
 
 def test_a_class_may_have_such_a_name_where_labels_bear_it(tmp_path):
@@ -64,13 +53,11 @@ def test_a_class_may_have_such_a_name_where_labels_bear_it(tmp_path):
     assert read(tmp_path, table).details["class_names"] == ["id", "key", "name"]
 
 
-@pytest.mark.parametrize("names", ["210", ["c2", "c1", "c0"], ["p_2", "p_1", "p_0"]])
+@pytest.mark.parametrize("names", ["210", ["p_2", "p_1", "p_0"]])
 def test_numbered_columns_are_the_classes_of_their_numbers_in_any_order(tmp_path, names):
-    expected = read(tmp_path, table_of())
-    found = read(tmp_path, table_of(names, PROBABILITIES[:, ::-1]))
-    assert accuracy(found) == accuracy(expected) == 1.0
-    assert found.details["class_names"] == ["2", "1", "0"]
-    assert "class_names" not in expected.details
+    turned = read(tmp_path, table_of(names, PROBABILITIES[:, ::-1]))
+    assert accuracy(turned) == 1.0
+    assert turned.details["class_names"] == ["2", "1", "0"]
 
 
 def test_columns_from_one_are_ambiguous_only_where_labels_are(tmp_path):
@@ -82,68 +69,35 @@ def test_columns_from_one_are_ambiguous_only_where_labels_are(tmp_path):
     )
 
 
-def test_a_label_without_a_column(tmp_path):
-    line = refused(tmp_path, table_of(("c0", "c2", "c4"), labels=[0, 1, 2, 0]))
-    assert "labels: 1 names none of the columns" in line
+def test_the_header_names_the_classes(tmp_path):
+    labels = ["emu", "cat", "dog", "emu"]
+    for names in (("emu", "cat", "dog"), ("p_emu", "p_cat", "p_dog")):
+        result = read(tmp_path, table_of(names, labels=labels))
+        assert accuracy(result) == 1.0
+        assert result.details["class_names"] == ["emu", "cat", "dog"]
+    line = refused(tmp_path, table_of(("cat", "dog", "eel"), labels=labels))
+    assert "labels: emu in row 0 is no column's name" in line
     assert "subtract 1" in refused(tmp_path, table_of(labels=[1, 2, 3, 1]))
 
 
-def test_the_header_names_the_classes(tmp_path):
-    result = read(tmp_path, table_of(("cat", "dog", "emu")))
-    assert result.details["class_names"] == ["cat", "dog", "emu"]
-    labels = ["emu", "cat", "dog", "emu"]
-    shuffled = read(tmp_path, table_of(("emu", "cat", "dog"), labels=labels))
-    assert accuracy(shuffled) == 1.0
-    prefixed = read(tmp_path, table_of(("p_emu", "p_cat", "p_dog"), labels=labels))
-    assert accuracy(prefixed) == 1.0
-    assert prefixed.details["class_names"] == ["emu", "cat", "dog"]
-    line = refused(tmp_path, table_of(("cat", "dog", "eel"), labels=labels))
-    assert "labels: emu in row 0 is no column's name" in line
-
-
-def test_percentages_are_not_taken_for_logits(tmp_path):
-    labels = np.arange(4 * len(PROBABILITIES)) % 3
-    table = table_of(values=np.tile(100 * PROBABILITIES, (4, 1)), labels=labels)
-    line = refused(tmp_path, table)
-    assert "all rows sum to about 100" in line and "divide each row by its sum" in line
-    assert read(tmp_path, table, values="logits").logits.max() > 50
-
-
-@pytest.mark.parametrize("scale", [255, 1000, 37.5])
-@pytest.mark.parametrize("rounded", [False, True])
-def test_votes_and_scaled_probabilities_are_not_taken_for_logits(tmp_path, scale, rounded):
-    rows = scale * np.random.default_rng(0).dirichlet(np.ones(3), size=40)
-    rows = np.round(rows) if rounded and scale > 100 else rows
+@pytest.mark.parametrize("scale", [100, 255])
+def test_percentages_and_votes_are_not_taken_for_logits(tmp_path, scale):
+    rows = np.round(scale * np.random.default_rng(0).dirichlet(np.ones(3), size=40))
     table = table_of(values=rows, labels=np.arange(40) % 3)
     line = refused(tmp_path, table)
-    assert f"all rows sum to about {scale:g}" in line and "divide each row by its sum" in line
-    assert read(tmp_path, table, values="logits").logits.max() == np.float32(rows.max())
+    assert f"all rows sum to about {scale}" in line and "divide each row by its sum" in line
+    assert read(tmp_path, table, values="logits").logits.max() == rows.max()
 
 
 @pytest.mark.parametrize("classes", [2, 10])
 def test_logits_that_happen_to_be_positive_or_whole_are_read(tmp_path, classes):
     random = np.random.default_rng(0)
     many = random.normal(size=(40, classes))
-    for rows in (np.abs(many), np.round(128 + 20 * many), random.integers(3, size=many.shape)):
+    centred = many - many.mean(axis=1, keepdims=True)  # these rows have one sum after a shift
+    for rows in (np.abs(many), np.round(128 + 20 * many), centred - centred.min()):
         path = tmp_path / "x.npz"
         np.savez(path, logits=rows, labels=np.arange(40) % 2)
         np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
-
-
-@pytest.mark.parametrize("classes", [10, 100])
-@pytest.mark.parametrize("made", ["shifted", "uint8", "uint16"])
-def test_logits_of_a_network_made_positive_are_read(tmp_path, classes, made):
-    """They sum to zero, as training and weight decay leave them: a shift makes that common sum."""
-    random = np.random.default_rng(0)
-    rows = random.normal(size=(40, classes))
-    rows[np.arange(40), np.arange(40) % classes] += 8
-    rows -= rows.mean(axis=1, keepdims=True)
-    rows -= rows.min()
-    if made != "shifted":
-        rows = np.round(rows / rows.max() * np.iinfo(made).max).astype(made)
-    path = tmp_path / "x.npz"
-    np.savez(path, logits=rows, labels=np.arange(40) % classes)
-    np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
 
 
 def test_labels_that_are_booleans(tmp_path):
@@ -152,9 +106,8 @@ def test_labels_that_are_booleans(tmp_path):
     np.testing.assert_array_equal(result.labels, [0, 1, 1, 0])
 
 
-@pytest.mark.parametrize("name", ["p", "1", "1.0"])
-def test_one_column_is_the_probability_of_the_second_class(tmp_path, name):
-    table = pd.DataFrame({"label": [0, 1, 1], name: [0.1, 0.75, 1.0]})
+def test_one_column_is_the_probability_of_the_second_class(tmp_path):
+    table = pd.DataFrame({"label": [0, 1, 1], "p": [0.1, 0.75, 1.0]})
     result = read(tmp_path, table)
     expected = [[0.9, 0.1], [0.25, 0.75], [0.0, 1.0]]
     np.testing.assert_allclose(np.exp(result.logits), expected, atol=1e-7)
@@ -162,32 +115,21 @@ def test_one_column_is_the_probability_of_the_second_class(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("classes", "column"),
+    ("classes", "column", "meant"),
     [
-        (("well", "sick"), "p_sick"),
-        (("sick", "well"), "p_well"),
-        (("well", "sick"), "P(sick)"),
-        (("well", "sick"), "p_well"),
-        (("No", "Yes"), "probability_of_yes"),
-        ((0, 1), "p_0"),
-        ((0, 1), "p1"),
-        ((0, 1), "0"),
-        ((1, 0), "0.0"),
-        ((-1, 1), "p_-1"),
+        (("well", "sick"), "p_sick", "sick"),
+        (("well", "sick"), "P(well)", "well"),
+        (("No", "Yes"), "probability_of_yes", "Yes"),
+        ((0, 1), "p_0", 0),
     ],
 )
-def test_one_column_may_bear_its_class_after_a_prefix(classes, column, tmp_path):
-    meant = next(
-        name
-        for name in classes
-        if column.lower().removesuffix(".0").rstrip(")").endswith(str(name).lower())
-    )
+def test_one_column_may_bear_its_class_after_a_prefix(classes, column, meant, tmp_path):
     labels = [classes[0], classes[1], classes[1]]
     table = pd.DataFrame({"label": labels, column: [0.9 if y == meant else 0.2 for y in labels]})
     result = read(tmp_path, table)
     assert accuracy(result) == 1.0
     told = f"column `{column}` is taken for the probability of {meant}"
-    assert (told in result.details["warnings"]) == (column != str(meant))
+    assert told in result.details["warnings"]
 
 
 def test_one_column_of_logits_is_the_log_odds_of_the_second_class(tmp_path):
@@ -202,57 +144,30 @@ def test_groups(tmp_path):
     result = read(tmp_path, table, groups="site")
     assert result.groups.tolist() == ["A", "B", "A", "B"]
     assert result.logits.shape == (4, 3)
-    assert read(tmp_path, table_of()).groups is None
     assert "no column `town`" in refused(tmp_path, table, groups="town")
+    assert "give --groups group" in refused(tmp_path, table_of().assign(group=[1, 2, 1, 2]))
     assert "groups: none in row 1" in refused(
         tmp_path, table.assign(site=["A", "", "B", "B"]), groups="site"
     )
-    assert "give --groups group" in refused(tmp_path, table_of().assign(group=[1, 2, 1, 2]))
 
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (["target", "c0", "c1", "c2"], "rename `target` to `label`"),
-        (["label", "c0", "c1", "a\nb"], "column 4 holds control characters"),
-    ],
-)
-def test_other_names(tmp_path, names, words):
-    table = table_of()
-    table.columns = pd.Index(names)
-    assert words in refused(tmp_path, table)
-
-
-@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
-def test_parquet_with_types_of_its_own(tmp_path, backend):
+def test_parquet_with_the_types_of_pandas(tmp_path):
     table = table_of(("cat", "dog", "emu"), labels=["cat", "dog", "emu", "cat"])
-    table = table.assign(site=pd.Categorical(["A", "B", "A", "B"]))
-    table.convert_dtypes(dtype_backend=backend).to_parquet(tmp_path / "t.parquet")
+    table = table.assign(site=pd.Categorical(["A", "B", "A", "B"])).convert_dtypes()
+    table.to_parquet(tmp_path / "t.parquet")
     result = file_logits(path=tmp_path / "t.parquet", groups="site")
     np.testing.assert_allclose(np.exp(result.logits), PROBABILITIES, rtol=1e-6)
     assert (accuracy(result), result.groups.tolist()) == (1.0, ["A", "B", "A", "B"])
 
 
-@pytest.mark.parametrize("column", ["c1", "label"])
-def test_parquet_with_missing_values(tmp_path, column):
-    table = table_of().convert_dtypes()
-    table.loc[1, column] = pd.NA
-    table.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"t\.parquet: .*(nothing|NaN).* row 1"):
-        file_logits(path=tmp_path / "t.parquet")
-
-
-def test_parquet_that_is_damaged(tmp_path):
+def test_parquet_with_missing_values_or_damage_is_one_line(tmp_path):
     path = tmp_path / "t.parquet"
-    table_of().to_parquet(path)
-    for content in (b"", b"PAR1", path.read_bytes()[:-20], b"hello\nworld"):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=r"t\.parquet: not readable as parquet") as caught:
-            file_logits(path=path)
-        assert str(caught.value).isprintable()
-
-
-def test_an_empty_cell_is_named_by_its_column_and_row(tmp_path):
-    table = table_of(labels=["cat", "dog", "emu", "cat"])
-    table.iloc[2, 1] = np.nan
-    assert f"column `{table.columns[1]}` holds nothing in row 2" in refused(tmp_path, table)
+    table = table_of().convert_dtypes()
+    table.loc[1, "c1"] = pd.NA
+    table.to_parquet(path)
+    with pytest.raises(InputError, match=r"t\.parquet: .*nothing.* row 1"):
+        file_logits(path=path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"t\.parquet: not readable as parquet") as caught:
+        file_logits(path=path)
+    assert str(caught.value).isprintable()
