@@ -36,12 +36,6 @@ def fake_imports(monkeypatch: pytest.MonkeyPatch, *answers: Exception | None) ->
     return defined
 
 
-def test_a_working_torchvision_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    defined = fake_imports(monkeypatch)
-    require("torchvision.datasets")
-    assert defined == []
-
-
 def test_the_trap_is_passed_by_defining_the_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     defined = fake_imports(monkeypatch, RuntimeError(MISSING_OPERATOR))
     monkeypatch.setitem(sys.modules, "torchvision.half_imported", ModuleType("half"))
@@ -54,21 +48,11 @@ def test_the_trap_is_passed_by_defining_the_schemas(monkeypatch: pytest.MonkeyPa
     assert [schema.partition("(")[0] for schema in defined] == ["nms", "qnms"]
 
 
-@pytest.mark.parametrize("error", [RuntimeError("CUDA driver too old"), ImportError("libjpeg")])
-def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    defined = fake_imports(monkeypatch, error)
-    with pytest.raises(type(error), match=str(error)):
+def test_other_failures_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    defined = fake_imports(monkeypatch, RuntimeError("CUDA driver too old"))
+    with pytest.raises(RuntimeError, match="CUDA driver too old"):
         require("torchvision")
     assert defined == []
-
-
-def test_the_real_libraries_import_and_work() -> None:
-    import torch
-
-    normalize = require("torchvision.transforms").Normalize([0.5], [0.25])
-    assert normalize(torch.ones(1, 2, 2)).unique().item() == 2.0
-    assert require("timm").is_model("resnet50")
-    assert require("transformers").DistilBertConfig().model_type == "distilbert"
 
 
 def test_an_absent_package_is_one_line_with_the_command() -> None:
