@@ -20,7 +20,7 @@ from metrics.validation import InputError
 from pipeline.sources.cifar import cifar_logits
 from pipeline.sources.cifar_checkpoints import checkpoint_url, load_network
 from pipeline.sources.cifar_networks import NETWORKS
-from pipeline.sources.class_names import CIFAR10, CIFAR100
+from pipeline.sources.class_names import CIFAR100
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
 
@@ -35,37 +35,32 @@ def checkpoint(shared_dir: Path) -> Path:
 
 @pytest.fixture
 def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with both official archives in small: 12 test images, MD5 sums made to fit."""
-    datasets = require("torchvision.datasets")
+    """A folder with the official archive in small: 12 test images, MD5 sums made to fit."""
+    kind = require("torchvision.datasets").CIFAR100
     folder = tmp_path / "cifar"
     folder.mkdir()
     random = np.random.default_rng(0)
 
-    def rows(count: int, label_key: str, classes: int) -> dict[str, Any]:
+    def rows(count: int) -> dict[str, Any]:
         pixels = random.integers(0, 256, (count, 3072), dtype=np.uint8)
-        return {"data": pixels, label_key: random.integers(0, classes, count).tolist()}
+        return {"data": pixels, "fine_labels": random.integers(0, 100, count).tolist()}
 
-    def archive(kind: Any, label_key: str, names: tuple[str, ...]) -> None:
-        classes = len(names)
-        files = {name: rows(2, label_key, classes) for name, _ in kind.train_list}
-        files[kind.test_list[0][0]] = rows(IMAGES, label_key, classes)
-        files[kind.meta["filename"]] = {kind.meta["key"]: list(names)}
-        contents = {name: pickle.dumps(content) for name, content in files.items()}
-        with tarfile.open(folder / kind.filename, "w:gz") as tar:
-            for name, content in contents.items():
-                member = tarfile.TarInfo(f"{kind.base_folder}/{name}")
-                member.size = len(content)
-                tar.addfile(member, io.BytesIO(content))
-        sums = {name: hashlib.md5(content).hexdigest() for name, content in contents.items()}
-        for attribute in ("train_list", "test_list"):
-            listed = [[name, sums[name]] for name, _ in getattr(kind, attribute)]
-            monkeypatch.setattr(kind, attribute, listed)
-        monkeypatch.setattr(kind, "meta", {**kind.meta, "md5": sums[kind.meta["filename"]]})
-        whole = hashlib.md5((folder / kind.filename).read_bytes()).hexdigest()
-        monkeypatch.setattr(kind, "tgz_md5", whole)
-
-    archive(datasets.CIFAR10, "labels", CIFAR10)
-    archive(datasets.CIFAR100, "fine_labels", CIFAR100)
+    files = {name: rows(2) for name, _ in kind.train_list}
+    files[kind.test_list[0][0]] = rows(IMAGES)
+    files[kind.meta["filename"]] = {kind.meta["key"]: list(CIFAR100)}
+    contents = {name: pickle.dumps(content) for name, content in files.items()}
+    with tarfile.open(folder / kind.filename, "w:gz") as tar:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(f"{kind.base_folder}/{name}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    sums = {name: hashlib.md5(content).hexdigest() for name, content in contents.items()}
+    for attribute in ("train_list", "test_list"):
+        listed = [[name, sums[name]] for name, _ in getattr(kind, attribute)]
+        monkeypatch.setattr(kind, attribute, listed)
+    monkeypatch.setattr(kind, "meta", {**kind.meta, "md5": sums[kind.meta["filename"]]})
+    whole = hashlib.md5((folder / kind.filename).read_bytes()).hexdigest()
+    monkeypatch.setattr(kind, "tgz_md5", whole)
     return folder
 
 
@@ -76,16 +71,6 @@ def hub_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "torch_hub" / "checkpoints"
     folder.mkdir(parents=True)
     return folder
-
-
-def zoo_checkpoint(dataset: str, model: str, folder: Path) -> Path:
-    """A checkpoint file with random weights, named by its own hash as the zoo's are."""
-    torch.manual_seed(1)
-    network = NETWORKS[model](10 if dataset == "cifar10" else 100)
-    path = folder / "new.pt"
-    torch.save(network.state_dict(), path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-    return path.rename(folder / f"{dataset}_{model}-{digest}.pt")
 
 
 def test_the_real_checkpoint_over_an_archive_through_the_configuration(
@@ -130,8 +115,7 @@ def test_the_real_logits_lie_in_the_column_space_of_the_checkpoint(
     checkpoint: Path, shared_dir: Path
 ) -> None:
     """The cached logits are this network's: W h + b with h the mean of ReLU outputs, so h >= 0."""
-    network, origin = load_network("cifar100", "resnet56", checkpoint)
-    assert origin["warnings"] == []
+    network, _ = load_network("cifar100", "resnet56", checkpoint)
     state = network.state_dict()
     weight, bias = state["fc.weight"].double().numpy(), state["fc.bias"].double().numpy()
     logits = np.load(shared_dir / "logits" / "cifar100_resnet56.npz")["logits"].astype(float)
@@ -141,53 +125,19 @@ def test_the_real_logits_lie_in_the_column_space_of_the_checkpoint(
     assert hidden.min() > -1e-4
 
 
-@pytest.mark.parametrize(
-    ("model", "classes", "millions"),
-    [
-        ("resnet20", 10, 0.27),
-        ("resnet56", 100, 0.86),
-        ("repvgg_a0", 10, 7.84),
-        ("repvgg_a2", 100, 26.94),
-    ],
-)
-def test_networks_have_the_published_number_of_parameters(
-    model: str, classes: int, millions: float
-) -> None:
-    network = NETWORKS[model](classes)
-    count = sum(parameter.numel() for parameter in network.parameters())
-    assert count / 1e6 == pytest.approx(millions, abs=0.006)
+def test_repvgg_has_the_published_number_of_parameters() -> None:
+    """The only check of this network without its checkpoint, which is not in the shared folder."""
+    count = sum(parameter.numel() for parameter in NETWORKS["repvgg_a2"](100).parameters())
+    assert count / 1e6 == pytest.approx(26.94, abs=0.006)
 
 
-def test_both_normalizations_of_cifar10(archives: Path, tmp_path: Path) -> None:
-    path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
-    options = {"dataset": "cifar10", "model": "resnet20", "data_dir": archives, "device": "cpu"}
-    zoo = cifar_logits(**options, checkpoint=path, work_dir=tmp_path / "w")
-    other = cifar_logits(
-        **options, checkpoint=path, work_dir=tmp_path / "w", normalization="pixel_std"
-    )
-    assert zoo.details["preprocessing"]["std"] == (0.2023, 0.1994, 0.2010)
-    assert other.details["preprocessing"]["std"] == (0.247, 0.243, 0.261)
-    assert np.abs(zoo.logits - other.logits).max() > 1e-3
-    assert f"{path.name} is not the zoo's checkpoint" in zoo.details["warnings"][0]
-    with pytest.raises(InputError, match="dataset=cifar100 normalization=pixel_std"):
-        cifar_logits(
-            dataset="cifar100",
-            model="resnet20",
-            data_dir=archives,
-            work_dir=tmp_path,
-            normalization="pixel_std",
-        )
-
-
-def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path) -> None:
     with pytest.raises(MissingResource) as caught:
         load_network("cifar10", "repvgg_a0")
     message = str(caught.value)
     assert "\n" not in message
     assert "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt" in message
     assert "benchmark.source.checkpoint=<file>" in message
-    with pytest.raises(MissingResource, match=r"absent\.pt does not exist: download https://"):
-        load_network("cifar10", "resnet56", tmp_path / "absent.pt")
 
 
 def test_a_download_is_checked_against_the_name(
@@ -216,11 +166,7 @@ def test_damaged_and_wrong_checkpoints(checkpoint: Path, tmp_path: Path) -> None
         load_network("cifar100", "resnet56", damaged)
     with pytest.raises(InputError, match="does not fit cifar100 resnet44") as caught:
         load_network("cifar100", "resnet44", checkpoint)
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
-    text = tmp_path / "notes.pt"
-    text.write_text("no weights")
-    with pytest.raises(InputError, match=r"notes\.pt: not a torch checkpoint"):
-        load_network("cifar100", "resnet56", text)
+    assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="model=resnet18: not in the zoo"):
         checkpoint_url("cifar10", "resnet18")
 
@@ -238,19 +184,15 @@ def test_a_checkpoint_cannot_run_code(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "executed").exists()
 
 
-@pytest.mark.parametrize("download", [True, False])
-def test_a_missing_data_set_is_one_line(tmp_path: Path, download: bool) -> None:
-    path = zoo_checkpoint("cifar10", "resnet20", tmp_path)
+def test_a_missing_data_set_is_one_line(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(MissingResource) as caught:
         cifar_logits(
-            dataset="cifar10",
-            model="resnet20",
-            checkpoint=path,
+            dataset="cifar100",
+            model="resnet56",
+            checkpoint=checkpoint,
             data_dir=tmp_path / "none",
             work_dir=tmp_path / "w",
-            download=download,
         )
     message = str(caught.value)
     assert "\n" not in message
-    assert "cifar-10-python.tar.gz" in message and "benchmark.source.data_dir=<folder>" in message
-    assert ("download=false" in message) is not download
+    assert "cifar-100-python.tar.gz" in message and "benchmark.source.data_dir=<folder>" in message

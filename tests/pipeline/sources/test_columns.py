@@ -48,11 +48,6 @@ def test_columns_of_other_things_than_classes(tmp_path, name):
     assert f"column `{name}` would be taken for a class; remove it" in line
 
 
-def test_a_class_may_have_such_a_name_where_labels_bear_it(tmp_path):
-    table = table_of(("id", "key", "name"), labels=["id", "key", "name", "id"])
-    assert read(tmp_path, table).details["class_names"] == ["id", "key", "name"]
-
-
 @pytest.mark.parametrize("names", ["210", ["p_2", "p_1", "p_0"]])
 def test_numbered_columns_are_the_classes_of_their_numbers_in_any_order(tmp_path, names):
     turned = read(tmp_path, table_of(names, PROBABILITIES[:, ::-1]))
@@ -77,7 +72,6 @@ def test_the_header_names_the_classes(tmp_path):
         assert result.details["class_names"] == ["emu", "cat", "dog"]
     line = refused(tmp_path, table_of(("cat", "dog", "eel"), labels=labels))
     assert "labels: emu in row 0 is no column's name" in line
-    assert "subtract 1" in refused(tmp_path, table_of(labels=[1, 2, 3, 1]))
 
 
 @pytest.mark.parametrize("scale", [100, 255])
@@ -108,12 +102,6 @@ def test_logits_of_a_network_made_positive_are_read(tmp_path):
     np.savez(tmp_path / "x.npz", logits=rows, labels=labels)
     result = file_logits(path=tmp_path / "x.npz")
     np.testing.assert_array_equal(result.logits, rows.astype(np.float32))
-
-
-def test_labels_that_are_booleans(tmp_path):
-    two = table_of("ab", PROBABILITIES[:, :2] / PROBABILITIES[:, :2].sum(axis=1, keepdims=True))
-    result = read(tmp_path, two.assign(label=[False, True, True, False]))
-    np.testing.assert_array_equal(result.labels, [0, 1, 1, 0])
 
 
 def test_one_column_is_the_probability_of_the_second_class(tmp_path):

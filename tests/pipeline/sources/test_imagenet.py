@@ -43,18 +43,15 @@ def logits_of(images: Path, work_dir: Path, **options: Any) -> Any:
     return imagenet_logits(data_dir=images, work_dir=work_dir, **{**defaults, **options})
 
 
-@pytest.mark.parametrize("model", [MODEL, "test_resnet.r160_in1k"])
-def test_logits_are_timms_with_imagenets_class_numbers(
-    images: Path, tmp_path: Path, model: str
-) -> None:
-    result = logits_of(images, tmp_path / "w", model=model, batch_size=4)
+def test_logits_are_timms_with_imagenets_class_numbers(images: Path, tmp_path: Path) -> None:
+    result = logits_of(images, tmp_path / "w", batch_size=4)
     assert result.logits.shape == (6, 1000) and result.logits.dtype == np.float32
     assert result.labels.tolist() == [0, 0, 281, 281, 999, 999]
 
     timm = require("timm")
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = timm.create_model(model).eval()
+        network = timm.create_model(MODEL).eval()
     transform = timm.data.create_transform(**timm.data.resolve_model_data_config(network))
     files = sorted(images.rglob("*.JPEG"))
     inputs = torch.stack([transform(Image.open(file).convert("RGB")) for file in files])
@@ -63,25 +60,13 @@ def test_logits_are_timms_with_imagenets_class_numbers(
     assert result.details["warnings"] == ["random weights (pretrained=false)"]
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "mean", "crop"),
-    [
-        pytest.param("imagenet_vit", 0.5, 0.9, marks=pytest.mark.slow),
-        ("imagenet_resnet", 0.485, 0.95),
-    ],
-)
-def test_the_configured_models_use_timms_preprocessing_at_224(
-    images: Path,
-    tmp_path: Path,
-    benchmark_config: Callable[..., Any],
-    benchmark: str,
-    mean: float,
-    crop: float,
+def test_the_configured_resnet_uses_timms_preprocessing_at_224(
+    images: Path, tmp_path: Path, benchmark_config: Callable[..., Any]
 ) -> None:
     for file in sorted(images.rglob("*.JPEG"))[1:]:
         file.unlink()
     config = benchmark_config(
-        benchmark,
+        "imagenet_resnet",
         f"benchmark.source.data_dir={images}",
         "benchmark.source.pretrained=false",
         "benchmark.source.workers=0",
@@ -91,9 +76,8 @@ def test_the_configured_models_use_timms_preprocessing_at_224(
     preprocessing = result.details["preprocessing"]
     assert preprocessing["input_size"] == [3, 224, 224]
     assert preprocessing["interpolation"] == "bicubic"
-    assert preprocessing["mean"][0] == mean and preprocessing["crop_pct"] == crop
+    assert preprocessing["mean"][0] == 0.485 and preprocessing["crop_pct"] == 0.95
     assert result.logits.shape == (1, 1000)
-    assert "." in result.details["model"], "the tag is pinned"
 
 
 def test_weights_from_a_file_and_from_the_hubs_cache(
@@ -108,31 +92,20 @@ def test_weights_from_a_file_and_from_the_hubs_cache(
     options = {"pretrained": True}
     from_file = logits_of(images, tmp_path / "a", checkpoint=file, **options)
     assert from_file.details["origin"]["weights"] == "model.safetensors"
-    assert from_file.details["warnings"] == []
     hub_cache("model", f"timm/{MODEL}", {"model.safetensors": weights})
     from_cache = logits_of(images, tmp_path / "b", **options)
     commit = "0123456789abcdef0123456789abcdef01234567"
     assert from_cache.details["origin"]["commits"] == {MODEL: commit}
-    assert from_file.details["origin"]["commits"] == {}
     np.testing.assert_array_equal(from_cache.logits, from_file.logits)
-    random = logits_of(images, tmp_path / "c", pretrained=False)
-    assert np.abs(random.logits - from_file.logits).max() > 1e-3
-
     file.write_bytes(weights[: len(weights) // 2])
     with pytest.raises(InputError, match="does not load into test_vit"):
         logits_of(images, tmp_path / "d", checkpoint=file, **options)
-    file.write_bytes(save(require("timm").create_model("test_resnet.r160_in1k").state_dict()))
-    with pytest.raises(InputError, match="does not load into test_vit"):
-        logits_of(images, tmp_path / "d", checkpoint=file, **options)
-    with pytest.raises(MissingResource, match="none does not exist"):
-        logits_of(images, tmp_path / "d", checkpoint=tmp_path / "none", **options)
 
 
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "resnet.pth", "model.npz"])
-def test_only_safetensors_are_loaded(images: Path, tmp_path: Path, name: str) -> None:
-    weights = tmp_path / name
+def test_only_safetensors_are_loaded(images: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "resnet.pth"
     torch.save(require("timm").create_model(MODEL).state_dict(), weights)
-    with pytest.raises(InputError, match=f"{name}: not safetensors; loading pickled weights may"):
+    with pytest.raises(InputError, match=r"resnet\.pth: not safetensors; loading pickled weights"):
         logits_of(images, tmp_path / "w", checkpoint=weights, pretrained=True)
 
 
@@ -147,26 +120,18 @@ def test_without_weights_one_line_says_how_to_get_them(
 
 
 def test_missing_images_say_how_to_get_them(images: Path, tmp_path: Path) -> None:
-    for folder in (tmp_path / "none", images / "n01440764"):
-        with pytest.raises(MissingResource) as caught:
-            logits_of(folder, tmp_path)
-        message = str(caught.value)
-        assert "\n" not in message and "licence" in message
-        assert "python scripts/prepare_imagenet.py <folder>" in message
-        assert "benchmark.source.data_dir=<folder>" in message
+    with pytest.raises(MissingResource) as caught:
+        logits_of(images / "n01440764", tmp_path)
+    message = str(caught.value)
+    assert "\n" not in message and "licence" in message
+    assert "python scripts/prepare_imagenet.py <folder>" in message
+    assert "benchmark.source.data_dir=<folder>" in message
 
 
 def test_a_parent_folder_with_val_is_accepted(images: Path, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     images.rename(tmp_path / "root" / "val")
-    assert logits_of(tmp_path / "root", tmp_path / "w").labels.tolist() == [
-        0,
-        0,
-        281,
-        281,
-        999,
-        999,
-    ]
+    assert len(logits_of(tmp_path / "root", tmp_path / "w").labels) == 6
 
 
 def test_an_incomplete_or_foreign_folder_is_refused(images: Path, tmp_path: Path) -> None:
@@ -177,18 +142,9 @@ def test_an_incomplete_or_foreign_folder_is_refused(images: Path, tmp_path: Path
         logits_of(images, tmp_path)
 
 
-def test_an_empty_synset_folder_counts_as_missing(images: Path, tmp_path: Path) -> None:
-    for file in (images / "n02123045").iterdir():
-        file.rename(file.with_suffix(".partial"))
-    assert logits_of(images, tmp_path).labels.tolist() == [0, 0, 999, 999]
-    with pytest.raises(InputError, match="4 images, expected 6"):
-        logits_of(images, tmp_path, expected_images=6)
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\xd8\xff\xe0 cut off", None])
-def test_a_broken_image_is_named(images: Path, tmp_path: Path, content: bytes | None) -> None:
+def test_a_broken_image_is_named(images: Path, tmp_path: Path) -> None:
     file = images / "n02123045" / "ILSVRC2012_val_00000003.JPEG"
-    file.write_bytes(file.read_bytes()[:700] if content is None else content)
+    file.write_bytes(file.read_bytes()[:700])
     with pytest.raises(InputError, match=r"00000003\.JPEG: not a readable image"):
         logits_of(images, tmp_path)
 

@@ -37,13 +37,6 @@ class Shares:
         return ((x + self.shares) / 2).astype(np.float32)
 
 
-class EachClass(Shares):
-    def fit(self, x: np.ndarray, y: np.ndarray) -> Shares:
-        if len(np.unique(y)) < x.shape[1]:
-            raise ValueError("needs samples of both classes\nand more words")
-        return super().fit(x, y)
-
-
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A package that has all classes of probmetrics."""
@@ -51,7 +44,6 @@ def package(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         **{peer.name: Shares for peer in PEERS.values()},
         MulticlassOneVsRestCalibrator=lambda binary: binary,
     )
-    library.BetacalCalibrator = EachClass
     monkeypatch.setattr(peers, "require", lambda name: library)
     monkeypatch.setattr(peers, "version", lambda name: "1.0")
     monkeypatch.setattr(Shares, "fits", 0)
@@ -91,14 +83,6 @@ def test_other_versions_than_the_fits_are_refused(package, points, tmp_path, mon
     monkeypatch.setattr(peers, "version", lambda name: "2.0")
     with pytest.raises(InputError, match=r"fitted with probmetrics 1\.0, betacal 1\.0.*is prob"):
         PeerCalibration.load(path).predict_proba(points[0])
-
-
-def test_classes_without_samples_are_named_where_a_method_needs_them(package, points) -> None:
-    logits, labels = points
-    message = r"^labels: beta cannot be fitted; classes without a sample: 3 \(needs samples of both"
-    with pytest.raises(InputError, match=message) as caught:
-        PeerCalibration("beta").fit(logits, labels % 3)
-    assert "\n" not in str(caught.value)
 
 
 def test_an_absent_package_is_named_with_the_command_that_installs_it(points, monkeypatch) -> None:
