@@ -76,21 +76,15 @@ class Browser:
         elif name == "Log.entryAdded" and content["entry"]["level"] == "error":
             self.complaints.append(content["entry"]["text"])
 
-    def open(self, path: Path, width: int = 1200, height: int = 900, dark: bool = False) -> None:
-        """Load a file in a window of this size."""
+    def open(self, path: Path, width: int = 1200, height: int = 900) -> None:
+        """Load a file in a window of this size; one of less than 500 pixels is a phone's."""
         self.requests, self.complaints = [], []
-        self.resize(width, height)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self("Emulation.setEmulatedMedia", features=[scheme])
-        self("Page.navigate", url=path.as_uri())
-        self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
-
-    def resize(self, width: int, height: int) -> None:
-        """Another window size, a phone's below 500 pixels."""
         self(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
         )  # fmt: skip
+        self("Page.navigate", url=path.as_uri())
+        self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def value(self, expression: str) -> Any:
         """What a JavaScript expression is, as JSON."""
@@ -107,15 +101,9 @@ class Browser:
             assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.02)
 
-    def mouse(self, x: float, y: float, kind: str = "mouseMoved") -> None:
-        """Move the pointer there (or press, release)."""
-        pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
-        self("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
-
-    def touch(self, x: float, y: float) -> None:
-        """Tap with a finger."""
-        self("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
-        self("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    def mouse(self, x: float, y: float) -> None:
+        """Move the pointer there."""
+        self("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def key(self, key: str) -> None:
         """Press a key."""

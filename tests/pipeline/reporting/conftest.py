@@ -99,20 +99,30 @@ def settings_of(
     return dict(unit.settings)
 
 
-def write(
-    files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, Any], worst: Any = None
-) -> Scores:
+def write(files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, Any]) -> Scores:
     """Write the files of a benchmark from the splits of each method, and read them."""
-    worst = worst or {}
     write_files(
         files,
         header,
-        [table_of(rows_of(m, own, worst.get(m, {})), ROW_COLUMNS) for m, own in parts.items()],
+        [table_of(rows_of(m, own, {}), ROW_COLUMNS) for m, own in parts.items()],
         [table_of(curves_of(m, own), CURVE_COLUMNS) for m, own in parts.items()],
     )
     scores = Scores.read(files)
     assert scores is not None
     return scores
+
+
+def facts_of(
+    benchmark: str, splits: int, worst: Any = None, utilities: int = UTILITIES
+) -> dict[str, Any]:
+    """The facts of a benchmark, with the worst intervals of each method."""
+    return {
+        "benchmark": benchmark,
+        "evaluation": {"name": "default", "utilities": utilities, "utility_batch": None},
+        "splits": {"count": splits, "calibration_fraction": 0.7},
+        "logits": LOGITS,
+        "calibrators": {m: {"config": {}, "worst": own} for m, own in (worst or {}).items()},
+    }
 
 
 @pytest.fixture

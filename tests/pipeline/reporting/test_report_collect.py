@@ -9,19 +9,11 @@ import pytest
 from pipeline.harness.artifacts import CorruptFile
 from pipeline.reporting.collect import Scores, summarise, upper_bounds
 from pipeline.scoring.files import ScoreFiles
-from tests.pipeline.reporting.conftest import LOGITS, scored, write
-
-FACTS = {
-    "benchmark": "b",
-    "evaluation": {"name": "default", "utilities": 0, "utility_batch": None},
-    "splits": {"count": 3, "calibration_fraction": 0.7},
-    "logits": LOGITS,
-    "calibrators": {},
-}
+from tests.pipeline.reporting.conftest import facts_of, scored, write
 
 
 def scores_of(tmp_path, *splits) -> Scores:
-    return write(ScoreFiles(tmp_path, "b"), {"isotonic": list(splits)}, FACTS)
+    return write(ScoreFiles(tmp_path, "b"), {"isotonic": list(splits)}, facts_of("b", 3))
 
 
 def test_summary_is_mean_and_spread_over_splits(tmp_path) -> None:
@@ -35,7 +27,6 @@ def test_summary_is_mean_and_spread_over_splits(tmp_path) -> None:
     assert row["half_width"] == row["half_width_corrected"] > row["two_se"]
     assert (row["splits"], row["test_points"], row["test_share"]) == (3, 3000, 0.3)
     assert row["values"] == (0.1, 0.2, 0.6)
-    assert row["beyond_floor"] is None
 
 
 def test_floors_bootstrap_and_certificates_are_read(tmp_path) -> None:
@@ -50,27 +41,13 @@ def test_floors_bootstrap_and_certificates_are_read(tmp_path) -> None:
     assert rows.loc["u_topk", "interval"] == "bootstrap"
     assert rows.loc["u_topk", "half_width"] == pytest.approx(1.96 * 0.2 / math.sqrt(2), rel=1e-4)
     assert rows.loc["u_topk", "upper"] == 0.2 and np.isnan(rows.loc["nll", "upper"])
-    assert rows.loc["nll", "zero_likelihood"] == 0
     assert upper_bounds(scores) == {"isotonic": 0.4}
 
 
-def test_infinite_values_and_odd_group_names_come_back(tmp_path) -> None:
-    scores = scores_of(tmp_path, scored(0, {"nll": math.inf}))
-    assert summarise(scores).loc[0, "mean"] == math.inf
-    files = ScoreFiles(tmp_path, "b")
-    text = files.rows.read_text()
-    files.rows.write_text(text + text.splitlines()[1].replace("isotonic,,", "isotonic,NA,") + "\n")
-    again = Scores.read(files)
-    assert again is not None
-    assert len(again.of_group("NA").own_rows()) == 1
-    assert len(again.own_rows()) == len(scores.own_rows())
-
-
-@pytest.mark.parametrize("damage", ["", "calibrator,split\nisotonic,0\n", "no"])
-def test_a_damaged_file_is_named_in_one_line(tmp_path, damage) -> None:
+def test_a_damaged_file_is_named_in_one_line(tmp_path) -> None:
     scores_of(tmp_path, scored(0, {"nll": 1.0}))
     files = ScoreFiles(tmp_path, "b")
-    files.rows.write_text(damage)
+    files.rows.write_text("calibrator,split\nisotonic,0\n")
     with pytest.raises(CorruptFile, match=r"b\.csv: cannot be read [^\n]*evaluate again$"):
         Scores.read(files)
     assert Scores.read(ScoreFiles(tmp_path, "other")) is None

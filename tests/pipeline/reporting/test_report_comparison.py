@@ -9,11 +9,8 @@ import pytest
 from pipeline.reporting.candidates import (
     candidates,
     known_benchmarks,
-    paper_rule,
 )
-from pipeline.reporting.collect import summarise
 from pipeline.reporting.comparison import (
-    CELL_COLUMNS,
     Candidate,
     Rule,
     compare,
@@ -21,7 +18,6 @@ from pipeline.reporting.comparison import (
 )
 from pipeline.reporting.comparison_pages import (
     cell_lines,
-    comparison_markdown,
     left_lines,
     summary_lines,
     write_comparison,
@@ -62,70 +58,45 @@ def cells() -> pd.DataFrame:
     return compare(found, printed_values())
 
 
-def test_cells_differences_and_defaults(cells) -> None:
-    assert list(cells.columns) == list(CELL_COLUMNS)
+def test_differences_by_hand_and_what_the_default_counts(cells) -> None:
     row = cells[(cells["metric"] == "brier") & cells["default"]].iloc[0]
     assert row["difference"] == pytest.approx(0.010)
     assert row["z"] == pytest.approx(0.010 / math.hypot(0.001, 0.001))
     assert row["outside"]
     assert set(cells[cells["default"]]["variant"]) == {"isotonic", "temperature"}
     assert not cells[cells["configuration"] != ""]["default"].any()
-
-
-def test_the_default_is_counted_without_its_variants(cells) -> None:
     assert summary_lines(cells, {"cifar10_repvgg": "RepVGG"}) == [
         ("RepVGG", "2 of 3 within 3 s.e.", "")
     ]
+    (line,) = cell_lines(cells[cells["default"] & (cells["metric"] == "brier")])
+    assert line == ("IR", "Brier ×10²", "8.20 ± 0.20", "9.20 ± 0.20", "+1.00", "+7.1", "▲")
 
 
 def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason() -> None:
     printed = printed_values().set_index(["table", "method", "metric"])["printed"].sort_index()
 
-    def exact(table: str, method: str, variant: str, **moved: float) -> pd.DataFrame:
-        keys = printed.loc[(table, method)].to_dict()
-        return ours({(variant, key): moved.get(key, value) for key, value in keys.items()})
+    def moved(table: str, method: str, variant: str, **values: float) -> Candidate:
+        keys = printed.loc[(table, method)].to_dict() | values
+        own = ours({(variant, key): value for key, value in keys.items()})
+        return Candidate(table, "b", own, rule.configuration)
 
-    rule = Rule(("b", "c"), ("uncalibrated", "vector_brier"), "evaluation=paper_batches")
-    rows = [
-        (
-            "cifar10_resnet",
-            "b",
-            exact("cifar10_resnet", "uncalibrated", "uncalibrated", cwe_bin=0.0),
-        ),
-        ("cifar10_repvgg", "c", exact("cifar10_repvgg", "vector", "vector_brier", brier=0.5)),
-        ("cifar10_repvgg", "c", exact("cifar10_repvgg", "vector", "vector")),
+    rule = Rule(("b",), ("uncalibrated", "vector_brier"), "evaluation=paper_batches")
+    candidates = [
+        moved("cifar10_resnet", "uncalibrated", "uncalibrated", cwe_bin=0.0),
+        moved("cifar10_repvgg", "vector", "vector_brier", brier=0.5),
+        moved("cifar10_repvgg", "vector", "vector"),
     ]
-    found = [Candidate(key, name, summary.assign(benchmark=name), rule.configuration)
-             for key, name, summary in rows]  # fmt: skip
-    cells = compare(found, printed_values(), rule)
+    cells = compare(candidates, printed_values(), rule)
     assert set(cells[cells["preset"]]["variant"]) == set(rule.variants)
-    lines = summary_lines(cells, {})
-    assert [line[2] for line in lines] == [
-        "6 of 7 within 3 s.e.",
-        "6 of 7 within 3 s.e.",
-        "12 of 14 within 3 s.e.",
-    ]
+    counts = [line[2] for line in summary_lines(cells, {})]
+    assert counts == [*["6 of 7 within 3 s.e."] * 2, "12 of 14 within 3 s.e."]
     left = left_lines(cells, {})
-    assert [line[:3] for line in left] == [
-        ("cifar10_repvgg", "Vector Scaling (by Brier score)", "Brier ×10²"),
-        ("cifar10_resnet", "Uncalibrated", "CWE_bin ×10⁴"),
+    assert [line[1:3] for line in left] == [
+        ("Vector Scaling (by Brier score)", "Brier ×10²"),
+        ("Uncalibrated", "CWE_bin ×10⁴"),
     ]
     assert left[0][-1] == "unexplained"
     assert "equal width" in left[1][-1]
-    page = comparison_markdown(cells, {})
-    assert "unexplained" in page and "equal width" in page
-
-
-def test_the_rule_of_the_preset_is_what_its_suite_and_evaluation_say() -> None:
-    rule = paper_rule()
-    assert "cifar10_resnet44" in rule.benchmarks and "vector_brier" in rule.variants
-    assert rule.configuration == "evaluation=paper_batches"
-
-
-def test_lines_are_scaled_as_printed(cells) -> None:
-    default = cells[cells["default"] & (cells["metric"] == "brier")]
-    (line,) = cell_lines(default)
-    assert line == ("IR", "Brier ×10²", "8.20 ± 0.20", "9.20 ± 0.20", "+1.00", "+7.1", "▲")
 
 
 def test_results_on_disk_and_their_alternatives(write_scores, tmp_path) -> None:
@@ -143,18 +114,6 @@ def test_results_on_disk_and_their_alternatives(write_scores, tmp_path) -> None:
         ("cifar10_repvgg", "cifar10_repvgg_a2", ""),
         ("cifar10_resnet", "cifar10_resnet", "evaluation=paper_batches"),
     ]
-    cells = compare(found, printed_values())
-    assert list(dict.fromkeys(cells["table"])) == ["cifar10_repvgg", "cifar10_resnet"]
-    default = cells[cells["default"] & (cells["table"] == "cifar10_resnet")]
-    assert set(default["benchmark"]) == {"cifar10_resnet"}
-    assert len(default) == 7
-
-
-def test_table_one_is_compared_with_the_vit(write_scores) -> None:
-    scores = write_scores("imagenet_vit", "imagenet_vit", methods=("patching",))
-    found = [Candidate("imagenet_vit", "imagenet_vit", summarise(scores))]
-    totals = compare(found, printed_values())["table"].value_counts().to_dict()
-    assert totals == {"imagenet_vit_table1": 4, "imagenet_vit": 7}
 
 
 def test_pages(cells, tmp_path: Path) -> None:

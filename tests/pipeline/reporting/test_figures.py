@@ -1,0 +1,114 @@
+"""Figures: the curves they are drawn from, and what they show."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from metrics.ecdf import thin
+from pipeline.reporting.curves import Band, Curves, all_curves
+from pipeline.reporting.dynamics_figures import FamilyResult, history_figure, snapshot_figure
+from pipeline.reporting.figures import ecdf_figure
+from pipeline.reporting.names import METHODS, PEERS
+from pipeline.reporting.style import LOOKS
+from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
+from pipeline.scoring.files import ScoreFiles
+from pipeline.scoring.tidy import FAMILIES
+from tests.pipeline.reporting.conftest import facts_of, scored, write
+
+
+def test_curves_and_floor_have_a_value_per_sampled_user(tmp_path) -> None:
+    errors = np.sort(np.random.default_rng(0).random(1000))
+    few = np.sort(np.random.default_rng(1).random(300))
+    drawn = {
+        "vector": {"": errors},
+        "temperature": {"": 2 * errors, "_floor_q05": few, "_floor_q95": few + 1},
+    }
+    parts = {}
+    for method, own in drawn.items():
+        arrays = {f"{family}{k}": v for family in FAMILIES for k, v in own.items()}
+        parts[method] = [scored(0, {"nll": 1.0}, arrays=arrays)]
+    scores = write(ScoreFiles(tmp_path, "b"), parts, facts_of("b", 2, utilities=1000))
+    curves = all_curves(scores, list(parts))[0]
+    assert (curves.count, curves.splits, list(curves.errors)) == (1000, 2, list(parts))
+    kept = thin(1000, 121)
+    np.testing.assert_allclose(curves.errors["vector"][kept], errors[kept], rtol=1e-6)
+    assert curves.floor is not None and curves.floor.method == "temperature"
+    np.testing.assert_allclose(curves.floor.high - curves.floor.low, np.ones(1000), rtol=1e-6)
+
+
+def test_figure_has_both_panels_and_every_method(write_scores) -> None:
+    figure = ecdf_figure(all_curves(write_scores(), list(METHODS)), "CIFAR-10 RepVGG")
+    assert [axis.get_title().split("  ")[0] for axis in figure.axes] == [
+        "Linear utilities",
+        "Rank-based utilities",
+    ]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend[: len(METHODS)] == list(METHODS.values())
+    assert legend[len(METHODS)] == "Noise floor of Temp. Scaling, 5–95%"
+    assert "mean over 4 splits" in figure.legends[0].get_title().get_text()
+    for axis in figure.axes:
+        colors = [line.get_color() for line in axis.lines]
+        assert [LOOKS[m].color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
+
+
+def test_neither_legend_nor_labels_are_cut_or_collide() -> None:
+    methods = [*METHODS, "dirichlet_logits", "isotonic_raw", *PEERS, "A method of <my> own at $5"]
+    random = np.random.default_rng(0)
+    errors = {m: np.sort(0.01 * np.exp(random.normal(size=9))) for m in methods}
+    band = Band(*(np.sort(random.random(9)) for _ in range(2)), methods[0])
+    figure = ecdf_figure([Curves("linear", errors, band, 1)] * 2, "Costs $5, or $6 <b>")
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    legend = figure.legends[0].get_window_extent(renderer)
+    assert legend.x0 >= 0 and legend.y0 >= 0 and legend.x1 <= figure.bbox.x1
+    for axis in figure.axes:
+        assert axis.get_tightbbox(renderer).y0 >= legend.y1 - 1
+        shown = [label for label in axis.get_xticklabels() if label.get_text()]
+        boxes = sorted(label.get_window_extent(renderer).intervalx.tolist() for label in shown)
+        assert all(left[1] < right[0] for left, right in pairwise(boxes))
+
+
+def study(family, errors):
+    """Errors {iteration: [users]} as the stage would have written them."""
+    history = pd.DataFrame(0.0, index=range(len(errors)), columns=list(COLUMNS))
+    history["iteration"] = list(errors)
+    history["worst"] = [max(values) for values in errors.values()]
+    for name, level in QUANTILES.items():
+        history[name] = [np.quantile(values, level) for values in errors.values()]
+    parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
+    floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
+    record = {"config": {"utilities": 3}, "n": 7000, "worst_noise_floor": floor}
+    return FamilyResult(family, history, pd.concat(parts), record)
+
+
+STUDIES = [
+    study("aligned", {0: [0.1, 0.11, 0.12], 1: [0.01, 0.02, 0.03]}),
+    study("misaligned", {0: [0.2, 0.21, 0.22], 1: [0.02, 0.03, 0.09]}),
+]
+
+
+def test_the_history_has_a_panel_per_family_with_its_worst_user() -> None:
+    figure = history_figure(STUDIES, "CIFAR")
+    worst = {"Aligned users": (0.12, 0.03), "Misaligned users": (0.22, 0.09)}
+    assert [axis.get_title() for axis in figure.axes] == list(worst)
+    for axis in figure.axes:
+        widths = {tuple(line.get_ydata()): line.get_linewidth() for line in axis.lines}
+        (other,) = (values for name, values in worst.items() if name != axis.get_title())
+        assert widths[worst[axis.get_title()]] > widths[other]
+
+
+def test_snapshots_have_a_panel_per_iteration_that_its_own_errors_fill() -> None:
+    figure = snapshot_figure(STUDIES, "CIFAR")
+    assert [axis.get_title() for axis in figure.axes] == ["Before patching", "Iteration 1"]
+    for axis, (low, high) in zip(figure.axes, [(0.1, 0.22), (0.01, 0.09)], strict=True):
+        for patch in axis.patches:
+            assert patch.get_data().values.sum() == pytest.approx(1)
+        left, right = axis.get_xlim()
+        assert left < low < high < right
+    medians = [[line.get_xdata()[0] for line in axis.lines] for axis in figure.axes]
+    assert medians == [[0.11, 0.21], [0.02, 0.03]]
