@@ -32,7 +32,7 @@ help:
 	@echo "make test-peers   compare our numbers with those of other packages, installed in $(PEERS)"
 	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
 	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
-	@echo "make fuzz    try damaged files and odd arguments for FUZZ_SECONDS seconds (default: 600)"
+	@echo "make fuzz    try damaged files for FUZZ_SECONDS seconds (default: 600)"
 	@echo "make docs    build the pages and the API reference as a site in site/, offline"
 	@echo "make setup   create $(VENV) from requirements.lock"
 	@echo "make clean   remove the environments, caches and cached logits; results stay"

@@ -1,4 +1,4 @@
-"""Fuzz the readers and the public functions: only one-line errors may come out.
+"""Fuzz the readers of files: only one-line errors may come out.
 
 python -m tests.fuzz --inputs 10000 --seed 0        what the slow test runs
 python -m tests.fuzz --seconds 3600                 until the time is up (make fuzz)
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import resource
 import signal
 import sys
@@ -28,8 +27,8 @@ import torch
 
 from metrics import InputError
 from pipeline.sources.result import MissingResource
-from tests.fuzz.inputs import BYTES, odd_argument
-from tests.fuzz.targets import FUNCTIONS, READERS
+from tests.fuzz.inputs import BYTES
+from tests.fuzz.targets import READERS
 
 CORPUS = Path(__file__).parent / "corpus"
 MEMORY = 2 << 30
@@ -73,53 +72,34 @@ def _wrong(error: BaseException) -> str | None:
     return None if text.isprintable() and len(text) < 500 else f"not one short line: {text!r}"
 
 
-def _attempt(call: object, *arguments: object) -> str | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            with _in_time():
-                call(*arguments)  # type: ignore[operator]
-        except Exception as error:
-            return _wrong(error)
-    return None
-
-
 def read(target: str, content: bytes, folder: Path) -> str | None:
     """What goes wrong when `target` reads a file of this content, or None."""
     ending, reader = READERS[target]
     path = folder / f"input{ending}"
     path.write_bytes(content)
-    return _attempt(reader, path)
-
-
-def call(target: str, seed: int) -> str | None:
-    """What goes wrong when the function `target` gets the arguments of `seed`, or None."""
-    random = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first, second = odd_argument(random), odd_argument(random)
-    return _attempt(FUNCTIONS[target], first, second)
+        try:
+            with _in_time():
+                reader(path)
+        except Exception as error:
+            return _wrong(error)
+    return None
 
 
 def fuzz_one(number: int, folder: Path) -> str | None:
-    """Input `number`: half of them files, half of them calls. A finding is kept in `CORPUS`."""
+    """Input `number`, a damaged file. A finding is kept in `CORPUS`."""
     random = np.random.default_rng(number)
-    if random.random() < 0.5:
-        target = str(random.choice(list(BYTES)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            content = BYTES[target](random)
-        problem = read(target, content, folder)
-        name = f"{target}-{hashlib.sha256(content).hexdigest()[:12]}{READERS[target][0]}"
-    else:
-        target = str(random.choice(list(FUNCTIONS)))
-        content = json.dumps({"function": target, "seed": number}).encode()
-        problem, name = call(target, number), f"call-{target}-{number}.json"
-    if problem is not None:
-        CORPUS.mkdir(exist_ok=True)
-        (CORPUS / name).write_bytes(content)
-        return f"{name}: {problem}"
-    return None
+    target = str(random.choice(list(BYTES)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        content = BYTES[target](random)
+    problem = read(target, content, folder)
+    if problem is None:
+        return None
+    name = f"{target}-{hashlib.sha256(content).hexdigest()[:12]}{READERS[target][0]}"
+    (CORPUS / name).write_bytes(content)
+    return f"{name}: {problem}"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Inputs that nobody would give on purpose: damaged files and odd arrays, each from one seed."""
+"""Files that nobody would give on purpose: damaged, or of odd arrays, each from one seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
 from calibrators import TemperatureScaling
 
@@ -134,27 +133,6 @@ def csv(random: Random) -> bytes:
     encoding = str(random.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]))
     content = text.encode(encoding, "replace")
     return damaged(content, random) if random.random() < 0.3 else content
-
-
-def odd_argument(random: Random) -> Any:
-    """What the public functions may be called with: arrays, tensors, lists, or nothing of them."""
-    value = array(random)
-    match random.integers(8):
-        case 0:
-            with np.errstate(all="ignore"):
-                try:
-                    return torch.from_numpy(np.array(value))
-                except (TypeError, ValueError):
-                    return torch.zeros(3, 3, dtype=torch.complex64)
-        case 1:
-            return value.tolist()
-        case 2:
-            others = [None, "text", 3, b"bytes", [], [[1], [1, 2]], {}, object(), float("nan")]
-            return others[random.integers(len(others))]
-        case 3:
-            return torch.zeros(6, 3, device="meta") if random.random() < 0.1 else value.T
-        case _:
-            return value
 
 
 BYTES: dict[str, Callable[[Random], bytes]] = {

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from scripts import compare_speed
-from scripts.speed.case import OURS, Case, Size, as_array, data
+from scripts.speed.case import OURS, Case, Size, data
 
 TINY = Size(300, 6, utilities=9)
 
@@ -30,19 +28,11 @@ def test_every_contender_gives_the_reference_s_answer(case: Case) -> None:
         assert difference <= (case.peer_tolerance if is_peer else case.tolerance), name
 
 
-def test_nan_and_an_answer_of_other_names_disagree() -> None:
-    case, one = compare_speed.CASES[0], as_array(None, [1.0, 2.0])
-    assert np.isnan(case.difference(one, as_array(None, [1.0, np.nan])))
-    assert np.isnan(case.difference(one, {"other": np.ones(1)}))
-    assert replace(case, no_worse=True).difference(one, as_array(None, [0.0, 1.5])) == -0.5
-
-
 @pytest.mark.parametrize(
     ("ours", "code", "says"),
     [
         (lambda inputs: 1.0, 0, "0.0e+00"),
         (lambda inputs: 1.1, 1, "DISAGREES"),
-        (lambda inputs: 1 / 0, 1, "failed: ZeroDivisionError"),
     ],
 )
 def test_the_table_and_the_exit_code_tell_of_a_wrong_answer(

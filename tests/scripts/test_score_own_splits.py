@@ -6,7 +6,6 @@ import pytest
 from calibrators import TemperatureScaling
 from calibrators.base import Calibrator
 from metrics import scorecard
-from pipeline.harness.command import UnitsFailed
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick
 
@@ -19,11 +18,11 @@ def arrays(tmp_path):
     return dict(np.load(write_example(tmp_path / "all.npz", n=300)))
 
 
-def test_a_second_file_tests_and_the_first_one_is_what_is_saved(score, tmp_path, arrays, capsys):
+def test_a_second_file_tests_and_the_first_one_is_what_is_saved(tmp_path, arrays, capsys):
     for name, rows in (("cal", slice(None, 200)), ("test", slice(200, None))):
         np.savez(tmp_path / f"{name}.npz", **{key: a[rows] for key, a in arrays.items()})
     keep = ("--test", str(tmp_path / "test.npz"), "--save", str(tmp_path / "kept.npz"))
-    result = quick(score, tmp_path / "cal.npz", tmp_path / "out", *METHODS, *keep)["temperature"]
+    result = quick(tmp_path / "cal.npz", tmp_path / "out", *METHODS, *keep)["temperature"]
     z, y = arrays["logits"], arrays["labels"]
     by_hand = TemperatureScaling().fit(z[:200], y[:200])
     card = scorecard(by_hand.predict_proba(z[200:]), y[200:], utilities=0)
@@ -37,12 +36,12 @@ def test_a_second_file_tests_and_the_first_one_is_what_is_saved(score, tmp_path,
     assert "temperature fitted on the calibration points" in told
 
 
-def test_split_arrays_are_splits_and_all_points_can_be_saved(score, tmp_path, arrays):
+def test_split_arrays_are_splits_and_all_points_can_be_saved(tmp_path, arrays):
     words = np.array(["cal"] * 200 + ["test"] * 100)
     splits = {"split_1": words, "split_2": words[::-1]}
     np.savez(tmp_path / "mine.npz", **arrays, **splits)
     keep = ("--save", str(tmp_path / "kept.npz"), "--save-on", "all")
-    result = quick(score, tmp_path / "mine.npz", tmp_path / "out", *METHODS, *keep)["temperature"]
+    result = quick(tmp_path / "mine.npz", tmp_path / "out", *METHODS, *keep)["temperature"]
     z, y, values = arrays["logits"], arrays["labels"], []
     for tested in (words == "test", words[::-1] == "test"):
         p = TemperatureScaling().fit(z[~tested], y[~tested]).predict_proba(z[tested])
@@ -51,14 +50,3 @@ def test_split_arrays_are_splits_and_all_points_can_be_saved(score, tmp_path, ar
     assert result["nll"]["splits"] == 2
     everything = TemperatureScaling().fit(z, y)
     assert Calibrator.load(tmp_path / "kept.npz").temperature_ == everything.temperature_
-    np.savez(tmp_path / "mine.npz", **arrays, split=words[::-1])  # the key follows the points
-    again = quick(score, tmp_path / "mine.npz", tmp_path / "out", *METHODS)["temperature"]
-    assert again["nll"]["mean"] == pytest.approx(values[1], rel=1e-6)
-
-
-def test_a_test_file_of_other_classes_is_one_line(score, tmp_path, arrays):
-    np.savez(tmp_path / "test.npz", logits=np.zeros((9, 4)), labels=np.arange(9) % 3)
-    keep = ("--test", str(tmp_path / "test.npz"))
-    with pytest.raises(UnitsFailed) as caught:
-        quick(score, tmp_path / "all.npz", tmp_path / "out", *METHODS, *keep)
-    assert str(caught.value).startswith(f"{tmp_path / 'test.npz'}: shape [9, 4]")

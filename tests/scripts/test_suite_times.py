@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from scripts import suite_times
 
@@ -30,11 +29,3 @@ def test_seconds_are_summed(tmp_path: Path) -> None:
         ("evaluate", "cifar10", "dirichlet"): 1,
     }
     assert "| fit | 2 | 24.0 | 96.0% |" in (tmp_path / "suite_times_mine.md").read_text()
-
-
-def test_a_folder_without_lines_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        suite_times.main([str(tmp_path)])
-    assert "no line of a unit" in capsys.readouterr().err

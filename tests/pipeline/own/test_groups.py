@@ -49,7 +49,6 @@ def test_a_group_has_the_numbers_of_its_own_points(scored):
         plain.noise_floor["u_cwe"]["q95"], rel=1e-6
     )
     assert set(rows["n_test"]) == {len(own.labels)}
-    assert set(scores.of_group("south").worst("temperature")) >= {"u_cwe", "u_topk"}
 
 
 def test_small_groups_are_told_and_not_scored(scored):
@@ -73,7 +72,6 @@ def test_the_group_that_is_treated_differently_is_named(scored):
 def test_each_group_has_a_table_and_worst_intervals_on_the_page(scored):
     out, _, groups = scored
     table = pd.read_csv(out / "groups.csv")
-    assert table.groupby("group")["metric"].nunique().nunique() == 1
     assert dict(table.groupby("group")["points"].first()) == {
         name: int((groups == name).sum()) for name in ("north", "south")
     }

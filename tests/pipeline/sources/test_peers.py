@@ -12,6 +12,7 @@ from calibrators.base import Calibrator
 from metrics.archive import read_arrays
 from metrics.validation import InputError
 from pipeline.sources import peers
+from pipeline.sources.heavy_imports import require
 from pipeline.sources.peers import PEERS, PeerCalibration
 from pipeline.sources.result import MissingResource
 
@@ -92,6 +93,11 @@ def test_an_absent_package_is_named_with_the_command_that_installs_it(points, mo
     monkeypatch.setattr(peers, "require", absent)
     with pytest.raises(MissingResource, match=r"^beta: the package probmetrics .*-peers\.txt"):
         PeerCalibration("beta").fit(*points)
+
+
+def test_any_absent_package_is_one_line_with_the_command() -> None:
+    with pytest.raises(MissingResource, match=r"^the package not_there is not installed: pip ins"):
+        require("not_there.inside")
 
 
 def test_export_and_weights_are_refused(package, points) -> None:
