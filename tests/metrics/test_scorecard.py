@@ -28,8 +28,6 @@ from metrics.measurement import Measurement, Options
 from metrics.resampling import redrawn_outcomes
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
-ALWAYS = [key for key in METRICS if key != "u_w2v"]
-ERRORS = [key for key in ALWAYS if METRICS[key].has_floor]
 CURVES = {"linear", "rank"}
 FLOORS = {f"{family}_floor_{line}" for family in CURVES for line in ("mean", "q05", "q95")}
 
@@ -82,13 +80,6 @@ def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
     assert all(curve.shape == (40,) for curve in card.ecdf.values())
 
 
-def test_without_a_similarity_its_key_is_absent(forecast_of):
-    card = scorecard(*forecast_of("smooth", 50, 3, 1), **SMALL)
-    assert list(card.metrics) == ALWAYS
-    assert list(card.noise_floor) == ERRORS
-    assert set(card.worst) == {"u_cwe", "u_topk", "u_tce", "u_dcg"}
-
-
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic"])
 def test_the_worst_utility_and_its_interval_explain_the_number(kind, forecast_of):
     p, y = forecast_of(kind, 300, 6, 2)
@@ -134,12 +125,16 @@ def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):
     assert (resampled.ecdf["linear"] != first.ecdf["linear"]).any()
 
 
-def test_no_repetitions_leave_the_floors_empty(forecast_of):
+def test_what_is_not_asked_for_is_left_out(forecast_of):
     p, y = forecast_of("smooth", 40, 3, 6)
     card = scorecard(p, y, utilities=40, floor_repetitions=0)
     assert card.metrics == pytest.approx(scorecard(p, y, **SMALL).metrics, rel=1e-12)
     assert card.noise_floor == card.certificates == {}
     assert set(card.ecdf) == CURVES
+    assert list(card.metrics) == [key for key in METRICS if key != "u_w2v"]
+    card = scorecard(p, y, utilities=0, floor_repetitions=2)
+    assert card.ecdf == {}
+    assert not any(METRICS[key].sampled for key in card.metrics)
 
 
 def test_floors_and_intervals_of_sampled_users_come_from_the_first_of_them(forecast_of):
@@ -160,12 +155,6 @@ def test_floors_and_intervals_of_sampled_users_come_from_the_first_of_them(forec
     line = few.ecdf["linear_floor_mean"]
     np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)
     assert len(line) == 40 and (np.diff(line) > 0).all()
-
-
-def test_no_utilities_leave_the_curves_out(forecast_of):
-    card = scorecard(*forecast_of("smooth", 40, 3, 7), utilities=0, floor_repetitions=2)
-    assert card.ecdf == {}
-    assert not any(METRICS[key].sampled for key in card.metrics)
 
 
 def test_options_reach_the_metrics_they_are_for(forecast_of):
@@ -201,13 +190,6 @@ def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_other
     np.testing.assert_allclose(card.ecdf["linear"], np.mean(errors, axis=0), atol=1e-12)
 
 
-def test_fewer_points_than_two_batches_are_taken_at_once(forecast_of):
-    p, y = forecast_of("smooth", 300, 4, 9)
-    full = scorecard(p, y, **SMALL)
-    assert scorecard(p, y, utility_batch=151, **SMALL).metrics == full.metrics
-    assert scorecard(p, y, utility_batch=999, **SMALL).noise_floor == full.noise_floor
-
-
 def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):
     p, _ = forecast_of("smooth", 60, 5, 11)
     y = np.full(60, 3)
@@ -220,47 +202,26 @@ def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):
     assert certain.noise_floor["u_cwe"] == {"mean": 0.0, "q95": 0.0, "p_value": 1.0}
 
 
-def unnormalised(n, classes):
-    """Rows as one-vs-all isotonic regression leaves them: sums from 0 to above 1, exact ends."""
-    random = np.random.default_rng(12)
-    p = random.choice([0.0, 0.1, 0.35, 1.0], p=[0.5, 0.3, 0.15, 0.05], size=(n, classes))
-    p[0] = 0
-    p[1] = 1
-    return p, random.integers(classes, size=n)
-
-
 def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
-    p, y = unnormalised(150, 5)
+    """As one-vs-all isotonic regression leaves them: sums from 0 to above 1, exact ends.
+
+    No label can be drawn from them, so floors and certificates would speak of other rows.
+    """
+    random = np.random.default_rng(12)
+    p = random.choice([0.0, 0.1, 0.35, 1.0], p=[0.5, 0.3, 0.15, 0.05], size=(150, 5))
+    p[0], p[1] = 0, 1
+    y = random.integers(5, size=150)
     with pytest.raises(InputError, match="do not sum to one"):
         scorecard(p, y, **SMALL)
-    card = scorecard(p, y, rows_sum_to_one=False, **SMALL)
+    card = scorecard(p, y, rows_sum_to_one=False, bootstrap_repetitions=2, **SMALL)
     assert all(np.isfinite(value) for value in card.metrics.values())
     expected = ((p - np.eye(5)[y]) ** 2).sum(axis=1).mean()
     assert card.metrics["brier"] == pytest.approx(expected)
     assert card.metrics["accuracy"] == pytest.approx((p.argmax(axis=1) == y).mean())
     assert card.worst["u_topk"]["error"] == pytest.approx(card.metrics["u_topk"], abs=1e-12)
-
-
-def test_rows_that_do_not_sum_to_one_have_no_floor_and_no_certificate():
-    """No label can be drawn from them, so both would speak of other rows."""
-    card = scorecard(*unnormalised(40, 3), rows_sum_to_one=False, bootstrap_repetitions=2, **SMALL)
     assert card.noise_floor == card.certificates == {}
     assert set(card.ecdf) == CURVES
     assert set(card.draws) == {f"bootstrap_{key}" for key in card.metrics}
-
-
-def test_threads_change_no_number(forecast_of):
-    p, y = forecast_of("smooth", 700, 12, 14)
-    alone = scorecard(p, y, **SMALL)
-    torch.set_num_threads(2)
-    try:
-        together = scorecard(p, y, **SMALL)
-    finally:
-        torch.set_num_threads(1)
-    assert together.metrics == alone.metrics
-    assert together.noise_floor == alone.noise_floor
-    for key, curve in alone.ecdf.items():
-        np.testing.assert_allclose(together.ecdf[key], curve, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("users", [1, 2, 1500])

@@ -14,61 +14,26 @@ from metrics import (
 )
 from metrics.reference import utility_calibration_by_intervals
 
-AWKWARD = [
-    0.0,
-    -0.0,
-    5e-324,
-    1e-310,
-    0.3,
-    np.nextafter(0.3, 1),
-    0.1 + 0.2,
-    0.5,
-    1 - 2**-53,
-    1.0,
-    -0.25,
-    -1.0,
-    -5e-324,
-]
+NEAR = [0.3, np.nextafter(0.3, 1), 0.1 + 0.2]
+AWKWARD = [0.0, -0.0, 5e-324, 1e-310, *NEAR, 0.5, 1 - 2**-53, 1.0, -0.25, -1.0, -5e-324]
 VALUES = st.one_of(st.sampled_from(AWKWARD), st.floats(-1, 1, width=64))
 POINTS = st.lists(st.tuples(VALUES, st.sampled_from([0.0, 1.0, -1.0, 0.4])), min_size=1, max_size=9)
 
 
-def columns(points):
-    return np.array([v for v, _ in points]), np.array([u for _, u in points])
-
-
 @given(points=POINTS)
-def test_uc_is_the_supremum_over_all_closed_intervals(points):
-    v, u = columns(points)
-    assert utility_calibration(v, u) == pytest.approx(
-        utility_calibration_by_intervals(v, u), abs=1e-14
-    )
-
-
-@given(points=POINTS)
-def test_the_worst_interval_attains_the_error_and_cuts_no_tie(points):
-    v, u = columns(points)
+def test_uc_is_the_supremum_over_all_closed_intervals_and_the_worst_one_attains_it(points):
+    v, u = np.array(points).T
+    expected = utility_calibration_by_intervals(v, u)
+    assert utility_calibration(v, u) == pytest.approx(expected, abs=1e-14)
     worst = worst_interval(v, u)
     inside = (v >= worst.low) & (v <= worst.high)
     assert worst.low in v
     assert worst.high in v
     assert worst.low <= worst.high
-    assert worst.error == pytest.approx(utility_calibration_by_intervals(v, u), abs=1e-14)
+    assert worst.error == pytest.approx(expected, abs=1e-14)
     assert (v - u)[inside].sum() / len(v) == pytest.approx(worst.sign * worst.error, abs=1e-14)
     assert worst.sign in (-1, 0, 1)
     assert (worst.sign == 0) == (worst.error == 0)
-
-
-def test_both_zeros_are_one_value():
-    v = np.array([-0.0, 0.0, -0.0, 0.0])
-    u = np.array([1.0, -1.0, 1.0, -1.0])
-    assert utility_calibration(v, u) == 0
-    assert worst_interval(v, u).error == 0
-
-
-def test_neighbouring_doubles_are_two_values():
-    v = np.array([0.5, np.nextafter(0.5, 1)])
-    assert utility_calibration(v, np.array([1.0, 0.0])) == pytest.approx(0.25)
 
 
 def large_groups(seed):
@@ -86,7 +51,7 @@ def large_groups(seed):
     return v, (random.random(v.size) < v).astype(float)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_large_groups_of_near_equal_values_are_kept_apart(seed):
     v, u = large_groups(seed)
     expected = utility_calibration_by_intervals(v, u)
@@ -97,35 +62,21 @@ def test_large_groups_of_near_equal_values_are_kept_apart(seed):
     )
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
-@pytest.mark.parametrize("shape", [(1,), (40,), (3, 40), (2, 3, 40), (0, 40)])
-def test_leading_dimensions_are_kept_and_the_kind_too(kind, shape):
-    random = np.random.default_rng(1)
-    v, u = random.random(shape), random.random(shape)
-    if kind == "numpy":
-        errors = utility_calibration(v, u)
-        assert isinstance(errors, np.float64 if len(shape) == 1 else np.ndarray)
-    else:
-        errors = utility_calibration(torch.from_numpy(v), torch.from_numpy(u))
-        assert isinstance(errors, torch.Tensor)
-        assert errors.dtype == torch.float64
-        errors = errors.numpy()
+@pytest.mark.parametrize("shape", [(40,), (2, 3, 40), (0, 40)])
+def test_leading_dimensions_are_kept_and_the_kind_too(shape):
+    v, u = np.random.default_rng(1).random((2, *shape))
+    errors = utility_calibration(v, u)
+    assert isinstance(errors, np.float64 if len(shape) == 1 else np.ndarray)
     assert errors.shape == shape[:-1]
-    flat_v, flat_u = v.reshape(-1, shape[-1]), u.reshape(-1, shape[-1])
-    single = [utility_calibration(a, b) for a, b in zip(flat_v, flat_u)]
+    flat = zip(v.reshape(-1, 40), u.reshape(-1, 40), strict=True)
+    single = [utility_calibration(predicted, realized) for predicted, realized in flat]
     np.testing.assert_array_equal(np.ravel(errors), single)
+    tensors = utility_calibration(torch.from_numpy(v), torch.from_numpy(u))
+    assert isinstance(tensors, torch.Tensor) and tensors.dtype == torch.float64
+    np.testing.assert_array_equal(tensors.numpy(), errors)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, np.int8, np.bool_])
-def test_other_number_types_are_summed_in_doubles(dtype):
-    v = np.array([0, 1, 1, 0, 1], dtype=dtype)
-    u = np.array([1, 1, 0, 0, 0], dtype=dtype)
-    expected = utility_calibration(v.astype(float), u.astype(float))
-    assert utility_calibration(v, u) == expected
-    assert float(utility_calibration(torch.from_numpy(v), torch.from_numpy(u))) == expected
-
-
-def test_views_lists_and_read_only_arrays_are_read_as_they_are(recwarn):
+def test_views_lists_and_read_only_arrays_are_read_as_they_are():
     v, u = np.random.default_rng(2).random((2, 30))
     expected = utility_calibration(v[::-2].copy(), u[::-2].copy())
     assert utility_calibration(v[::-2], u[::-2]) == expected
@@ -133,27 +84,17 @@ def test_views_lists_and_read_only_arrays_are_read_as_they_are(recwarn):
     assert utility_calibration(v[::-2], u[::-2]) == expected
     assert utility_calibration(v[::-2].tolist(), u[::-2].tolist()) == expected
     assert utility_calibration(v[::-2].astype(">f8"), u[::-2]) == expected
-    assert not recwarn.list
-
-
-def test_the_input_is_left_as_it_was():
-    v, u = np.random.default_rng(3).random((2, 30))
-    before = v.copy(), u.copy()
-    utility_calibration(v, u)
-    worst_interval(v, u)
-    np.testing.assert_array_equal(v, before[0])
-    np.testing.assert_array_equal(u, before[1])
-
-
-def papers_counter_example():
-    """100 points with p = .45 and 5 % ones, 100 points with p = .55 and 95 % ones."""
-    p = np.repeat([0.45, 0.55], 100)
-    return p, np.concatenate([np.arange(100) < 5, np.arange(100) < 95]).astype(int)
+    v, u = v.astype(np.float32), u.astype(np.float32)  # summed in doubles
+    assert utility_calibration(v, u) == utility_calibration(v.astype(float), u.astype(float))
 
 
 def test_bins_can_hide_what_an_interval_shows():
-    """App. "Bounding Binned Estimators": errors cancel inside the middle one of three bins."""
-    p, hit = papers_counter_example()
+    """App. "Bounding Binned Estimators": errors cancel inside the middle one of three bins.
+
+    100 points have p = .45 and 5 % ones, 100 points p = .55 and 95 % ones.
+    """
+    p = np.repeat([0.45, 0.55], 100)
+    hit = np.concatenate([np.arange(100) < 5, np.arange(100) < 95]).astype(int)
     # With four classes the confidence may lie below one half and still be the largest.
     probabilities = np.column_stack([p, *[(1 - p) / 3] * 3])
     labels = np.where(hit == 1, 0, 1)

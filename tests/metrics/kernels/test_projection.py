@@ -7,8 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics import reference
-from metrics.kernels.projection import project_rows_torch
-from tests.metrics.kernels.projected import project_rows
+from metrics.kernels.projection import project_row, project_rows_torch
+
+
+def project_rows(points: torch.Tensor) -> torch.Tensor:
+    """The compiled projection of a copy: float64 [k, C]."""
+    projected = points.clone(memory_format=torch.contiguous_format)
+    for row in projected.numpy():
+        project_row(row)
+    return projected
+
 
 IMPLEMENTATIONS = {"compiled": project_rows, "torch": project_rows_torch}
 COORDINATES = st.one_of(
@@ -31,12 +39,7 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(name, x):
     assert y.sum() == pytest.approx(1, abs=1e-12)
     assert ((x - y) - (x - y) @ y).max() <= 1e-11
     np.testing.assert_allclose(y, reference.projection(x[None])[0], atol=1e-11)
-
-
-@settings(derandomize=True, deadline=None)
-@given(x=POINTS)
-def test_both_implementations_agree(x):
-    np.testing.assert_allclose(project("compiled", x), project("torch", x), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(y, project("compiled", x)[0], rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
