@@ -40,13 +40,6 @@ def test_class_wise_error_is_the_weighted_mean_of_the_loops(
     )
 
 
-def test_as_many_bins_as_points_count_every_point(forecast_of):
-    p, y = forecast_of("smooth", 50, 3, 3)
-    expected = np.abs(p.max(axis=1) - (p.argmax(axis=1) == y)).mean()
-    for bins in (50, 51, 777):  # more bins than points: the others are empty
-        assert binned_top_class_error(p, y, bins) == pytest.approx(expected)
-
-
 def test_the_last_bin_of_equal_width_holds_one():
     p = np.array([[1.0, 0.0], [0.0, 1.0], [2 / 3, 1 / 3]])
     assert binned_top_class_error(p, [0, 0, 0], 3, "equal_width") == pytest.approx(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metrics import ClassWise, InputError, Linear, TopK, utility_calibration, worst_interval
+from metrics import ClassWise, Linear, TopK, utility_calibration, worst_interval
 from metrics.diagram import Predictions, utility_diagram, utility_predictions
 
 N, C = 600, 4
@@ -104,11 +104,6 @@ def test_few_places_are_kept_of_many_and_all_of_few(points):
     }
     every = utility_diagram(given, points=2 * N)
     np.testing.assert_array_equal(every.predicted, np.unique(given.predicted))
-
-
-def test_too_few_places_are_refused():
-    with pytest.raises(InputError, match="points: 1"):
-        utility_diagram(predictions(ClassWise(), 0), points=1)
 
 
 def test_points_with_equal_probabilities_have_equal_predictions():

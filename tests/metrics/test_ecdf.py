@@ -30,15 +30,6 @@ def test_the_band_has_massarts_width():
     assert dkw_band(100, 0.5) == pytest.approx(math.sqrt(math.log(4) / 200))
 
 
-def test_the_band_covers_the_truth_as_often_as_promised():
-    random = np.random.default_rng(0)
-    samples = np.sort(random.random((4000, 50)), axis=1)  # true CDF: x on [0, 1]
-    upper, lower = np.arange(1, 51) / 50, np.arange(50) / 50
-    distance = np.maximum(upper - samples, samples - lower).max(axis=1)
-    covered = (distance <= dkw_band(50, 0.9)).mean()
-    assert 0.9 <= covered <= 0.93
-
-
 @pytest.mark.parametrize(("count", "confidence"), [(0, 0.95), (-1, 0.95), (10, 0), (10, 1)])
 def test_a_band_needs_a_sample_and_a_confidence(count, confidence):
     with pytest.raises(InputError, match="count"):

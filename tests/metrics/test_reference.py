@@ -108,13 +108,6 @@ def test_samples_lie_where_the_paper_draws_them():
     )
 
 
-def test_the_scorecards_top_class_is_the_first_of_the_top_k(forecast_of):
-    p, y = forecast_of("smooth", 60, 4, 0)
-    card = reference.scorecard(p, y, np.eye(4), np.eye(4), (1.0,))
-    assert card["u_tce"] == pytest.approx(reference.top_k_errors(p, y)[0])
-    assert card["u_tce"] > 0
-
-
 def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw(forecast_of):
     p, _ = forecast_of("smooth", 40, 5, 6)
     uniforms = np.random.default_rng(0).random((8, 40))

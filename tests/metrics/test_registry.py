@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 from metrics import METRICS, InputError, Linear, Metric, TopK, register, scorecard, utility_metric
-from metrics.forecast import Forecast
-from metrics.measurement import Measurement, Options
 from metrics.registry import check_keys, metric
 
 FAST = {"utilities": 0, "floor_repetitions": 0}
@@ -44,11 +41,3 @@ def test_an_unknown_key_is_refused_with_what_is_near():
         check_keys(["u_cwe", "u_cwo"], where="table")
     with pytest.raises(InputError, match="metrics: zzz is no metric; known: accuracy, brier"):
         check_keys(["zzz"])
-
-
-def test_a_metric_whose_needs_are_not_met_says_so():
-    forecast = Forecast(torch.tensor([[0.5, 0.5]], dtype=torch.float64))
-    measurement = Measurement(forecast, forecast.outcomes(torch.tensor([0])), Options(), {})
-    assert not METRICS["u_w2v"].applies(measurement.options)
-    with pytest.raises(InputError, match="u_w2v: the options lack what this metric needs"):
-        METRICS["u_w2v"].value(measurement)

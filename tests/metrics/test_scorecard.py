@@ -190,18 +190,6 @@ def test_batches_average_the_utility_metrics_over_all_points_and_leave_the_other
     np.testing.assert_allclose(card.ecdf["linear"], np.mean(errors, axis=0), atol=1e-12)
 
 
-def test_a_class_that_never_occurs_is_no_obstacle(forecast_of):
-    p, _ = forecast_of("smooth", 60, 5, 11)
-    y = np.full(60, 3)
-    card = scorecard(p, y, class_weights="prior", **SMALL)
-    assert np.isfinite(list(card.metrics.values())).all()
-    certain = scorecard(np.eye(5)[y], y, **SMALL)
-    assert certain.metrics["accuracy"] == 1
-    assert all(value == 0 for key, value in certain.metrics.items() if key != "accuracy")
-    assert certain.worst["u_topk"]["sign"] == 0
-    assert certain.noise_floor["u_cwe"] == {"mean": 0.0, "q95": 0.0, "p_value": 1.0}
-
-
 def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
     """As one-vs-all isotonic regression leaves them: sums from 0 to above 1, exact ends.
 

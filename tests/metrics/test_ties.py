@@ -59,22 +59,6 @@ def unsteady(utilities):
 
 
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
-@pytest.mark.parametrize("n", [2, 15, 257, 1003])
-def test_a_constant_forecast_has_the_error_of_its_mean(utilities, n):
-    row = np.random.default_rng(1).dirichlet(np.ones(7))
-    p, y = np.tile(row, (n, 1)), np.random.default_rng(2).integers(7, size=n)
-    one = Forecast(torch.from_numpy(row[None]))
-    for index, error in enumerate(utilities.calibration_errors(p, y)):
-        vector = utilities.outcome_utilities(one, index)[0].numpy()
-        assert error == pytest.approx(abs(vector[y].mean() - vector @ row), abs=1e-12)
-    np.testing.assert_allclose(
-        unsteady(utilities).calibration_errors(p, y),
-        utilities.calibration_errors(p, y),
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
 def test_points_with_the_same_forecast_stay_together(utilities):
     random = np.random.default_rng(3)
     rows = random.dirichlet(np.ones(7), size=6)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 import torch
 from torch import Tensor
@@ -98,11 +96,6 @@ def test_reset_forgets_all_points() -> None:
     assert updated(metric).compute() == before
 
 
-def test_several_utilities_give_the_largest_error_of_all() -> None:
-    together = updated(UtilityCalibrationError([ClassWise(), UTILITIES["function"]], logits=True))
-    assert float(together.compute()) == max(of_all(ClassWise()), of_all(UTILITIES["function"]))
-
-
 def test_probabilities_are_taken_where_no_logits_are_announced() -> None:
     logits, labels = points()
     metric = UtilityCalibrationError(TopK())
@@ -122,22 +115,3 @@ def test_bad_batches_are_refused_and_leave_no_points() -> None:
     assert metric.forecasts == []
     with pytest.raises(InputError, match="utilities: none"):
         UtilityCalibrationError([])
-
-
-def test_the_points_survive_a_pickle_as_the_metric_travels_between_processes() -> None:
-    metric = updated(UtilityCalibrationError(ClassWise(), logits=True))
-    assert pickle.loads(pickle.dumps(metric)).compute() == metric.compute()
-
-
-def test_metrics_of_one_collection_share_their_points() -> None:
-    collection = require("torchmetrics").MetricCollection(
-        {"cwe": UtilityCalibrationError(ClassWise()), "topk": UtilityCalibrationError(TopK())}
-    )
-    logits, labels = points()
-    for z, y in zip(logits.softmax(1).split(100), labels.split(100), strict=True):
-        collection.update(z, y)
-    assert len(collection.compute_groups) == 1
-    errors = collection.compute()
-    assert {name: float(error) for name, error in errors.items()} == pytest.approx(
-        {"cwe": of_all(ClassWise()), "topk": of_all(TopK())}, abs=1e-6
-    )

@@ -12,7 +12,6 @@ from metrics import (
     UtilityClass,
     reference,
 )
-from metrics.utilities import base
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 EXACT = [-1.0, -0.5, 0.0, 0.25, 1.0]
@@ -59,10 +58,3 @@ def test_the_worst_utility_of_a_class_attains_its_largest_error(kind, forecast_o
         index, worst = utilities.worst(p, y)
         assert index == int(errors.argmax())
         assert worst.error == pytest.approx(errors.max(), abs=1e-12)
-
-
-def test_blocks_are_of_equal_size_and_no_larger_than_fits(monkeypatch):
-    monkeypatch.setattr(base, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(base, "BLOCK_BYTES", 4 * 8 * 100)  # four utilities of a hundred points
-    assert [(b.start, b.stop) for b in base.equal_blocks(9, 100)] == [(0, 3), (3, 6), (6, 9)]
-    assert [(b.start, b.stop) for b in base.equal_blocks(4, 100)] == [(0, 4)]

@@ -67,15 +67,6 @@ def test_a_decision_pays_the_negative_loss_of_the_best_action(kind, forecast_of)
     assert error == pytest.approx(expected[1], abs=1e-13)
 
 
-def test_tied_classes_are_ranked_by_their_number():
-    """All forecasts say 1/4 each; the label is always class 1, so rank 2 of 4."""
-    p, y = np.full((8, 4), 0.25), np.full(8, 1)
-    np.testing.assert_allclose(TopK().calibration_errors(p, y), [0.25, 0.5, 0.25, 0.0])
-    np.testing.assert_allclose(
-        Rank([[1, 0, 0, 0], [0, 1, 0, 0]]).calibration_errors(p, y), [0.25, 0.75]
-    )
-
-
 @pytest.mark.parametrize(
     "utilities",
     [ClassWise(), TopClass(), TopK(), DiscountedCumulativeGain(), Linear.sample(70, 9, 0),
