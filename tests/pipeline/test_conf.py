@@ -3,7 +3,6 @@
 import inspect
 import shutil
 from dataclasses import fields
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from pipeline.reporting.names import PEERS, family
 
 ROOT = CONF.parent
 SHARED = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
-LAUNCHERS = {"cores": "joblib", "queue": "submitit", "slurm": "submitit", "ray_cluster": "ray"}
 
 
 def options(group):
@@ -43,17 +41,6 @@ def test_the_preset_is_a_suite_and_an_evaluation_that_the_command_line_may_chang
     assert settings["suite"]["name"] == "cifar_closest"
     assert settings["evaluation"]["name"] == "paper_batches"
     assert resolved(composed(["preset=paper", "suite=digits"]))["suite"]["name"] == "digits"
-
-
-@pytest.mark.parametrize("launcher", options("hydra/launcher"))
-def test_every_launcher_composes_where_its_package_is_installed(launcher):
-    try:
-        distribution(f"hydra-{LAUNCHERS[launcher]}-launcher")
-    except PackageNotFoundError:
-        pytest.skip(f"hydra-{LAUNCHERS[launcher]}-launcher is not installed")
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", [f"hydra/launcher={launcher}"], return_hydra_config=True)
-    assert config.hydra.launcher._target_.startswith("hydra_plugins.")
 
 
 def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_order():

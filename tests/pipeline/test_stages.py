@@ -68,16 +68,6 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     assert changed_below(data, before) == units_of("fits", "vector") | scored
 
 
-def test_a_refit_with_equal_arrays_evaluates_nothing(request_made, tmp_path, monkeypatch):
-    request = request_made("calibrator=vector")
-    before = times(tmp_path / "data")
-    monkeypatch.setattr("pipeline.fit.code_digest", lambda *targets: "other code")
-    run_fit(request.units())
-    assert changed_below(tmp_path / "data", before) == units_of("fits", "vector")
-    run_evaluate(request.units())
-    assert changed_below(tmp_path / "data", before) == units_of("fits", "vector")
-
-
 def test_options_of_the_evaluation_refit_nothing(request_made, tmp_path):
     before = times(tmp_path / "data")
     run_all(request_made("evaluation.bins=5"))

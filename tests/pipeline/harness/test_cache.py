@@ -12,12 +12,8 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import (
-    CorruptFile,
-    read_json,
     read_npz,
     save_npz,
-    write_json,
-    write_npz,
 )
 from pipeline.harness.cache import (
     Busy,
@@ -131,16 +127,3 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     holder.join(60)
     assert made_by_one(path, "k", lock, make, force=False, wait=False)
     assert is_current(path, "k")
-
-
-def test_json_takes_numpy_and_paths(tmp_path):
-    path = write_json(tmp_path / "x.json", {"a": np.float64(0.5), "b": np.arange(2), "c": tmp_path})
-    assert read_json(path) == {"a": 0.5, "b": [0, 1], "c": str(tmp_path)}
-
-
-def test_a_truncated_npz_is_one_line(tmp_path):
-    path = tmp_path / "x.npz"
-    write_npz(path, a=np.arange(100.0))
-    path.write_bytes(path.read_bytes()[:300])
-    with pytest.raises(CorruptFile, match=r"x\.npz: [^\n]*delete it and rerun$"):
-        read_npz(path)

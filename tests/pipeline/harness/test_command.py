@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import warnings
 from importlib import import_module
 from subprocess import PIPE
 
@@ -14,7 +13,6 @@ from pipeline.harness.command import (
     CONF,
     is_user_error,
     one_line,
-    user_errors_in_one_line,
 )
 from tests.pipeline.conftest import files_below, tiny_overrides, write_example
 from tests.waiting import wait_until
@@ -97,12 +95,6 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
     assert again.returncode == 0, again.stderr
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in done} == done
     assert sorted(path.name for path in fits.iterdir()) == [f"{k}.npz" for k in range(4)]
-
-
-def test_a_warning_is_one_line(capsys):
-    with user_errors_in_one_line():
-        warnings.warn("few points;\ngive more", stacklevel=1)
-    assert capsys.readouterr().err == "warning: few points; give more\n"
 
 
 def test_errors_of_the_project_hydra_and_the_disk_are_the_users():

@@ -1,4 +1,4 @@
-"""Size and coverage on data with a known truth: enough repetitions to tell .95 from .85."""
+"""How sure a difference is: between methods, between groups, and on data with a known truth."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
-from metrics import NoiseFloor, TopK
-from metrics.forecast import Forecast
-from metrics.resampling import redrawn_outcomes
+from pipeline.reporting.gaps import largest_gaps
 from pipeline.reporting.intervals import (
     corrected_half_width,
     not_worse_than_best,
@@ -21,27 +18,6 @@ from pipeline.scoring.splits import split_indices
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3
 TESTS = [split_indices(N, split)[1] for split in range(SPLITS)]
-
-
-def test_a_calibrated_method_is_beyond_its_floor_in_one_of_twenty_cases() -> None:
-    """The mean of the splits' own 95 % quantiles, in its place, would hardly ever be exceeded."""
-    utilities = TopK()
-    random = np.random.default_rng(1)
-    p = torch.from_numpy(random.dirichlet(np.full(5, 0.5), size=N))
-    uniforms = torch.from_numpy(random.random((TRIALS, N)))
-    labels = Forecast(p).redraw(uniforms).labels
-    observed, floors = [], []
-    for test in TESTS:
-        forecast, points = Forecast(p[test]), torch.from_numpy(test)
-        seen = utilities.errors(forecast, forecast.outcomes(labels[:, points].contiguous()))
-        (drawn,) = redrawn_outcomes(forecast, points, 400, seed=0, size=len(test))
-        observed.append(seen.max(dim=1).values.numpy())
-        floors.append(utilities.errors(forecast, drawn).max(dim=1).values.numpy())
-    means = np.mean(observed, axis=0)
-    p_values = [NoiseFloor.of(np.mean(floors, axis=0), mean).p_value for mean in means]
-    assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.09
-    of_one_split = np.mean([np.quantile(floor, 0.95) for floor in floors])
-    assert np.mean(means > of_one_split) <= 0.01
 
 
 def test_the_set_of_the_best_holds_the_truly_best_and_leaves_out_the_bad() -> None:
@@ -75,3 +51,31 @@ def test_the_corrected_interval_by_hand() -> None:
     expected = stats.t.ppf(0.975, 2) * math.sqrt(1 / 3 + 3 / 7)
     assert corrected_half_width(values, 0.3) == pytest.approx(expected)
     assert two_standard_errors(values) == pytest.approx(2 / math.sqrt(3))
+
+
+def row(mean, floor, half_width):
+    return {("m", "u_cwe"): {"mean": mean, "floor_mean": floor, "half_width": half_width}}
+
+
+def test_a_small_group_with_much_noise_is_no_worse_for_that():
+    groups = {"large": row(0.02, 0.01, 0.005), "small": row(0.09, 0.085, 0.005)}
+    (gap,) = largest_gaps(groups, ["m"], ["u_cwe"])
+    assert (gap.larger, gap.smaller) == ("large", "small")
+    assert gap.difference == pytest.approx(0.005)
+    assert gap.values == (0.02, 0.09)
+
+
+def test_the_p_value_counts_every_pair():
+    two = {"a": row(0.05, 0.01, 0.0196), "b": row(0.01, 0.01, 0.0196)}
+    three = two | {"c": row(0.03, 0.01, 0.0196)}
+    # 0.04 apart with standard errors of 0.01 each: z = 2.83
+    (gap,) = largest_gaps(two, ["m"], ["u_cwe"])
+    assert gap.p_value == pytest.approx(0.00468, abs=2e-5)
+    assert largest_gaps(three, ["m"], ["u_cwe"])[0].p_value == pytest.approx(3 * gap.p_value)
+
+
+def test_one_group_has_no_gap_and_a_single_split_without_interval_no_p_value():
+    assert largest_gaps({"a": row(0.1, 0, 0.1)}, ["m"], ["u_cwe"]) == []
+    groups = {"a": row(0.1, 0, np.nan), "b": row(0.2, 0, 0.1)}
+    (gap,) = largest_gaps(groups, ["m"], ["u_cwe"])
+    assert np.isnan(gap.p_value)

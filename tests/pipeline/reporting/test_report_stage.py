@@ -71,18 +71,6 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     assert files_of(results) == files
 
 
-def test_fewer_tuning_runs_than_the_papers_are_told_in_the_table(write_scores, tmp_path) -> None:
-    told = (
-        "Tuned with 8 runs for Dirichlet and 4 for patching; the paper: 80 and 20 (tuning=paper)."
-    )
-    methods = ("dirichlet", "patching")
-    for extra, said in ((), (told,)), (("tuning=paper",), ()):
-        scores = write_scores("digits", "yahoo", methods, suite="digits", extra=extra)
-        (settings,) = request_of(tmp_path, "digits", suite="digits").benchmark_settings()
-        (spec,) = table_specs(settings, scores, "digits", methods)
-        assert spec.remarks == said
-
-
 def test_the_vit_gets_table_one(write_scores, tmp_path) -> None:
     scores = write_scores("imagenet_vit", "imagenet_vit", FEW)
     (settings,) = request_of(tmp_path, "imagenet_vit", suite="imagenet").benchmark_settings()

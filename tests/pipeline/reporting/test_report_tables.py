@@ -16,8 +16,7 @@ from rich.console import Console
 from metrics.registry import metric
 from pipeline.reporting import table_formats
 from pipeline.reporting.collect import summarise
-from pipeline.reporting.headings import latex_heading
-from pipeline.reporting.names import METHODS, method_name, ordered
+from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_page import SHOWN_BY, templates
 from pipeline.reporting.table_model import ResultTable
 from pipeline.reporting.tables import (
@@ -228,12 +227,3 @@ def test_a_terminal_shows_the_columns_that_fit_first_those_of_the_verdict() -> N
     assert "Not shown here: Accuracy, CWE_bin, TCE_bin." in " ".join(narrow.split())
     wide = printed([table], 80, wide=True)
     assert all(metric(key).text in wide for key in PAPER_METRICS)
-
-
-def test_names_of_variants_and_of_unknown_keys_and_their_order() -> None:
-    assert method_name("isotonic_raw") == "IR (unnormalised)"
-    assert method_name("my_method") == "My method"
-    assert latex_heading(metric("u_mine")) == r"\texttt{u\_mine}"
-    assert latex_heading(metric("u_lin_q95")) == r"$\mathcal{U}_{\mathrm{lin}}$ 95 \%"
-    methods = ["zeta", "patching", "isotonic_raw", "isotonic", "uncalibrated"]
-    assert ordered(methods) == ["uncalibrated", "isotonic", "isotonic_raw", "patching", "zeta"]

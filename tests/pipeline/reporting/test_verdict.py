@@ -3,8 +3,8 @@
 import pytest
 
 from pipeline.reporting.headline import BEYOND as BEYOND_NOISE
-from pipeline.reporting.headline import UNKNOWN, WORSE, refusal
 from pipeline.reporting.headline import WITHIN as WITHIN_NOISE
+from pipeline.reporting.headline import WORSE, refusal
 from pipeline.reporting.verdict import Evidence, sign_rows, verdict_of
 from pipeline.reporting.wording import interval, rounded_up
 
@@ -45,7 +45,6 @@ def test_a_clear_winner_that_is_beyond_its_floor_says_both():
             "is IR: no test finds a better one",
         ),
         ({"u_cwe": ["vector"], "u_topk": ["isotonic"]}, None, "choose by yours"),
-        ({"u_cwe": ["vector", "isotonic"], "u_topk": ["vector", "isotonic"]}, "isotonic", ""),
     ],
 )
 def test_one_method_for_all_uses_where_it_is_among_the_best_everywhere(best, overall, words):
@@ -107,9 +106,6 @@ def test_a_method_with_an_infinite_likelihood_is_not_recommended():
     assert verdict.overall == verdict.uses[0].take == "vector"
     assert verdict.headline == "For single decisions take Vector Scaling."
     assert "(Temp. Scaling: not recommended, infinite NLL)" in verdict.summary[0]
-    alone = verdict_of({"nll": nll, "u_cwe": column_of(*THREE, best=THREE[:1])}, 3000, 10)
-    assert alone.overall is None
-    assert "no method is recommended" in alone.headline.lower()
 
 
 @pytest.mark.parametrize(
@@ -117,17 +113,16 @@ def test_a_method_with_an_infinite_likelihood_is_not_recommended():
     [
         ((60,), "a split has 60, and at least 200 are needed"),
         ((500, 4, 0.3), "has 4 in all, and at least 10 are needed"),
-        ((500, 10, 0.3), ""),
     ],
 )
 def test_a_small_sample_gets_no_recommendation_but_what_is_needed(given, words):
     refused = refusal(*given)
-    assert words in refused and bool(words) == bool(refused)
+    assert words in refused
     verdict = verdict_of({"u_cwe": column_of(*THREE, best=["vector"])}, 60, 10, refused=refused)
-    if refused:
-        assert verdict.headline == refused
-        assert (verdict.overall, verdict.uses[0].take) == (None, "")
-        assert "ake Vector" not in " ".join([*verdict.sentences, *verdict.summary])
+    assert verdict.headline == refused
+    assert (verdict.overall, verdict.uses[0].take) == (None, "")
+    assert "ake Vector" not in " ".join([*verdict.sentences, *verdict.summary])
+    assert refusal(500, 10, 0.3) == ""
 
 
 def test_one_split_compares_nothing():
@@ -146,17 +141,6 @@ def test_own_utilities_are_a_use_and_shared_columns_are_none():
     table = {key: {"temperature": cell(0.1, True)} for key in keys}
     (use,) = verdict_of(table, 50, 10).uses
     assert use.use == "your own utility payoffs_ann"
-    (function,) = verdict_of({"u_utility": {"temperature": cell(0.1, True)}}, 50, 10).uses
-    assert function.use == "your own utility"
-
-
-def test_without_floors_nothing_is_claimed_of_noise():
-    column = {"temperature": Evidence(0.1, True, None)}
-    verdict = verdict_of({"u_cwe": column}, 50, 10)
-    assert "no noise floor was computed" in verdict.sentences[0]
-    assert not any("Not known" in sentence for sentence in verdict.sentences)
-    assert verdict.as_json()["uses"][0]["not_seen_below"] is None
-    assert set(verdict.uses[0].signs.values()) == {UNKNOWN}
 
 
 def test_only_the_bound_of_a_single_split_is_said_to_hold_with_95_percent_confidence():
@@ -166,21 +150,8 @@ def test_only_the_bound_of_a_single_split_is_said_to_hold_with_95_percent_confid
     assert "confidence" not in many and "is .13, on average over the 10 splits" in many
 
 
-@pytest.mark.parametrize(
-    ("value", "digits", "expected"),
-    [(0.1234, 2, 0.13), (0.13, 2, 0.13), (0.0991, 2, 0.1), (0.0, 2, 0.0)],
-)  # fmt: skip
-def test_a_bound_is_rounded_up(value, digits, expected):
-    assert rounded_up(value, digits) == expected
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (0.7, 1.0, ".70–1.00"),
-        (0.9123, 0.9155, ".9123–.9155"),
-        (-0.5, 0.25, "-.50 to .25"),
-    ],
-)
-def test_intervals_have_as_many_digits_as_tell_their_ends_apart(low, high, text):
-    assert interval(low, high) == text
+def test_bounds_are_rounded_up_and_intervals_have_as_many_digits_as_tell_their_ends_apart():
+    assert [rounded_up(bound, 2) for bound in (0.1234, 0.13, 0.0991)] == [0.13, 0.13, 0.1]
+    assert interval(0.7, 1.0) == ".70–1.00"
+    assert interval(0.9123, 0.9155) == ".9123–.9155"
+    assert interval(-0.5, 0.25) == "-.50 to .25"
