@@ -75,8 +75,7 @@ lint: setup
 types: setup
 	$(VENV)/bin/mypy
 
-# Coverage counts statements. Of the child processes that tests start it counts only those that use
-# the fixture `measured_child` (tests/conftest.py).
+# Coverage counts statements, but not in the child processes that tests start (tests/conftest.py).
 TESTS := python -m coverage run -m pytest --numprocesses auto --dist worksteal --durations=10
 define reached
 	@$(RUN) python -m coverage combine --quiet

@@ -1,4 +1,4 @@
-"""What all tests share: where the real data lies, and which child processes coverage looks at."""
+"""What all tests share: where the real data lies, and that coverage skips child processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 MEASURING = "COVERAGE_PROCESS_CONFIG"
 """This variable makes coverage measure child processes, too."""
-MEASURED_CHILD: dict[str, str] = {}
-if "PYTEST_XDIST_WORKER" in os.environ and MEASURING in os.environ:
+if "PYTEST_XDIST_WORKER" in os.environ:
     # In `make test` most child processes run whole stages. Measuring those would take longer and
     # would find few statements that the tests do not run themselves.
-    MEASURED_CHILD[MEASURING] = os.environ.pop(MEASURING)
+    os.environ.pop(MEASURING, None)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,12 +24,6 @@ def one_thread_of_products() -> Iterator[None]:
 
     with threadpool_limits(1, "blas"):
         yield
-
-
-@pytest.fixture(scope="session")
-def measured_child() -> dict[str, str]:
-    """The environment of a child process that coverage measures if it measures the tests."""
-    return {**os.environ, **MEASURED_CHILD}
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from scipy.special import softmax
 
 from metrics import (
     Decision,
-    FunctionUtility,
     GainMatrix,
     InputError,
     Linear,
@@ -107,15 +106,6 @@ def test_bounds_are_in_the_units_of_the_utility(forecast_of):
     payoffs = np.random.default_rng(0).normal(size=(5, 4))
     small, large = (calibration_interval(Linear(scale * payoffs), p, y) for scale in (1, 250))
     np.testing.assert_allclose(large, 250 * np.array(small), rtol=1e-9)
-
-
-def test_a_utility_of_ones_own_is_certified_and_has_a_floor(forecast_of):
-    p, y = forecast_of("smooth", 200, 3, 2)
-    own = FunctionUtility(lambda q: q.square())
-    one = calibration_interval(own, p, y)
-    assert 0 <= one.lower <= own.calibration_errors(p, y)[0] <= one.upper <= one.upper_finite
-    floor = noise_floor(own, p, y, repetitions=60)
-    assert 0 < floor.mean < floor.q95
 
 
 def test_the_scorecards_certificate_of_all_classes_is_at_least_that_of_each(forecast_of):

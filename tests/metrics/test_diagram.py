@@ -92,20 +92,6 @@ def test_parts_are_pooled_point_by_point():
     np.testing.assert_array_equal(pooled.realized[N:], parts[1].realized)
 
 
-@pytest.mark.parametrize("points", [2, 3, 40, 201])
-def test_few_places_are_kept_of_many_and_all_of_few(points):
-    """Half by their number, half by value (two each at least), and the two extremes."""
-    given = predictions(ClassWise(), 0, sharpen=3.0)
-    diagram = utility_diagram(given, points=points)
-    assert len(diagram.predicted) <= max(points, 4) + 2
-    assert {diagram.predicted[0], diagram.predicted[-1]} == {
-        given.predicted.min(),
-        given.predicted.max(),
-    }
-    every = utility_diagram(given, points=2 * N)
-    np.testing.assert_array_equal(every.predicted, np.unique(given.predicted))
-
-
 def test_points_with_equal_probabilities_have_equal_predictions():
     """To the last bit, so that no interval ends between them."""
     p, labels = forecast()

@@ -68,33 +68,15 @@ def test_neighbours_within_the_tolerance_are_ranked_by_class():
     assert Forecast(p, tied=1e-6).outcomes(labels).ranks.tolist() == [[0, 2], [1, 0]]
 
 
-@pytest.fixture(params=[0.0, 1e-3])
-def whole_and_parts(request, monkeypatch):
-    """A forecast with ties, and the same one as if it were too large to be held twice."""
-    random = np.random.default_rng(2)
-    p = random.dirichlet(np.full(5, 0.3), size=60)
+@pytest.mark.parametrize("tied", [0.0, 1e-3])
+def test_a_large_forecast_is_ranked_and_redrawn_by_parts_alike(tied, forecast_of, monkeypatch):
+    p, _ = forecast_of("smooth", 60, 5, 2)
     p[[3, 7, 50]] = p[20]
-    p[9] = p[20][::-1]
-    rows = torch.from_numpy(p)
-    whole, parts = Forecast(rows, request.param), Forecast(rows, request.param)
-    assert not whole.is_large
-    assert whole.alike is not None
-    assert whole.ranked_alike is not None
-    uniforms = torch.from_numpy(random.random((7, 60)))
-    drawn = whole.redraw(uniforms)
+    whole, parts = (Forecast(torch.from_numpy(p), tied) for _ in range(2))
+    uniforms = torch.rand(7, 60, generator=torch.Generator().manual_seed(0)).double()
+    order, drawn = whole.order, whole.redraw(uniforms)
     monkeypatch.setattr(metrics.forecast, "LARGEST_WHOLE", 200)
     monkeypatch.setattr(metrics.forecast, "PART", 35)
-    assert parts.is_large
-    return whole, parts, uniforms, drawn
-
-
-def test_a_large_forecast_is_ranked_and_redrawn_by_parts_alike(whole_and_parts):
-    whole, parts, uniforms, drawn = whole_and_parts
-    assert torch.equal(parts.order.long(), whole.order.long())
-    assert torch.equal(parts.alike, whole.alike)
-    assert torch.equal(parts.ranked_alike, whole.ranked_alike)
-    assert torch.equal(parts.joined(lambda part: part.ranked.T, 5), whole.ranked.T)
-    again = parts.redraw(uniforms)
-    assert (again.labels.dtype, again.ranks.dtype) == (torch.int16, torch.int16)
-    assert torch.equal(again.labels.long(), drawn.labels)
-    assert torch.equal(again.ranks.long(), drawn.ranks)
+    assert torch.equal(parts.order.long(), order.long())
+    assert torch.equal(parts.redraw(uniforms).labels.long(), drawn.labels)
+    assert torch.equal(parts.redraw(uniforms).ranks.long(), drawn.ranks)

@@ -133,10 +133,6 @@ def test_bad_utilities_are_named(call, predicted, realized, words):
     message_of(call, predicted, realized, words=words)
 
 
-def test_the_worst_interval_is_asked_for_one_utility_at_a_time():
-    assert "[n]" in message_of(worst_interval, P, P)
-
-
 SQUARE4 = np.eye(4)
 UTILITY_CLASSES = {
     "linear for 4": (Linear(np.ones((2, 4))).calibration_errors, (P, Y), ["payoffs", "4", "3"]),

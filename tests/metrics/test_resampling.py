@@ -8,7 +8,7 @@ import torch
 
 from metrics import METRICS, scorecard
 from metrics import resampling as module
-from metrics.resampling import LARGEST, resampled_weights
+from metrics.resampling import resampled_weights
 
 POPULATION = 60
 OPTIONS = {"utilities": 20, "floor_repetitions": 0, "bootstrap_repetitions": 3}
@@ -55,10 +55,3 @@ def test_a_resampled_metric_is_that_of_the_drawn_points_repeated(forecast_of):
         for key, value in again.items():
             assert draws[f"bootstrap_{key}"][repetition] == pytest.approx(value, abs=1e-12), key
     assert {f"bootstrap_{key}" for key in METRICS if key != "u_w2v"} == set(draws)
-
-
-@pytest.mark.parametrize(("more", "known"), [(0, True), (1, False)])
-def test_of_very_many_points_there_is_none(more, known, forecast_of):
-    p, y = forecast_of("smooth", POPULATION, 3, 1)
-    draws = scorecard(p, y, population=LARGEST + more, **OPTIONS).draws
-    assert ("bootstrap_u_cwe" in draws) == known

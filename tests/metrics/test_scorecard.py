@@ -24,7 +24,6 @@ from metrics import (
     worst_interval,
 )
 from metrics.forecast import Forecast
-from metrics.measurement import Measurement, Options
 from metrics.resampling import redrawn_outcomes
 
 SMALL = {"utilities": 40, "floor_repetitions": 6}
@@ -210,16 +209,6 @@ def test_rows_that_do_not_sum_to_one_pass_only_when_asked_for():
     assert card.noise_floor == card.certificates == {}
     assert set(card.ecdf) == CURVES
     assert set(card.draws) == {f"bootstrap_{key}" for key in card.metrics}
-
-
-@pytest.mark.parametrize("users", [1, 2, 1500])
-@pytest.mark.parametrize("level", [0.0, 0.5, 0.95, 1.0])
-def test_quantiles_of_the_sampled_users_are_those_of_torch(users, level):
-    errors = torch.rand(7, users, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    measurement = Measurement(None, None, Options(), {"linear": Linear([1.0, 0])})
-    measurement._errors["linear"] = errors
-    found = measurement.quantile("linear", level)
-    assert torch.equal(found, torch.quantile(errors, level, dim=1))
 
 
 def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(monkeypatch):

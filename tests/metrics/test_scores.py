@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+from sklearn.metrics import accuracy_score, log_loss
 
 from metrics import accuracy, brier_score, negative_log_likelihood, reference
 from metrics.scores import LIKELIHOOD_FLOOR
@@ -23,12 +23,6 @@ def test_accuracy_counts_the_first_of_the_most_probable(kind, classes, forecast_
 def test_brier_score_is_the_squared_distance_to_the_outcome(kind, classes, forecast_of):
     p, y = forecast_of(kind, 150, classes, 1)
     assert brier_score(p, y) == pytest.approx(reference.brier_score(p, y), abs=1e-14)
-
-
-def test_brier_score_is_scikit_learns_without_its_halving(forecast_of):
-    p, y = forecast_of("smooth", 150, 4, 2)
-    theirs = brier_score_loss(y, p, labels=range(4), scale_by_half=False)
-    assert brier_score(p, y) == pytest.approx(theirs)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 20])

@@ -87,15 +87,6 @@ def test_points_gathered_from_two_processes_give_the_error_of_all_points() -> No
     assert float(metric.compute()) == of_all(None)
 
 
-def test_reset_forgets_all_points() -> None:
-    metric = updated(UtilityCalibrationError(logits=True))
-    before = metric.compute()
-    metric.reset()
-    with pytest.raises(InputError, match="no points"), pytest.warns(UserWarning, match="before"):
-        metric.compute()
-    assert updated(metric).compute() == before
-
-
 def test_probabilities_are_taken_where_no_logits_are_announced() -> None:
     logits, labels = points()
     metric = UtilityCalibrationError(TopK())

@@ -49,11 +49,6 @@ def test_no_bound_lies_below_the_error(n, classes, seed):
     assert bool((bounds >= errors).all())
 
 
-def test_most_utilities_are_excluded_without_a_sort():
-    bounds, errors = bounds_and_errors(*overconfident_forecast(3000, 60, 0))
-    assert float((bounds < errors.max()).double().mean()) > 0.5
-
-
 def test_the_bound_of_a_systematic_error_is_the_error():
     """Where all residuals have one sign nothing is lost."""
     p = torch.tensor([[0.7, 0.3]], dtype=torch.float64).repeat(500, 1)

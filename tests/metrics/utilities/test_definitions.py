@@ -1,4 +1,6 @@
-"""Every class of utilities against the vectors that define it."""
+"""Every class of utilities against the vectors that define it, and samples of payoffs."""
+
+import math
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from metrics import (
     reference,
 )
 from metrics.forecast import Forecast
+from metrics.utilities.payoffs import sample_unit_sphere_infinity
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 CLASSES = 4
@@ -114,3 +117,37 @@ def test_the_answer_is_of_the_kind_of_the_probabilities(kind, forecast_of):
         np.testing.assert_array_equal(
             np.asarray(errors), np.asarray(utilities.calibration_errors(p.tolist(), y.tolist()))
         )
+
+
+def test_samples_are_uniform_on_the_sphere():
+    classes, count = 5, 20_000
+    vectors = sample_unit_sphere_infinity(count, classes, 1).numpy()
+    on_face = np.abs(vectors) == 1
+    assert (on_face.sum(axis=1) == 1).all()
+    assert (np.abs(vectors) <= 1).all()
+    faces = np.concatenate([(vectors == 1).sum(axis=0), (vectors == -1).sum(axis=0)])
+    expected = count / (2 * classes)
+    assert ((faces - expected) ** 2 / expected).sum() < 27.9  # χ² with 9 degrees: 99.9 %
+    others = np.sort(vectors[~on_face])
+    uniform = np.linspace(-1, 1, others.size)
+    assert np.abs(others - uniform).max() < 2 * 1.95 / math.sqrt(others.size)  # Kolmogorov
+    rest = np.where(on_face, 0, vectors)
+    correlations = np.corrcoef(rest.T) - np.eye(classes)
+    assert np.abs(correlations).max() < 4 / math.sqrt(count)
+
+
+def test_sampled_valuations_are_the_sampled_vectors_sorted():
+    valuations = Rank.sample(300, 8, 3).matrix
+    assert bool((valuations.diff(dim=1) <= 0).all())
+    expected = sample_unit_sphere_infinity(300, 8, 3).sort(dim=1, descending=True).values
+    assert torch.equal(valuations, expected)
+    assert torch.equal(Linear.sample(300, 8, 3).matrix, sample_unit_sphere_infinity(300, 8, 3))
+
+
+@pytest.mark.parametrize("family", [Linear, Rank])
+def test_a_seed_names_a_sample(family):
+    state = torch.random.get_rng_state()
+    first = family.sample(50, 6, 7).matrix
+    assert torch.equal(first, family.sample(50, 6, 7).matrix)
+    assert not torch.equal(first, family.sample(50, 6, 8).matrix)
+    assert torch.equal(state, torch.random.get_rng_state())  # the global generator is left alone

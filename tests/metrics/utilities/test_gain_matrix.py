@@ -129,14 +129,6 @@ def test_misaligned_users_specialise_in_a_part_of_the_classes(partition_seed):
     assert share == pytest.approx(np.full(classes, 0.2), abs=0.12)  # no class is preferred
 
 
-@pytest.mark.parametrize("family", ["sample_aligned", "sample_misaligned"])
-def test_a_seed_names_the_users(family):
-    sample = getattr(GainMatrix, family)
-    first, again, other = (materialised(sample(6, 40, seed), 40) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
 @pytest.mark.parametrize("subsets", [1, 4])
 def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(subsets):
     """Errors of specialists can be compared between programs that say nothing of the partition."""
