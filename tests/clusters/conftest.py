@@ -51,3 +51,15 @@ def plain(tmp_path_factory):
         done = sweep.run(stage, "suite.calibrators=[temperature,vector]")
         assert done.returncode == 0, done.stderr
     return sweep
+
+
+def check_a_sweep(plain, name, launcher):
+    """A failed job costs itself alone, and the same command gives the files of a plain run."""
+    sweep = Sweep(plain.folder.parent, name)
+    failed = sweep.run("fit", "--multirun", PAIRS, "split=0,7", *launcher)  # there are three splits
+    assert failed.returncode != 0
+    assert {file.rpartition("/")[2] for file in sweep.files()} == {"0.npz"}
+    for stage in ("fit", "evaluate"):
+        done = sweep.run(stage, "--multirun", PAIRS, *launcher)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert sweep.files() == plain.files()

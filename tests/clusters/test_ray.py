@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.clusters.conftest import PAIRS, Sweep
+from tests.clusters.conftest import check_a_sweep
 
 pytest.importorskip("ray", reason="Ray is not installed here (make test-ray installs it)")
 
@@ -14,11 +14,4 @@ RAY = (
 
 
 def test_a_failed_job_costs_itself_and_the_same_command_makes_the_rest(plain):
-    sweep = Sweep(plain.folder.parent, "ray")
-    failed = sweep.run("fit", "--multirun", PAIRS, "split=0,7", *RAY)  # there are three splits
-    assert failed.returncode != 0
-    assert {name.rpartition("/")[2] for name in sweep.files()} == {"0.npz"}
-    for stage in ("fit", "evaluate"):
-        done = sweep.run(stage, "--multirun", PAIRS, *RAY)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert sweep.files() == plain.files()
+    check_a_sweep(plain, "ray", RAY)

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from pipeline.harness.command import CONF
-from tests.clusters.conftest import PAIRS, Sweep
+from tests.clusters.conftest import Sweep, check_a_sweep
 from tests.waiting import wait_until
 
 if not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None:
@@ -38,15 +38,8 @@ def slurm(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_sweep_gives_the_bytes_of_a_plain_run(plain):
-    sweep = Sweep(plain.folder.parent, "slurm")
-    failed = sweep.run("fit", "--multirun", PAIRS, "split=0,7", *SLURM)  # there are three splits
-    assert failed.returncode != 0
-    assert {name.rpartition("/")[2] for name in sweep.files()} == {"0.npz"}
-    for stage in ("fit", "evaluate"):
-        done = sweep.run(stage, "--multirun", PAIRS, *SLURM)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert sweep.files() == plain.files()
+def test_a_failed_job_costs_itself_and_the_same_command_makes_the_rest(plain):
+    check_a_sweep(plain, "slurm", SLURM)
 
 
 def test_lost_jobs_cost_themselves_and_the_same_command_makes_the_rest(plain, monkeypatch):
@@ -93,10 +86,3 @@ def _wait_for_end(job):
     """A time limit is a minute at least; Slurm looks at it every half a minute."""
     queue = ("squeue", "--noheader", "--array", "--format=%i")
     wait_until(lambda: job not in slurm(*queue).split(), seconds=300)
-
-
-def test_what_no_node_can_run_is_refused(plain):
-    sweep = Sweep(plain.folder.parent, "refused")
-    done = sweep.run("fit", "--multirun", PAIRS, *SLURM, "hydra.launcher.mem_gb=900")
-    assert done.returncode != 0
-    assert sweep.files() == {}

@@ -45,14 +45,7 @@ from metrics import (
     TopClass,
     TopK,
     UtilityClass,
-    accuracy,
-    binned_class_wise_error,
-    binned_top_class_error,
-    brier_score,
-    negative_log_likelihood,
     scorecard,
-    utility_calibration,
-    worst_interval,
 )
 from metrics.forecast import Forecast
 from pipeline.scoring.dynamics_study import UserAuditor, noise_errors, sample_users
@@ -75,8 +68,6 @@ CALIBRATORS: dict[str, Calibrator] = {
     "temperature": TemperatureScaling(),
     "vector": VectorScaling(),
     "isotonic": IsotonicCalibration(),
-    "isotonic, global": IsotonicCalibration(mode="global"),
-    "Dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
     "Dirichlet, tuned": DirichletCalibration(tuning_runs=3),
     "structured matrix": StructuredMatrixScaling(),
     "patching, tuned": UtilityPatching(tuning_runs=2, max_steps=8, sampled_count=16),
@@ -176,53 +167,6 @@ def errors_and_worst(utilities: UtilityClass, p: Tensor, labels: Tensor) -> Answ
     }
 
 
-def with_ties(p: Tensor, labels: Tensor) -> Answer:
-    return errors_and_worst(ClassWise(), p[torch.arange(len(p), device=p.device) // 2], labels)
-
-
-def many_possible_choices(p: Tensor, labels: Tensor) -> Answer:
-    """Forecasts so flat that users could choose among more than `FEW_CLASSES` classes."""
-    copies = 9
-    spread = (0.1 * p.repeat(1, copies) + 0.9 / CLASSES) / copies
-    users = GainMatrix.sample_aligned(5, copies * CLASSES, 0)
-    return errors_and_worst(users, spread, labels)
-
-
-def parameters_on_the_device(p: Tensor, labels: Tensor) -> Answer:
-    """Utilities made from tensors on the device, applied to forecasts there and on the CPU."""
-    answer = Answer()
-    payoffs = Linear.sample(4, CLASSES, 2).matrix.to(p.device)
-    for kind in (Linear, Rank):
-        answer[kind.__name__] = kind(payoffs).calibration_errors(p, labels)
-        answer[f"{kind.__name__}, forecast on the CPU"] = kind(payoffs).calibration_errors(
-            p.cpu().numpy(), labels.cpu().numpy()
-        )
-    return answer
-
-
-def simple_measures(p: Tensor, labels: Tensor) -> Answer:
-    measures = (
-        accuracy,
-        brier_score,
-        negative_log_likelihood,
-        binned_class_wise_error,
-        partial(binned_class_wise_error, scheme="equal_width", weights="prior"),
-        binned_top_class_error,
-        partial(binned_top_class_error, scheme="equal_width"),
-    )
-    return {str(number): measure(p, labels) for number, measure in enumerate(measures)}
-
-
-def a_single_utility(p: Tensor, labels: Tensor) -> Answer:
-    highest, predicted = p.max(dim=1)
-    hit = predicted == labels
-    return {
-        "error": utility_calibration(highest, hit),
-        "several": utility_calibration(p.T, labels == torch.arange(CLASSES).to(p.device)[:, None]),
-        **worst_interval(highest, hit)._asdict(),
-    }
-
-
 def whole_scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
     repetitions = {"floor_repetitions": 5, "bootstrap_repetitions": 4}
     card = scorecard(p, labels, utilities=20, **repetitions, **options)
@@ -230,13 +174,6 @@ def whole_scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
     worst = {f"{key} worst": [*values.values()] for key, values in card.worst.items()}
     bounds = {f"{key} certificate": [*bound] for key, bound in card.certificates.items()}
     return {**card.metrics, **floors, **worst, **bounds, **card.ecdf, **card.draws}
-
-
-def rows_as_they_come(p: Tensor, labels: Tensor) -> Answer:
-    """As one-vs-all isotonic regression leaves them: sums other than one, rows of zeros."""
-    rows = torch.where(p < 0.2, 0.0, p)
-    rows[:3] = 0
-    return whole_scorecard(rows, labels, rows_sum_to_one=False)
 
 
 def dynamics(family: str, p: Tensor, labels: Tensor) -> Answer:
@@ -256,16 +193,7 @@ def dynamics(family: str, p: Tensor, labels: Tensor) -> Answer:
 
 METRICS: dict[str, Callable[[Tensor, Tensor], Answer]] = {
     **{name: partial(errors_and_worst, case) for name, case in UTILITIES.items()},
-    "ties": with_ties,
-    "gains with many possible choices": many_possible_choices,
-    "utilities with parameters on the device": parameters_on_the_device,
-    "simple measures": simple_measures,
-    "a single utility": a_single_utility,
-    "scorecard": whole_scorecard,
-    "scorecard in batches": partial(
-        whole_scorecard, similarity=SIMILARITY, utility_batch=POINTS // 2
-    ),
-    "scorecard of rows that do not sum to one": rows_as_they_come,
+    "scorecard": partial(whole_scorecard, similarity=SIMILARITY, utility_batch=POINTS // 2),
     "dynamics of aligned users": partial(dynamics, "aligned"),
     "dynamics of misaligned users": partial(dynamics, "misaligned"),
 }

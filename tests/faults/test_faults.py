@@ -8,7 +8,6 @@ changes of files. All but three of them are slow tests.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from pathlib import Path
 from typing import NamedTuple
@@ -23,9 +22,8 @@ BOTH = pytest.mark.parametrize("program", PROGRAMS)
 
 
 class Whole(NamedTuple):
-    """An undisturbed run: its folder, kept aside; its files; the number of its changes of files."""
+    """An undisturbed run: its files, and the number of its changes of files."""
 
-    kept: Path
     files: dict[str, bytes]
     changes: int
 
@@ -43,15 +41,8 @@ def runs(work):
     for program in PROGRAMS:
         ended = start(program, fresh(work))()
         assert (ended.code, ended.errors) == (0, "")
-        kept = shutil.copytree(work, work.with_name(program))
-        wholes[program] = Whole(kept, written(kept), ended.changes)
+        wholes[program] = Whole(written(work), ended.changes)
     return wholes
-
-
-def after(work: Path, whole: Whole) -> None:
-    """Put what an undisturbed run left into `work`."""
-    shutil.rmtree(work)
-    shutil.copytree(whole.kept, work)
 
 
 def check_what_is_there(work: Path, whole: Whole) -> None:
@@ -106,29 +97,6 @@ def test_a_read_only_folder_is_one_line(runs, work, program):
     check_one_line(ended, "Read-only file system")
     assert "out" in ended.errors
     assert not (work / "out").exists()
-
-
-@pytest.mark.slow
-@BOTH
-def test_fits_and_scores_that_are_cut_off_are_made_again(runs, work, program):
-    after(work, runs[program])
-    for name, content in runs[program].files.items():
-        if name.startswith("out/data"):
-            (work / name).write_bytes(content[: len(content) // 2])
-    check_run_again(program, work, runs[program])
-
-
-@pytest.mark.slow
-def test_a_damaged_table_of_scores_is_one_line(runs, work):
-    """It is not overwritten, because another suite may have rows in it."""
-    after(work, runs["stages"])
-    scores = work / "out/results/scores/digits.json"
-    scores.write_bytes(scores.read_bytes()[:100])
-    ended = start("stages", work)()
-    check_one_line(ended, f"{scores.relative_to(work)}: not readable as JSON")
-    assert "delete it and rerun" in ended.errors
-    scores.unlink()
-    check_run_again("stages", work, runs["stages"])
 
 
 @pytest.mark.slow
