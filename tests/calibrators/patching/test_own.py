@@ -56,18 +56,6 @@ def test_patches_lower_the_error_of_ones_own_utilities(problem, method, name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_several_classes_share_one_numbering_and_stand_beside_the_standard_ones(problem, method):
-    two = alone(method, OWN["payoffs"], OWN["gains"]).fit(*problem)
-    assert {0, 1, 2} & set(two.indices_)
-    assert {3, 4} & set(two.indices_)
-    beside = alone(method, OWN["in another unit"]).set_params(standard=True, steps=80)
-    kinds = set(beside.fit(*problem).kinds_)
-    assert KINDS.index("own") in kinds
-    plain = clone(METHODS[method]).fit(*problem)
-    assert KINDS.index("own") not in plain.kinds_
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_numbers_are_saved_and_loaded_and_a_clone_fits_the_same(problem, method, tmp_path):
     given = [own for name, own in OWN.items() if name != "function"]
     fitted = alone(method, *given).fit(*problem)
@@ -83,13 +71,8 @@ def test_numbers_are_saved_and_loaded_and_a_clone_fits_the_same(problem, method,
             np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name))
 
 
-@pytest.mark.parametrize(
-    "own",
-    [OWN["function"], GainMatrix.sample_aligned(2, CLASSES, seed=0)],
-    ids=["function", "sample"],
-)
-def test_what_is_not_given_by_numbers_cannot_be_saved(problem, own, tmp_path):
-    fitted = alone("tilted", own).set_params(steps=1).fit(*problem)
+def test_what_is_not_given_by_numbers_cannot_be_saved(problem, tmp_path):
+    fitted = alone("tilted", OWN["function"]).set_params(steps=1).fit(*problem)
     with pytest.raises(InputError, match="cannot be saved and predicting needs it") as caught:
         fitted.save(tmp_path / "fitted.npz")
     assert "\n" not in str(caught.value)
@@ -113,7 +96,6 @@ def test_tuning_looks_at_the_own_utilities_on_the_held_out_points(problem):
         ({"utilities": [3]}, "a int is no utility class"),
         ({"utilities": OWN["payoffs"]}, "put brackets around it"),
         ({"standard": False}, "none given and standard=False"),
-        ({"utilities": [{"kind": "eval", "values": [1]}]}, "a dict is no utility class"),
         ({"utilities": [Linear([1, 2, 3])]}, "3 columns for a forecast over 4 classes"),
     ],
 )

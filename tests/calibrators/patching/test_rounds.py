@@ -1,4 +1,7 @@
-"""The audit finds the worst of all utilities, without sorting all of them."""
+"""One round: the first of the worst utilities, its interval, and a step as long as it pays.
+
+The last bit of a number decides none of them.
+"""
 
 import pytest
 import torch
@@ -11,6 +14,7 @@ from calibrators.patching.audit import (
     witness_of,
 )
 from calibrators.patching.state import PatchedForecast
+from calibrators.patching.update import ProjectedDescent, armijo_step, first_step
 from calibrators.patching.utilities import PayoffUtility
 
 
@@ -55,3 +59,50 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
     assert found[0].sign == found[1].sign
     assert found[0].error == pytest.approx(found[1].error, abs=1e-14)
     assert (found[0].low, found[0].high) == pytest.approx((found[1].low, found[1].high), abs=1e-14)
+
+
+@pytest.mark.parametrize("step_size", [1e-3, 0.3, 1.0, 40.0])
+@pytest.mark.parametrize("error", [1e-9, 1e-3, 0.4])
+def test_the_first_trial_is_neither_too_long_nor_needlessly_short(step_size, error):
+    spread = 0.75
+    most = 4 * error / spread
+    eta = first_step(error, spread, step_size)
+    assert eta == step_size or most / 2 < eta <= most * (1 + 1e-12)
+    assert eta <= step_size
+    assert first_step(error, 0.0, step_size) == step_size  # no way to move
+
+
+@pytest.mark.parametrize("armijo", [1e-4, 0.5, 0.9])
+def test_the_step_is_the_longest_trial_that_brings_its_share_of_the_decrease(armijo):
+    # Without borders, slope and square are -η and η² here: the change is η² - 2η.
+    step = armijo_step(lambda eta: (-eta, eta * eta), 16.0, armijo)
+    passes = [eta for k in range(41) if (eta := 16.0 / 2**k) ** 2 - 2 * eta <= -2 * armijo * eta]
+    assert step is not None
+    assert step.size == passes[0]
+    assert step.change == step.size**2 - 2 * step.size < 0
+
+
+def test_no_step_where_every_one_raises_the_score():
+    assert armijo_step(lambda eta: (0.1 * eta, eta * eta), 1.0, 0.5) is None
+
+
+@pytest.mark.parametrize("noise", [-1e-12, 0.0, 1e-12])
+def test_rounding_does_not_decide_a_test_that_is_met_exactly(noise):
+    step = armijo_step(lambda eta: (-eta, eta * eta * (1 + noise)), 1.0, 0.5)
+    assert step is not None
+    assert step.size == 1.0  # change η² - 2η = -η is half of the predicted -2η
+    assert first_step(0.25 * (1 + noise), 1.0, 1.0) == 1.0
+
+
+@pytest.mark.parametrize(("payoff", "lowers_the_score"), [(1.0, True), (100.0, False)])
+def test_the_step_of_the_theory_is_refused_where_it_raises_the_score(payoff, lowers_the_score):
+    """Proposition A.1 needs payoffs in [-1, 1]; a person's own utility may pay more."""
+    p = torch.tensor([[0.6, 0.4]], dtype=torch.float64).repeat(4, 1)
+    state = PatchedForecast(p, torch.tensor([0, 0, 0, 1]))
+    utility = PayoffUtility("linear", 0, torch.tensor([payoff, 0.0], dtype=torch.float64))
+    witness = witness_of(state, utility)
+    vectors = utility.vectors(state, witness.rows)
+    step = ProjectedDescent(1.0, theory=True).step(state, witness, witness.rows, vectors)
+    assert (step is not None) == lowers_the_score
+    searched = ProjectedDescent(1.0).step(state, witness, witness.rows, vectors)
+    assert searched is not None and searched.change < 0  # the default searches

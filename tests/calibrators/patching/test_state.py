@@ -151,16 +151,3 @@ def test_every_row_depends_on_itself_alone():
         if len(among):
             move(few, UPDATE, among, utility.vectors(few, among), step)
         assert torch.equal(together.probabilities[20:30], few.probabilities)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_spread_is_the_mean_squared_distance_of_payoffs_from_their_mean_over_the_classes(seed):
-    """It bounds the first step of the line search (`first_step`); ranks not in a table pay 0."""
-    n, classes = 20, 6
-    state = PatchedForecast(*forecast_of("smooth", n, classes, seed))
-    for rows, utility, _ in random_moves(6, n, classes, seed):
-        vectors = utility.vectors(state, rows)
-        table = vectors.table[vectors.of_row]
-        full = torch.nn.functional.pad(table, (0, classes - table.shape[1]))
-        expected = (full - full.mean(dim=1, keepdim=True)).square().sum(dim=1).mean()
-        assert vectors.spread(classes) == pytest.approx(float(expected), abs=1e-14)
