@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from calibrators import (
     Calibrator,
     DirichletCalibration,
     IsotonicCalibration,
+    LogitShiftPatching,
     StructuredMatrixScaling,
     TemperatureScaling,
     Uncalibrated,
+    UtilityPatching,
     VectorScaling,
     from_probabilities,
 )
@@ -32,59 +33,14 @@ METHODS = {
     "structured": StructuredMatrixScaling(),
     "isotonic": IsotonicCalibration(),
     "isotonic_raw": IsotonicCalibration(normalize=False),
+    "patching": UtilityPatching(step_size=1.0, steps=4, sampled=True, sampled_count=9),
+    "logit_shift": LogitShiftPatching(steps=4, sampled_count=9),
 }
 
 
 @pytest.fixture(params=METHODS)
 def method(request):
     return clone(METHODS[request.param])
-
-
-OTHER_CLASSES = "fits labels of another number than the columns: here a column is a class"
-OTHER_WORDS = "asks for scikit-learn's own wording; ours names the field and the fix"
-CANNOT_HOLD = {
-    "check_classifiers_classes": "labels are class numbers, or names with one per column",
-    "check_classifiers_one_label": "temperature scaling keeps the logits' most probable class",
-    "check_estimators_overwrite_params": OTHER_CLASSES,
-    "check_estimators_fit_returns_self": OTHER_CLASSES,
-    "check_readonly_memmap_input": OTHER_CLASSES,
-    "check_classifier_data_not_an_array": OTHER_CLASSES,
-    "check_classifiers_train": OTHER_CLASSES,
-    "check_n_features_in_after_fitting": OTHER_WORDS,
-    "check_complex_data": OTHER_WORDS,
-    "check_dtype_object": OTHER_WORDS,
-    "check_estimators_empty_data_messages": OTHER_WORDS,
-    "check_estimator_sparse_tag": OTHER_WORDS,
-    "check_estimator_sparse_array": OTHER_WORDS,
-    "check_estimator_sparse_matrix": OTHER_WORDS,
-    "check_classifiers_regression_target": OTHER_WORDS,
-    "check_supervised_y_2d": OTHER_WORDS,
-    "check_fit2d_1feature": OTHER_WORDS,
-    "check_fit2d_predict1d": OTHER_WORDS,
-    "check_requires_y_none": OTHER_WORDS,
-    "check_sample_weights_pandas_series": OTHER_CLASSES,
-    "check_sample_weights_not_an_array": OTHER_CLASSES,
-    "check_sample_weights_shape": OTHER_CLASSES,
-    "check_sample_weights_not_overwritten": OTHER_CLASSES,
-}
-"""scikit-learn's checks that a calibrator cannot pass. What they check is in the base class, so one
-calibrator stands for all; `METHODS` go through the tests below."""
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [TemperatureScaling()], expected_failed_checks=lambda estimator: CANNOT_HOLD
-)
-def test_scikit_learns_own_checks(estimator, check):
-    check(estimator)
-
-
-def test_a_calibrator_of_ones_own_is_told_what_it_lacks(made_up):
-    class WithoutFit(Calibrator):
-        """The first lines of a person's calibrator."""
-
-    with pytest.raises(TypeError, match="WithoutFit must define _fit"):
-        WithoutFit().fit(*made_up(n=20))
 
 
 def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_path):
@@ -105,6 +61,11 @@ def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_p
         announced.predict_proba(logits)
     with pytest.raises(InputError, match="inputs: 'odds'; choose logits or probabilities"):
         clone(method).set_params(inputs="odds").fit(logits, labels)
+
+
+def test_an_unfitted_calibrator_says_so(method, made_up):
+    with pytest.raises(NotFittedError):
+        method.predict_proba(made_up(n=9)[0])
 
 
 def test_fitting_twice_gives_the_same(method, made_up):

@@ -9,15 +9,12 @@ import scipy.special
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 import calibrators.dirichlet.linear_map as map_module
 import metrics.kernels.softmax as softmax_module
 from calibrators import DirichletCalibration, TemperatureScaling, reference
 from calibrators.dirichlet.linear_map import map_loss
-from calibrators.dirichlet.penalties import TuningRuns
 from calibrators.reference import log_probabilities
-from calibrators.temperature import fit_temperature
 from metrics.validation import InputError
 
 
@@ -86,25 +83,6 @@ def test_never_worse_than_temperature_scaling(n, classes, unit, odir, l2, on, se
         assert fitted.nll_ == pytest.approx(-np.log(p).mean(), rel=1e-6, abs=1e-9)
 
 
-def test_a_worse_map_is_replaced_by_temperature_scaling(made_up):
-    logits, labels = (torch.from_numpy(part) for part in made_up())
-    calibrator = DirichletCalibration()
-    found = fit_temperature(logits, labels)
-    bad = torch.full((5, 6), 3.0, dtype=torch.float64)
-    calibrator._keep(logits, labels, bad, found)
-    assert calibrator.fell_back_
-    assert calibrator.nll_ == found.nll
-    np.testing.assert_array_equal(calibrator.matrix_, found.beta * np.eye(5))
-    np.testing.assert_array_equal(calibrator.intercept_, 0)
-
-
-def test_inputs_with_a_large_common_offset_do_not_collapse(made_up):
-    logits, labels = made_up(n=2000)
-    plain = DirichletCalibration(odir=1.0, l2=1.0).fit(logits.astype(float), labels)
-    moved = DirichletCalibration(odir=1.0, l2=1.0).fit(logits.astype(float) + 1e3, labels)
-    np.testing.assert_allclose(moved.matrix_, plain.matrix_, atol=1e-6)
-
-
 def test_float32_products_give_the_same_map(made_up, monkeypatch):
     logits, labels = made_up(n=1500, classes=8)
     double = DirichletCalibration(odir=5.0, l2=1.0).fit(logits, labels)
@@ -158,17 +136,7 @@ def test_bad_arguments_are_named(made_up, arguments, message):
         DirichletCalibration(**arguments).fit(*made_up())
 
 
-def test_an_early_stop_is_reported(made_up):
-    with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations"):
-        DirichletCalibration(odir=0.1, l2=0.1, max_iterations=1).fit(*made_up())
-
-
 # ---- Tuning of the penalties λ (odir) and μ (l2) ----------------------------------------
-
-
-def tuning_runs(logits, labels):
-    logits, labels = torch.from_numpy(logits).double(), torch.from_numpy(labels)
-    return TuningRuns(*DirichletCalibration()._hold_out(logits, labels))
 
 
 def test_tuning_is_logged_seeded_and_beats_its_corners(made_up):
@@ -209,14 +177,6 @@ def test_of_all_points_tried_the_chosen_one_is_within_1e_4_of_the_best_plain_fit
 
     best = min(plain_score(**run["parameters"]) for run in fitted.tuning_log_)
     assert plain_score(fitted.odir_, fitted.l2_) <= best + 1e-4
-
-
-def test_a_run_that_overfits_stops_early_and_starts_no_other(made_up):
-    runs = tuning_runs(*made_up(n=300, classes=8))
-    assert runs.score(odir=50.0, l2=50.0) <= runs.limit
-    known = len(runs.earlier)
-    assert runs.score(odir=1e-9, l2=1e-9) > runs.limit
-    assert len(runs.earlier) == known == 1
 
 
 def test_a_tuned_fit_scores_its_runs_by_its_own_loss(made_up):

@@ -80,7 +80,14 @@ def test_classes_of_equal_value_keep_their_order_on_request(normalize):
     assert (after != 0).mean() > 0.9  # the others differ by less than rounding keeps
 
 
-@pytest.mark.parametrize("tie_break", [-1e-9, float("nan"), "some"])
-def test_a_tie_break_out_of_range_is_refused(tie_break):
-    with pytest.raises(InputError, match="tie_break"):
-        IsotonicCalibration(tie_break=tie_break).fit(np.eye(3), np.arange(3))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "both"}, "choose one_vs_all or global"),
+        ({"normalize": "no"}, "normalize: .*; give true or false"),  # Hydra reads `no` as text
+        ({"tie_break": -1e-9}, "tie_break"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        IsotonicCalibration(**options).fit(np.eye(3), np.arange(3))

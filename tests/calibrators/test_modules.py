@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -14,21 +12,18 @@ from calibrators import (
     LogitShiftPatching,
     StructuredMatrixScaling,
     TemperatureScaling,
-    Uncalibrated,
     UtilityPatching,
     VectorScaling,
 )
 from metrics import FunctionUtility, InputError
 
 METHODS = {
-    "uncalibrated": Uncalibrated(),
     "temperature": TemperatureScaling(),
     "vector": VectorScaling(),
     "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
     "dirichlet on logits": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
     "structured": StructuredMatrixScaling(),
     "isotonic": IsotonicCalibration(),
-    "isotonic, unnormalised": IsotonicCalibration(normalize=False),
     "isotonic, global": IsotonicCalibration(mode="global"),
     "patching": UtilityPatching(step_size=0.1, steps=5, sampled=True, sampled_count=20),
     "patching from temperature": UtilityPatching(0.1, 4, False, start="temperature"),
@@ -87,28 +82,6 @@ def test_exported_programs_give_the_same_for_any_batch_size(exported, new_logits
     for n in (1, 3, 1000):
         z = torch.from_numpy(new_logits[:n])
         torch.testing.assert_close(loaded(z), module(z), rtol=0, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_onnx_runs_give_the_same_for_any_batch_size(exported, new_logits, tmp_path: Path):
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed")
-    path = tmp_path / "calibrator.onnx"
-    torch.onnx.export(
-        exported.to_module(),
-        (torch.from_numpy(new_logits[:5]),),
-        path,
-        input_names=["logits"],
-        output_names=["probabilities"],
-        dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
-        dynamo=True,
-        verbose=False,
-    )
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    for n in (1, 3, 1000):
-        found = session.run(["probabilities"], {"logits": new_logits[:n]})[0]
-        assert found.shape == (n, CLASSES)
-        assert rows_off(found, exported.predict_proba(new_logits[:n])) <= 2
 
 
 def test_patches_of_functions_have_no_module(new_logits):

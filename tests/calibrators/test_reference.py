@@ -6,8 +6,8 @@ import torch
 
 from calibrators import UtilityPatching
 from calibrators import reference as plain
-from calibrators.patching.audit import EQUAL, TIED, StandardFamilies, find_worst
-from calibrators.patching.state import TIED_RANKS, PatchedForecast
+from calibrators.patching.audit import StandardFamilies, find_worst
+from calibrators.patching.state import PatchedForecast
 from metrics import brier_score
 from tests.calibrators.patching.patching_problems import over_confident, softmax
 
@@ -40,10 +40,6 @@ def test_thirty_patches_on_real_logits_are_those_of_the_paper(name, real_split):
 @pytest.mark.parametrize(("n", "classes"), [(1, 2), (40, 2), (300, 5), (60, 30)])
 def test_patches_on_made_up_logits_are_those_of_the_paper(n, classes):
     assert_same_patches(*over_confident(n, classes, 3), steps=12)
-
-
-def test_both_tie_alike():
-    assert (plain.TIED, plain.TIED_RANKS, plain.EQUAL) == (TIED, TIED_RANKS, EQUAL)
 
 
 @pytest.mark.parametrize(("n", "classes"), [(1, 2), (200, 3), (80, 40)])

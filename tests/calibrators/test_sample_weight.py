@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.isotonic import IsotonicRegression
 
 from calibrators import (
     DirichletCalibration,
@@ -63,16 +62,6 @@ def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     losses = -np.log(p[np.arange(90), labels[held]])
     assert score == pytest.approx(np.average(losses, weights=weights[held]), rel=1e-12)
     assert abs(losses.mean() - score) > 1e-2  # without weights it is another number
-
-
-def test_weighted_isotonic_maps_are_scikit_learns(made_up):
-    logits, labels = made_up(n=200, classes=3)
-    weights = np.random.default_rng(2).exponential(size=200)
-    ours = IsotonicCalibration(normalize=False).fit(logits, labels, weights)
-    p = softmax(torch.from_numpy(logits)).numpy()
-    for c in range(3):
-        theirs = IsotonicRegression(out_of_bounds="clip").fit(p[:, c], labels == c, weights)
-        np.testing.assert_allclose(ours.predict_proba(logits)[:, c], theirs.predict(p[:, c]))
 
 
 def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):

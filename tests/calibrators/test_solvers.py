@@ -1,0 +1,63 @@
+"""The minimiser and the search over parameters, on problems with known answers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+from skopt.space import Categorical, Integer, Real
+
+from calibrators.solvers.lbfgs import minimize
+from calibrators.solvers.search import best_run, search
+
+
+def test_the_value_never_rises_and_giving_up_is_not_convergence():
+    values = []
+
+    def rosenbrock(point):
+        variable = point.clone().requires_grad_()
+        value = 100 * (variable[1] - variable[0] ** 2) ** 2 + (1 - variable[0]) ** 2
+        (gradient,) = torch.autograd.grad(value, variable)
+        return value.item(), gradient
+
+    def watch(iteration, point):
+        values.append(rosenbrock(point)[0])
+        return iteration == 8
+
+    start = torch.tensor([-1.2, 1.0], dtype=torch.float64)
+    options = {"tolerance": 1e-18, "max_iterations": 200}
+    stopped = minimize(rosenbrock, start, lambda g: g.clone(), give_up=watch, **options)
+    assert not stopped.converged and stopped.iterations == 8
+    assert values == sorted(values, reverse=True)
+    found = minimize(rosenbrock, start, lambda g: g.clone(), **options)
+    torch.testing.assert_close(found.point, torch.ones(2, dtype=torch.float64), atol=1e-7, rtol=0)
+
+
+SPACE = {
+    "a": Real(1e-4, 1e2, prior="log-uniform"),
+    "b": Integer(1, 9),
+    "c": Categorical((False, True)),
+}
+
+
+def bowl(a, b, c):
+    return (math.log10(a) - 0.5) ** 2 + 0.3 * (b - 4) ** 2 + c
+
+
+@pytest.mark.parametrize("how", ["even", "bayes"])
+def test_the_log_holds_every_run_and_the_seed_decides_the_bayesian_points(how):
+    log, again, other = (search(bowl, SPACE, 11, seed, how) for seed in (1, 1, 2))
+    assert len(log) == 11
+    assert [run["parameters"] for run in log] == [run["parameters"] for run in again]
+    assert (log[3]["parameters"] == other[3]["parameters"]) is (how == "even")
+    assert all(run["score"] == pytest.approx(bowl(**run["parameters"]), rel=1e-7) for run in log)
+    json.dumps(log)  # plain numbers, not NumPy's
+
+
+def test_the_best_run_has_a_finite_score_and_is_the_first_of_equal_ones():
+    log = [{"score": score} for score in (math.nan, 2.0, 1.0, math.inf, 1.0)]
+    assert best_run(log) is log[2]
+    with pytest.raises(ValueError, match="none of 1 runs gave a finite score"):
+        best_run(log[:1])
