@@ -12,15 +12,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import resource
-import signal
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 import torch
@@ -35,8 +31,6 @@ MEMORY = 2 << 30
 """Bytes that may be taken beyond what the libraries took when they were loaded."""
 WARM_UP = 100
 """Inputs without the limit, so that every library is loaded and every kernel compiled."""
-SECONDS = 20
-"""One input may take this long."""
 
 
 def limit_memory() -> None:
@@ -44,24 +38,6 @@ def limit_memory() -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
-
-
-class TooSlow(Exception):
-    """An input that was worked on for too long."""
-
-
-@contextmanager
-def _in_time() -> Iterator[None]:
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TooSlow(f"more than {SECONDS} s")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def _wrong(error: BaseException) -> str | None:
@@ -80,8 +56,7 @@ def read(target: str, content: bytes, folder: Path) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with _in_time():
-                reader(path)
+            reader(path)
         except Exception as error:
             return _wrong(error)
     return None

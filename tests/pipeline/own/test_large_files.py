@@ -11,7 +11,7 @@ from metrics import InputError
 from pipeline.harness.cached_logits import load_logits, rows_of
 from pipeline.harness.units import composed, resolved
 from pipeline.own import size
-from pipeline.own.size import affordable_draws, check_fits
+from pipeline.own.size import check_fits
 from tests.pipeline.conftest import write_example
 
 N, CLASSES = 500, 4
@@ -65,15 +65,6 @@ def test_two_processes_take_twice_as_much(path, monkeypatch):
     two = refused(path, "vector", overrides=["jobs=2"])
     assert bytes_in(two)[0] == 2 * alone
     assert "--jobs 1" in two
-
-
-def test_many_points_have_fewer_redrawn_labels_but_a_hundred(path, monkeypatch):
-    settings = settings_of("temperature")
-    assert affordable_draws(path, settings) == 400
-    monkeypatch.setattr(size, "MOST_DRAWN", 150 * 123)
-    assert affordable_draws(path, settings) == 123
-    monkeypatch.setattr(size, "MOST_DRAWN", 1)
-    assert affordable_draws(path, settings) == 100
 
 
 def test_cached_logits_stay_in_their_file(tmp_path):

@@ -7,7 +7,6 @@ import io
 import pickle
 import tarfile
 from collections.abc import Callable
-from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from hydra.utils import instantiate
 from metrics.validation import InputError
 from pipeline.sources.cifar import cifar_logits
 from pipeline.sources.cifar_checkpoints import checkpoint_url, load_network
-from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.class_names import CIFAR100
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
@@ -111,26 +109,6 @@ def test_the_real_checkpoint_over_an_archive_through_the_configuration(
     assert details["warnings"] == [f"{IMAGES} test images, not 10000"]
 
 
-def test_the_real_logits_lie_in_the_column_space_of_the_checkpoint(
-    checkpoint: Path, shared_dir: Path
-) -> None:
-    """The cached logits are this network's: W h + b with h the mean of ReLU outputs, so h >= 0."""
-    network, _ = load_network("cifar100", "resnet56", checkpoint)
-    state = network.state_dict()
-    weight, bias = state["fc.weight"].double().numpy(), state["fc.bias"].double().numpy()
-    logits = np.load(shared_dir / "logits" / "cifar100_resnet56.npz")["logits"].astype(float)
-    hidden, *_ = np.linalg.lstsq(weight, (logits - bias).T, rcond=None)
-    relative = np.abs(weight @ hidden - (logits - bias).T).max() / np.abs(logits).max()
-    assert relative < 1e-6
-    assert hidden.min() > -1e-4
-
-
-def test_repvgg_has_the_published_number_of_parameters() -> None:
-    """The only check of this network without its checkpoint, which is not in the shared folder."""
-    count = sum(parameter.numel() for parameter in NETWORKS["repvgg_a2"](100).parameters())
-    assert count / 1e6 == pytest.approx(26.94, abs=0.006)
-
-
 def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path) -> None:
     with pytest.raises(MissingResource) as caught:
         load_network("cifar10", "repvgg_a0")
@@ -138,23 +116,6 @@ def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path) -> None:
     assert "\n" not in message
     assert "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt" in message
     assert "benchmark.source.checkpoint=<file>" in message
-
-
-def test_a_download_is_checked_against_the_name(
-    hub_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """torch.hub's own check, with a server that sends another file."""
-
-    class Answer(io.BytesIO):
-        def info(self) -> Message:
-            return Message()
-
-    torch.save(NETWORKS["resnet20"](10).state_dict(), tmp_path / "evil.pt")
-    content = (tmp_path / "evil.pt").read_bytes()
-    monkeypatch.setattr(torch.hub, "urlopen", lambda request: Answer(content))
-    with pytest.raises(MissingResource, match="invalid hash value"):
-        load_network("cifar10", "resnet20")
-    assert list(hub_folder.iterdir()) == [], "nothing is kept of it"
 
 
 def test_damaged_and_wrong_checkpoints(checkpoint: Path, tmp_path: Path) -> None:

@@ -64,15 +64,6 @@ def test_probabilities_win_over_logits_only_if_asked_for(tmp_path):
     assert "are not the softmax of `logits`" in refused(path)
 
 
-def test_probabilities_of_the_second_of_two_classes(tmp_path):
-    p, names = np.array([0.1, 0.75, 1.0]), np.array(["no", "yes"])
-    labels = names[[0, 1, 1]]
-    path = save(tmp_path / "x.npz", probabilities=p, labels=labels, class_names=names)
-    result = file_logits(path=path)
-    np.testing.assert_allclose(softmax(result.logits)[:, 1], p, rtol=1e-6)
-    assert result.labels.tolist() == [0, 1, 1]
-
-
 def test_class_names_are_kept_and_give_labels_their_meaning(tmp_path):
     names = np.array(["emu", "cat", "élan"])
     path = save(tmp_path / "x.npz", logits=LOGITS, labels=names[LABELS], class_names=names)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hydra.utils import instantiate
 from PIL import Image
 
 from metrics.validation import InputError
@@ -58,26 +57,6 @@ def test_logits_are_timms_with_imagenets_class_numbers(images: Path, tmp_path: P
     with torch.inference_mode():
         np.testing.assert_allclose(result.logits, network(inputs).numpy(), atol=1e-4)
     assert result.details["warnings"] == ["random weights (pretrained=false)"]
-
-
-def test_the_configured_resnet_uses_timms_preprocessing_at_224(
-    images: Path, tmp_path: Path, benchmark_config: Callable[..., Any]
-) -> None:
-    for file in sorted(images.rglob("*.JPEG"))[1:]:
-        file.unlink()
-    config = benchmark_config(
-        "imagenet_resnet",
-        f"benchmark.source.data_dir={images}",
-        "benchmark.source.pretrained=false",
-        "benchmark.source.workers=0",
-        "benchmark.source.expected_images=1",
-    )
-    result = instantiate(config.source, device="cpu", work_dir=tmp_path, progress=None)
-    preprocessing = result.details["preprocessing"]
-    assert preprocessing["input_size"] == [3, 224, 224]
-    assert preprocessing["interpolation"] == "bicubic"
-    assert preprocessing["mean"][0] == 0.485 and preprocessing["crop_pct"] == 0.95
-    assert result.logits.shape == (1, 1000)
 
 
 def test_weights_from_a_file_and_from_the_hubs_cache(

@@ -5,7 +5,6 @@ import pytest
 
 from metrics.validation import InputError
 from pipeline.sources import own_utilities
-from pipeline.sources.own_utilities import remarks
 
 NAMES = ["cat", "dog", "emu"]
 
@@ -29,16 +28,6 @@ def test_users_without_names_are_numbered_and_valuations_go_by_rank(tmp_path):
     np.testing.assert_array_equal(own_utilities.valuations(path, NAMES).matrix, [[1, 0.5, 0]])
     entry = own_utilities.settings_of("valuations", str(path), NAMES)
     assert own_utilities.name_of(entry, 0) == "user 1"
-
-
-def test_valuations_that_rise_are_remarked_on_by_user(tmp_path):
-    path = csv(tmp_path, "user,3,1,2\nann,0,1,0.5\nbob,1,0,0.5\neve,0,0,0\n")
-    own = {"u_valuations": own_utilities.settings_of("valuations", str(path), NAMES)}
-    (line,) = remarks(own)
-    assert line.startswith(str(path)) and "than a better one to bob;" in line
-    falling = csv(tmp_path, "1,2,3\n1,0.5,0\n")
-    own = {"u_valuations": own_utilities.settings_of("valuations", str(falling), NAMES)}
-    assert remarks(own) == []
 
 
 def test_losses_and_gains_are_matched_by_line_too(tmp_path):

@@ -23,7 +23,7 @@ WORDS = "why is the sky blue how do i win a game what optics light sports yes no
 ROWS = 11
 
 
-def save_model(folder: Path, id2label: dict[int, str] | None) -> Path:
+def save_model(folder: Path, id2label: dict[int, str]) -> Path:
     """A one-layer DistilBERT and its tokenizer, as `save_pretrained` leaves them."""
     transformers = require("transformers")
     folder.mkdir()
@@ -33,9 +33,8 @@ def save_model(folder: Path, id2label: dict[int, str] | None) -> Path:
     tokenizer.save_pretrained(folder)
     # Large random weights, so that the logits depend visibly on every token.
     shape = {"dim": 16, "n_heads": 2, "hidden_dim": 32, "n_layers": 1, "initializer_range": 1.0}
-    labels = {"id2label": id2label} if id2label else {}
     config = transformers.DistilBertConfig(
-        vocab_size=len(vocabulary), max_position_embeddings=32, num_labels=10, **shape, **labels
+        vocab_size=len(vocabulary), max_position_embeddings=32, id2label=id2label, **shape
     )
     torch.manual_seed(0)
     model = transformers.DistilBertForSequenceClassification(config)
@@ -135,12 +134,7 @@ def test_a_permuted_id2label_is_put_in_the_data_sets_order(
     assert "numbers its classes differently" in result.details["warnings"][0]
 
 
-def test_labels_without_names_are_a_warning_and_foreign_ones_an_error(
-    data: Path, tmp_path: Path
-) -> None:
-    unnamed = save_model(tmp_path / "unnamed", None)
-    result = logits_of(unnamed, data, tmp_path / "w")
-    assert "does not name its classes" in result.details["warnings"][0]
+def test_classes_of_another_data_set_are_refused(data: Path, tmp_path: Path) -> None:
     foreign = {**dict(enumerate(YAHOO)), 4: "Computers"}
     with pytest.raises(InputError, match=r"the model's classes \(Society .* are not the data set"):
         logits_of(save_model(tmp_path / "foreign", foreign), data, tmp_path / "w")
