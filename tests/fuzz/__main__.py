@@ -23,8 +23,7 @@ import torch
 
 from metrics import InputError
 from pipeline.sources.result import MissingResource
-from tests.fuzz.inputs import BYTES
-from tests.fuzz.targets import READERS
+from tests.fuzz.inputs import BYTES, READERS
 
 CORPUS = Path(__file__).parent / "corpus"
 MEMORY = 2 << 30

@@ -1,4 +1,4 @@
-"""Files that nobody would give on purpose: damaged, or of odd arrays, each from one seed."""
+"""Files that nobody would give on purpose, each from one seed, and the functions that read them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 
 from calibrators import TemperatureScaling
+from calibrators.base import Calibrator
+from pipeline.own.deployed import read_points
+from pipeline.sources.file import file_logits
+from pipeline.sources.similarity_file import file_similarity
 
 Random = np.random.Generator
+CALIBRATOR = TemperatureScaling().fit(np.eye(3) + np.arange(3), np.arange(3))
 
 NAMES = ["logits", "labels", "probabilities", "label", "class_names", "groups", "matrix", "x"]
 SHAPES = [(), (0,), (1,), (6,), (6, 3), (6, 1), (3, 3), (6, 0), (0, 3), (6, 3, 1), (6, 2), (7, 3)]
@@ -68,9 +73,7 @@ def npz(random: Random) -> bytes:
 def saved_calibrator() -> bytes:
     """A calibrator as `save` writes it."""
     with tempfile.TemporaryDirectory() as folder:
-        z = np.random.default_rng(0).normal(size=(20, 3))
-        fitted = TemperatureScaling().fit(z, np.arange(20) % 3)
-        return fitted.save(Path(folder) / "t.npz").read_bytes()
+        return CALIBRATOR.save(Path(folder) / "t.npz").read_bytes()
 
 
 def damaged(content: bytes, random: Random) -> bytes:
@@ -128,3 +131,13 @@ BYTES: dict[str, Callable[[Random], bytes]] = {
     "table": csv,
 }
 """Makers of files by the target that reads them."""
+
+READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "npz": (".npz", lambda path: file_logits(path=path)),
+    "csv": (".csv", lambda path: file_logits(path=path)),
+    "similarity": (".npz", lambda path: file_similarity(path=path)),
+    "calibrator": (".npz", lambda path: Calibrator.load(path)),
+    "points": (".npz", lambda path: read_points(path, CALIBRATOR)),
+    "table": (".csv", lambda path: read_points(path, CALIBRATOR)),
+}
+"""Ending of the file, and the function that reads it."""

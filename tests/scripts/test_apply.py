@@ -9,7 +9,7 @@ import pytest
 from calibrators import TemperatureScaling, VectorScaling, from_probabilities
 from calibrators.base import Calibrator
 from metrics.validation import InputError
-from scripts import apply, score
+from scripts import apply
 from tests.scripts.conftest import quick
 
 ONE = ("--methods", "temperature", "--splits", "1")
@@ -99,10 +99,6 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
         InputError, match=r"wide\.npz: logits: 6 columns, but .* fitted on 3 classes"
     ):
         run(saved, tmp_path / "wide.npz", tmp_path / "x.npz")
-    logits[1, 1] = np.nan
-    np.savez(tmp_path / "nan.npz", logits=logits)
-    with pytest.raises(InputError, match=r"nan\.npz: logits"):
-        run(saved, tmp_path / "nan.npz", tmp_path / "x.npz")
     with pytest.raises(InputError, match=r"end its name with \.npz, \.csv or \.parquet"):
         run(saved, tmp_path / "wide.npz", tmp_path / "x.xlsx")
     assert not (tmp_path / "x.npz").exists()
@@ -132,18 +128,3 @@ def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_pa
     with np.load(tmp_path / "x.npz") as found:
         expected = Calibrator.load(saved).predict_proba(values)
         np.testing.assert_array_equal(found["probabilities"], expected)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--save", "a.npz"], "which of the methods"),
-        (["--save", "a.csv", "--method", "vector"], "end its name with .npz"),
-        (["--method", "vector"], "say where to"),
-    ],
-)
-def test_mistakes_in_what_to_save_are_told_at_once(arguments, message, capsys):
-    with pytest.raises(SystemExit) as ending:
-        score.parse(["my.npz", *arguments])
-    assert ending.value.code == 2
-    assert message in capsys.readouterr().err

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 import metrics
-from metrics import registry
+from calibrators import TemperatureScaling
+from calibrators.base import Calibrator
+from metrics import registry, scorecard
 from pipeline.harness.artifacts import read_npz
 from pipeline.harness.cache import record_of
 from scripts import score
@@ -87,6 +89,7 @@ def test_names_and_groups_reach_the_cached_logits(tmp_path):
     assert record is not None and record["details"]["class_names"] == ["emu", "cat", "dog"]
     cached = read_npz(tmp_path / "out/data/logits/named.npz")
     np.testing.assert_array_equal(cached["groups"], table["site"])
+    assert not list((tmp_path / "out").glob("*.png")), "quick draws no images"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +99,8 @@ def test_names_and_groups_reach_the_cached_logits(tmp_path):
         (["x.npz", "--methods", "temprature"], "did you mean temperature?"),
         (["x.npz", "--splits", "20000000"], "--splits: 1 to 1000"),
         (["x.npz", "--similarity", "none.csv"], "none.csv"),
+        (["x.npz", "--calibrate-for", "losses"], "give its file, too: --losses"),
+        (["x.npz", "--save", "a.csv", "--method", "vector"], "end its name with .npz"),
         (["x.npz", "--output", "x.npz"], "--output x.npz: x.npz is a file; name a folder"),
     ],
 )
@@ -126,11 +131,44 @@ def test_quick_takes_methods_without_tuning_unless_others_are_named():
     assert (named.methods, named.splits) == (["isotonic"], 2)
 
 
-def test_quick_writes_the_page_and_no_images(tmp_path):
-    path = write_example(tmp_path / "x.npz")
-    quick(path, tmp_path / "out", "--splits", "1", "--methods", "temp")
-    names = {file.name for file in (tmp_path / "out").iterdir() if file.is_file()}
-    assert names == {
-        "metrics.json", "table.tex", "table.md", "table.csv",
-        "report.html", "report.md", "verdict.json",
-    }  # fmt: skip
+ONE_METHOD = ("--methods", "temperature")
+
+
+@pytest.fixture
+def arrays(tmp_path):
+    """300 points, of which the first 200 calibrate."""
+    return dict(np.load(write_example(tmp_path / "all.npz", n=300)))
+
+
+def test_a_second_file_tests_and_the_first_one_is_what_is_saved(tmp_path, arrays, capsys):
+    for name, rows in (("cal", slice(None, 200)), ("test", slice(200, None))):
+        np.savez(tmp_path / f"{name}.npz", **{key: a[rows] for key, a in arrays.items()})
+    keep = ("--test", str(tmp_path / "test.npz"), "--save", str(tmp_path / "kept.npz"))
+    result = quick(tmp_path / "cal.npz", tmp_path / "out", *ONE_METHOD, *keep)["temperature"]
+    z, y = arrays["logits"], arrays["labels"]
+    by_hand = TemperatureScaling().fit(z[:200], y[:200])
+    card = scorecard(by_hand.predict_proba(z[200:]), y[200:], utilities=0)
+    for metric in ("nll", "u_cwe", "accuracy"):
+        assert result[metric]["mean"] == pytest.approx(card.metrics[metric], rel=1e-6)
+    assert result["u_cwe"]["splits"] == 1
+    assert result["u_cwe"]["interval"] == "bootstrap" and result["u_cwe"]["half_width"] > 0
+    assert Calibrator.load(tmp_path / "kept.npz").temperature_ == by_hand.temperature_
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Calibration and test points are the file's own: 200 and 100" in told
+    assert "temperature fitted on the calibration points" in told
+
+
+def test_split_arrays_are_splits_and_all_points_can_be_saved(tmp_path, arrays):
+    words = np.array(["cal"] * 200 + ["test"] * 100)
+    splits = {"split_1": words, "split_2": words[::-1]}
+    np.savez(tmp_path / "mine.npz", **arrays, **splits)
+    keep = ("--save", str(tmp_path / "kept.npz"), "--save-on", "all")
+    result = quick(tmp_path / "mine.npz", tmp_path / "out", *ONE_METHOD, *keep)["temperature"]
+    z, y, values = arrays["logits"], arrays["labels"], []
+    for tested in (words == "test", words[::-1] == "test"):
+        p = TemperatureScaling().fit(z[~tested], y[~tested]).predict_proba(z[tested])
+        values.append(scorecard(p, y[tested], utilities=0).metrics["nll"])
+    assert result["nll"]["mean"] == pytest.approx(np.mean(values), rel=1e-6)
+    assert result["nll"]["splits"] == 2
+    everything = TemperatureScaling().fit(z, y)
+    assert Calibrator.load(tmp_path / "kept.npz").temperature_ == everything.temperature_

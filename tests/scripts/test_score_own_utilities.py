@@ -6,7 +6,6 @@ import pytest
 from calibrators.base import Calibrator
 from calibrators.patching.utilities import KINDS
 from pipeline.harness.artifacts import read_json
-from scripts import score
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick
 
@@ -43,14 +42,11 @@ def test_own_utilities_have_a_column_a_floor_a_certificate_and_a_worst_interval(
     assert "own_module:even" in report
 
 
-def test_losses_are_priced_against_methods_and_constant_actions(tmp_path, capsys):
+def test_losses_are_priced_against_methods_and_constant_actions(tmp_path):
     path = write_example(tmp_path / "two.npz", n=700, classes=2)
     (tmp_path / "l.csv").write_text("class,wait,treat\n0,0,1\n1,4,0\n")
     arguments = ("--methods", "uncalibrated", "temperature", "--splits", "2")
     quick(path, tmp_path / "out", *arguments, "--losses", str(tmp_path / "l.csv"))
-    told = " ".join(capsys.readouterr().out.split())
-    assert "u_losses, Uncalibrated: l (utility: minus the loss), predicted -" in told
-    assert "so it is not gap times share" in told
     record = read_json(tmp_path / "out/decisions.json")
     methods, best = record["methods"], record["best_constant"]
     assert record["constant"][best] == min(record["constant"].values())
@@ -91,19 +87,3 @@ def test_patching_calibrates_for_the_own_utility(tmp_path):
     assert set(fitted.kinds_) <= {KINDS.index("own")}
     assert set(Calibrator.load(tmp_path / "saved.npz").kinds_) <= {KINDS.index("own")}
     assert "calibrates to u_payoffs alone" in (tmp_path / "out/table.md").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--calibrate-for", "losses"], "--calibrate-for losses: give its file, too: --losses"),
-        (
-            ["--losses", "l.csv", "--calibrate-for", "losses", "--methods", "temperature"],
-            "only patching and logit_shift calibrate for a utility",
-        ),
-    ],
-)
-def test_an_aim_without_a_file_or_a_patching_is_told(capsys, arguments, words):
-    with pytest.raises(SystemExit):
-        score.parse(["x.npz", *arguments])
-    assert words in capsys.readouterr().err

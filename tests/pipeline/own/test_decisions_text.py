@@ -26,9 +26,3 @@ def test_a_number_and_its_half_width_have_as_many_digits():
     text = decisions_table(record(0.01046)).markdown()
     assert "| Temp. Scaling | 0.138 ± 0.010 | 0.1 | -0.003 ± 0.010 | – |" in text
     assert "| Vector Scaling | 0.141 ± 0.010 | 0.1 | 0.003 ± 0.010 | 0.003 ± 0.010 |" in text
-
-
-def test_methods_that_act_alike_differ_by_nothing_and_one_split_has_no_spread():
-    assert "-0.002778 ± 0 |" in decisions_table(record(0.0)).markdown()
-    assert "-0.002778 ± 0 |" in decisions_table(record(7.5e-17)).markdown()
-    assert "±" not in decisions_table(record(None)).markdown().partition("\n\nMean")[0]

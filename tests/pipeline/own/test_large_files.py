@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metrics import InputError
-from pipeline.harness.cached_logits import load_logits, rows_of
+from pipeline.harness.cached_logits import load_logits
 from pipeline.harness.units import composed, resolved
 from pipeline.own import size
 from pipeline.own.size import check_fits
@@ -77,10 +77,3 @@ def test_cached_logits_stay_in_their_file(tmp_path):
     while isinstance(base, np.ndarray):
         base = base.base
     assert type(base).__name__ == "mmap"
-
-
-def test_rows_are_those_of_the_points_whatever_the_order(monkeypatch):
-    logits = np.random.default_rng(0).normal(size=(N, CLASSES)).astype(np.float32)
-    points = np.random.default_rng(1).permutation(N)[:333]
-    monkeypatch.setattr("pipeline.harness.cached_logits.READ_TOGETHER", 10)
-    np.testing.assert_array_equal(rows_of(logits, points), logits[points])

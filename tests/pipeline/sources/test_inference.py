@@ -153,13 +153,6 @@ def test_an_unreadable_item_is_one_line_also_from_a_worker(tmp_path: Path) -> No
     assert str(caught.value) == "a.JPEG: not a readable image"
 
 
-def test_bad_options_name_themselves(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="precision=tf32: choose one of float32, bf16, fp16"):
-        logits_of(tmp_path, precision="tf32")
-    with pytest.raises(InputError, match="batch_size=0"):
-        logits_of(tmp_path, batch_size=0)
-
-
 def test_mixed_precision_is_an_option_and_comes_back_as_float32(tmp_path: Path) -> None:
     exact, _ = logits_of(tmp_path)
     rounded, _ = logits_of(tmp_path, precision="bf16")
