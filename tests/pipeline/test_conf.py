@@ -54,13 +54,6 @@ def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_ord
         assert set(content["calibrators"]) <= set(options("calibrator"))
 
 
-def test_rows_of_other_packages_are_in_one_suite_with_results_of_its_own():
-    for suite in options("suite"):
-        settings = resolved(composed([f"suite={suite}"]))
-        has_peers = bool(set(PEERS) & set(settings["suite"]["calibrators"]))
-        assert settings["paths"]["results"] == ("results/extended" if has_peers else "results")
-
-
 def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     folder = tmp_path / "conf"
     shutil.copytree(CONF, folder)

@@ -1,4 +1,4 @@
-"""dvc.yaml as people use it: repro, experiments with other parameters, push and pull."""
+"""dvc.yaml as people use it: repro, push and pull."""
 
 from __future__ import annotations
 
@@ -107,12 +107,3 @@ def test_what_was_pushed_is_up_to_date_in_a_clone_elsewhere(project, tmp_path):
     by_hand = shell(clone, sys.executable, "-m", "pipeline.evaluate", "suite=digits")
     assert "evaluate: nothing to do, 2 up to date" in by_hand
     assert not (clone / "data/work").exists()  # no logits were computed
-
-
-@pytest.mark.slow
-def test_an_experiment_with_another_seed_makes_other_scores_from_the_same_logits(project):
-    before = (project / "results/scores/digits.csv").read_text()
-    told = dvc(project, "exp", "run", "-S", "seed=1")
-    assert "Running stage 'fit@digits'" in told and "Running stage 'logits" not in told
-    assert (project / "results/scores/digits.csv").read_text() != before
-    assert "accuracy" in dvc(project, "metrics", "diff")

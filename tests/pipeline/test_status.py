@@ -43,14 +43,6 @@ def test_stale_units_say_why(request_made, override, why):
     assert found(request_made("calibrator=vector", override)) == {("stale", why): 3}
 
 
-def test_units_whose_fits_changed_are_stale(request_made):
-    run_fit(request_made("calibrator=vector", "calibrator.l2=0.5").units())
-    changed = request_made("calibrator=vector", "calibrator.l2=0.5")
-    assert found(changed) == {("stale", "other input or other code"): 3}
-    run_evaluate(changed.units())
-    assert found(changed) == {("done", ""): 3}
-
-
 def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
     request = request_made("calibrator=vector", "split=0", "calibrator.l2=0.5")
     with monkeypatch.context() as patch:

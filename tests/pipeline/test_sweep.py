@@ -37,14 +37,9 @@ def test_jobs_on_two_cores_give_the_bytes_of_a_plain_run(call, evaluated_once, t
 
 
 @pytest.mark.slow
-def test_a_sweep_makes_a_suite_and_says_which_stage_failed(call, evaluated_once, tmp_path):
+def test_a_sweep_makes_a_suite(call, evaluated_once, tmp_path):
     suite = "suite.calibrators=[temperature,vector]"
     done = call("sweep", suite, "suite.dynamics=[]", "hydra/launcher=basic")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "results/report-file.html").is_file()
     assert files_below(tmp_path / "data/scores") == files_below(evaluated_once / "data/scores")
-    failed = call("sweep", suite, "suite.dynamics=[]", "benchmark.metrics=[no_metric]")
-    assert failed.returncode == 1
-    told = failed.stderr.splitlines()[-1]
-    assert told.startswith("error: sweep: ") and "fit, evaluate" in told
-    assert told.endswith("the same command makes it")

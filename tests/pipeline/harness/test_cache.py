@@ -61,12 +61,6 @@ def test_the_digest_is_of_the_arrays_alone(unit, tmp_path):
     assert arrays_digest(other, ("a",)) == arrays_digest(unit, ("a",))
 
 
-def test_a_unit_is_current_where_its_key_is_the_one_asked_for(unit, tmp_path):
-    assert is_current(unit, "k")
-    assert not is_current(unit, "other")
-    assert not is_current(tmp_path / "absent.npz", "k")
-
-
 @pytest.mark.parametrize(
     "damage",
     [

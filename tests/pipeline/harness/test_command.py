@@ -7,12 +7,9 @@ from importlib import import_module
 from subprocess import PIPE
 
 import pytest
-from hydra.errors import ConfigCompositionException
 
 from pipeline.harness.command import (
     CONF,
-    is_user_error,
-    one_line,
 )
 from tests.pipeline.conftest import files_below, tiny_overrides, write_example
 from tests.waiting import wait_until
@@ -95,12 +92,3 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
     assert again.returncode == 0, again.stderr
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in done} == done
     assert sorted(path.name for path in fits.iterdir()) == [f"{k}.npz" for k in range(4)]
-
-
-def test_errors_of_the_project_hydra_and_the_disk_are_the_users():
-    assert is_user_error(ConfigCompositionException("x"))
-    assert is_user_error(PermissionError("x"))
-    assert not is_user_error(ZeroDivisionError())
-    assert not is_user_error(ValueError("inside NumPy"))
-    assert one_line(ValueError("a\n  b\n")) == "a b"
-    assert one_line(ZeroDivisionError()) == "ZeroDivisionError"

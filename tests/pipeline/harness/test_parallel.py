@@ -64,11 +64,6 @@ def test_a_failure_stops_no_other_and_equal_errors_are_told_once(tmp_path, capsy
     assert "failed: example 4: of the user's" in told
 
 
-def test_the_failure_of_a_single_unit_is_the_error(tmp_path):
-    with pytest.raises(UnitsFailed, match=r"^example 0: ZeroDivisionError: in step 0$"):
-        run_tasks("fit", examples(tmp_path, "fail"))
-
-
 def test_every_unit_is_a_line_of_the_log_and_equal_warnings_are_told_once(tmp_path, capsys):
     tasks = examples(tmp_path, "warn", "fail", "warn")
     with pytest.raises(UnitsFailed):

@@ -46,17 +46,6 @@ def test_a_split_that_does_not_exist():
         request_of("split=10")
 
 
-def kept(**values):
-    return values
-
-
-def test_texts_of_the_settings_are_not_interpolated_however_deep():
-    target, text = "tests.pipeline.harness.test_units.kept", "out/${x}/b"
-    given = {"path": text, "names": [text, 1, None], "of": {"name": text}}
-    entry = {"_target_": target, **given, "each": [{"_target_": target, "name": text}]}
-    assert made_of(entry, workers=2) == {**given, "each": [{"name": text}], "workers": 2}
-
-
 def test_a_wrong_argument_is_the_users_error():
     with pytest.raises(InstantiationException) as caught:
         made_of({"_target_": "calibrators.TemperatureScaling", "step": 1})

@@ -101,15 +101,6 @@ class Browser:
             assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.02)
 
-    def mouse(self, x: float, y: float) -> None:
-        """Move the pointer there."""
-        self("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
-    def key(self, key: str) -> None:
-        """Press a key."""
-        for kind in ("keyDown", "keyUp"):
-            self("Input.dispatchKeyEvent", type=kind, key=key)
-
     def close(self) -> None:
         """End the browser."""
         self._process.terminate()

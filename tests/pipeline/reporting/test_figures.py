@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from metrics.ecdf import thin
-from pipeline.reporting.curves import Band, Curves, all_curves
+from pipeline.reporting.curves import all_curves
 from pipeline.reporting.dynamics_figures import FamilyResult, history_figure, snapshot_figure
 from pipeline.reporting.figures import ecdf_figure
-from pipeline.reporting.names import METHODS, PEERS
+from pipeline.reporting.names import METHODS
 from pipeline.reporting.style import LOOKS
 from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
 from pipeline.scoring.files import ScoreFiles
@@ -54,23 +51,6 @@ def test_figure_has_both_panels_and_every_method(write_scores) -> None:
     for axis in figure.axes:
         colors = [line.get_color() for line in axis.lines]
         assert [LOOKS[m].color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
-
-
-def test_neither_legend_nor_labels_are_cut_or_collide() -> None:
-    methods = [*METHODS, "dirichlet_logits", "isotonic_raw", *PEERS, "A method of <my> own at $5"]
-    random = np.random.default_rng(0)
-    errors = {m: np.sort(0.01 * np.exp(random.normal(size=9))) for m in methods}
-    band = Band(*(np.sort(random.random(9)) for _ in range(2)), methods[0])
-    figure = ecdf_figure([Curves("linear", errors, band, 1)] * 2, "Costs $5, or $6 <b>")
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    legend = figure.legends[0].get_window_extent(renderer)
-    assert legend.x0 >= 0 and legend.y0 >= 0 and legend.x1 <= figure.bbox.x1
-    for axis in figure.axes:
-        assert axis.get_tightbbox(renderer).y0 >= legend.y1 - 1
-        shown = [label for label in axis.get_xticklabels() if label.get_text()]
-        boxes = sorted(label.get_window_extent(renderer).intervalx.tolist() for label in shown)
-        assert all(left[1] < right[0] for left, right in pairwise(boxes))
 
 
 def study(family, errors):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from pipeline.reporting.leaderboard import leaderboard_of
 
 
@@ -29,12 +27,8 @@ BENCHMARKS = {
 }
 
 
-@pytest.fixture
-def leaderboard():
-    return leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"])
-
-
-def test_methods_with_fewer_losses_come_first_and_bounds_round_up(leaderboard):
+def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
+    leaderboard = leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"])
     assert leaderboard.lines == [
         ["Temp. Scaling", "0", "1", ".16", "37.5 %"],
         ["Uncalibrated", "3", "0", ".36", "0.0 %"],
@@ -43,9 +37,3 @@ def test_methods_with_fewer_losses_come_first_and_bounds_round_up(leaderboard):
         "Worse than the best, of 4",
         "Within noise, of 2: shortlists",
     ]
-
-
-def test_its_files_hold_the_table_and_the_numbers(leaderboard, tmp_path):
-    page, numbers = leaderboard.write(tmp_path, "leaderboard")
-    assert page.read_text().startswith(leaderboard.markdown())
-    assert "0.351" in numbers.read_text()

@@ -110,9 +110,9 @@ def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sectio
 def browser(tmp_path_factory):
     if chromium() is None:
         pytest.skip("no Chromium here; Debian has it: apt-get install chromium")
-    one = Browser(tmp_path_factory.mktemp("profile"))
-    yield one
-    one.close()
+    tab = Browser(tmp_path_factory.mktemp("profile"))
+    yield tab
+    tab.close()
 
 
 @pytest.fixture(scope="module")
@@ -150,50 +150,14 @@ def test_a_click_on_a_heading_sorts_and_another_turns_the_order(browser, file):
     assert first_column(browser) == order[::-1]
 
 
-def test_a_row_shows_and_hides_its_curves(browser, file):
+def test_a_row_hides_its_curves_and_the_switch_shows_intervals(browser, file):
     browser.open(file)
     drawn = "document.querySelectorAll('[data-section=b1] [data-method=patching].curve').length"
     browser.wait(f"{drawn} === 2")
     pick = f"{TABLE}.querySelector('tr[data-method=patching] .pick')"
     browser.value(f"{pick}.click()")
     assert browser.value(drawn) == 0
-    assert browser.value(f"{pick}.getAttribute('aria-pressed')") == "false"
-    browser.value(f"{pick}.click()")
-    assert browser.value(drawn) == 2
-
-
-CHART = "document.querySelector('[data-chart=ecdf] svg.chart')"
-READOUT = "document.querySelector('[data-chart=ecdf] .readout').textContent"
-
-
-def middle(browser):
-    browser.wait(f"{CHART} !== null")
-    browser.value(f"{CHART}.scrollIntoView({{block: 'center'}})")
-    return browser.value(
-        f"(() => {{ const b = {CHART}.getBoundingClientRect();"
-        " return [b.left + b.width / 2, b.top + b.height / 2]; })()"
-    )
-
-
-def test_curves_show_values_under_pointer_and_keys(browser, file):
-    browser.open(file)
-    browser.mouse(*middle(browser))
-    assert re.match(r"e = \.0\d+:Uncalibrated \d+ %", browser.value(READOUT))
-    browser.mouse(1, 1)
-    assert browser.value(READOUT) == ""
-    browser.value(f"{CHART}.focus()")
-    browser.key("ArrowRight")
-    first = browser.value(READOUT)
-    browser.key("ArrowRight")
-    assert "e = " in first and browser.value(READOUT) != first
-    browser.key("Escape")
-    assert browser.value(READOUT) == ""
-
-
-def test_the_switch_changes_what_stands_beside_the_means(browser, file):
-    browser.open(file)
     shown = f"getComputedStyle({TABLE}.querySelector('td .%s')).display"
-    assert browser.value(shown % "spread") != "none"
     browser.value("document.querySelector('input[value=interval]').click()")
     assert browser.value(shown % "spread") == "none"
     assert browser.value(shown % "interval") != "none"

@@ -145,33 +145,6 @@ def test_certificates_stand_in_the_notes_rounded_up_and_in_the_csv(small) -> Non
     assert np.isnan(numbers.loc[("temperature", "tce_bin"), "upper"])
 
 
-def test_a_marked_cell_may_be_below_the_floor_shown_and_the_page_has_its_own(small) -> None:
-    """Issue 34: the mark is by the method's own floor, the last row is temperature scaling's."""
-    chosen = (small["method"] == "vector") & (small["metric"] == "tce_bin")
-    small.loc[chosen, ["beyond_floor", "floor_mean", "floor_q95"]] = True, 0.011, 0.0125
-    table = build_table(small, SMALL)
-    cell = table.rows[2].cells[1]
-    assert cell.beyond and float(cell.mean) < float(table.floor.cells[1].mean)
-    assert 'title="own noise floor: 12.5"' in page_table(table)
-    assert long_form(table).set_index(["method", "metric"]).loc[("vector", "tce_bin")][
-        "floor_q95"
-    ] == pytest.approx(0.0125)
-    assert any("each method's own may be smaller or larger" in note for note in table.notes)
-
-
-def test_rows_that_do_not_sum_to_one_have_no_floor_no_mark_and_no_certificate(small) -> None:
-    raw = small["method"] == "uncalibrated"
-    small.loc[raw, ["floor_mean", "floor_q95", "p_value"]] = math.nan
-    small.loc[raw, "beyond_floor"] = None
-    table = build_table(small, SMALL, {"temperature": 0.02, "vector": 0.03})
-    assert [row.cells[1].beyond for row in table.rows] == [None, False, False]
-    notes = " ".join(table.notes)
-    assert "Uncalibrated: no noise floor, no † and no certificate (–), because" in notes
-    assert "Uncalibrated –, Temp. Scaling .020" in notes
-    assert "No method is beyond its noise floor in TCE_bin" in notes
-    assert '<span class="p"> –</span>' in page_table(table)
-
-
 def test_a_metric_that_one_method_lacks_is_named(small) -> None:
     short = small[~((small["method"] == "vector") & (small["metric"] == "tce_bin"))]
     with pytest.raises(IncompleteResults, match="b: vector has no value of tce_bin; evaluate it"):

@@ -137,7 +137,7 @@ def test_one_split_compares_nothing():
 
 
 def test_own_utilities_are_a_use_and_shared_columns_are_none():
-    keys = ("u_payoffs_ann", "u_tce", "u_lin_q95", "accuracy")
+    keys = ("u_payoffs_ann", "u_tce", "accuracy")
     table = {key: {"temperature": cell(0.1, True)} for key in keys}
     (use,) = verdict_of(table, 50, 10).uses
     assert use.use == "your own utility payoffs_ann"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.scoring.splits import TooFewPoints, TooFewSplits, indices_of, split_indices
+from pipeline.scoring.splits import TooFewSplits, indices_of, split_indices
 
 
 @pytest.mark.parametrize("n", [2, 10, 1198])
@@ -20,11 +20,6 @@ def test_splits_differ_and_repeat():
     np.testing.assert_array_equal(
         split_indices(500, 3, seed=1)[1], split_indices(500, 3, seed=1)[1]
     )
-
-
-def test_one_point_cannot_be_split():
-    with pytest.raises(TooFewPoints, match="1 points"):
-        split_indices(1, 0)
 
 
 def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.scoring.tidy import CURVE_POINTS, curves_of, rows_of
+from pipeline.scoring.tidy import curves_of, rows_of
 from tests.pipeline.reporting.conftest import scored
 
 
@@ -74,15 +74,3 @@ def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors():
     assert [row["error"] for row in rows] == pytest.approx([0.1, 0.4, 0.5])
     assert [row["level"] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1])
     assert all(row["family"] == "linear" and "floor_low" not in row for row in rows)
-
-
-def test_the_floor_may_depend_on_fewer_users_than_the_errors():
-    errors = np.sort(np.random.default_rng(0).random(1500))
-    floor = np.random.default_rng(1).random(500)
-    arrays = {"rank": errors, "rank_floor_q05": floor, "rank_floor_q95": floor + 1}
-    rows = curves_of("m", [scored(0, {}, arrays=arrays)])
-    assert len(rows) == CURVE_POINTS
-    low, high = ([row[f"floor_{end}"] for row in rows] for end in ("low", "high"))
-    np.testing.assert_allclose(np.subtract(high, low), 1)
-    assert low[-1] == floor.max()
-    np.testing.assert_allclose(low, [row["level"] for row in rows], atol=0.06)  # uniform errors
