@@ -77,11 +77,11 @@ def test_the_estimate_is_the_error_less_its_noise_by_pythagoras(redrawn, lower, 
 
 
 def test_the_estimate_is_moved_between_the_bounds():
-    noise = torch.tensor([0.0, 0.0, 0.0, 0.299], dtype=torch.float64)
-    high = Evidence(0.3, 0.3, 0.9, torch.zeros(2, dtype=torch.float64), 0 * noise).interval(0.95)
-    assert high.lower == high.estimate == high.upper
-    low = Evidence(0.3, 0.5, 0.9, 0.01 * torch.ones(2).double(), 0.1 + 0 * noise).interval(0.95)
-    assert low.lower <= low.estimate <= low.upper
+    noise = torch.tensor([0.1, 0.1, 0.1, 0.9], dtype=torch.float64)
+    low = Evidence(0.3, 0.5, 0.9, 0 * noise, noise).interval(0.1)
+    assert low.estimate == low.lower == pytest.approx(0.2)  # below it: 0.3 is the mean noise
+    high = Evidence(0.3, 0.28, 0.9, noise, 0 * noise).interval(0.1)
+    assert high.estimate == high.upper == 0.28  # above it: 0.3 without any noise
 
 
 def test_the_range_of_gains_is_that_of_the_utility_not_of_the_gains_seen():
