@@ -207,5 +207,7 @@ def test_a_replayed_run_goes_on_as_the_run_that_it_repeats():
 def test_no_audit_repeats_the_draws_of_another():
     auditor = StandardFamilies(4, 20, seed=0, device=torch.device("cpu"))
     draws = [auditor.draw(number) for number in range(3)]
+    for _, valuations in draws:
+        assert bool((valuations.diff(dim=1) <= 0).all())  # they fall with the rank
     draws = [payoffs.sort(dim=1).values for pair in draws for payoffs in pair]
     assert len({tuple(payoffs.flatten().tolist()) for payoffs in draws}) == 6

@@ -56,6 +56,13 @@ def test_patches_lower_the_error_of_ones_own_utilities(problem, method, name):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_ones_own_utilities_compete_with_the_standard_ones(problem, method):
+    both = clone(METHODS[method]).set_params(utilities=[OWN["payoffs"]])
+    kinds = set(both.fit(*problem).kinds_)
+    assert KINDS.index("own") in kinds and len(kinds) > 1
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_numbers_are_saved_and_loaded_and_a_clone_fits_the_same(problem, method, tmp_path):
     given = [own for name, own in OWN.items() if name != "function"]
     fitted = alone(method, *given).fit(*problem)
