@@ -15,7 +15,6 @@ from pipeline.harness.command import CONF
 from pipeline.harness.units import ON_REQUEST, columns_of, composed, resolved
 from pipeline.reporting.names import PEERS, family
 
-ROOT = CONF.parent
 SHARED = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
 
 

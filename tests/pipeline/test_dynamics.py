@@ -19,22 +19,11 @@ def request_study(request_tiny):
     return lambda *overrides: request_tiny(*SMALL, *overrides)
 
 
-@pytest.fixture
-def study(tmp_path):
-    """`study(family)` -> (history, snapshots, record)"""
-
-    def read(family):
-        folder = tmp_path / "results/dynamics/tiny" / family
-        tables = [pd.read_csv(folder / f"{name}.csv") for name in ("history", "snapshots")]
-        return *tables, read_json(folder / "dynamics.json")
-
-    return read
-
-
-def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, study, tmp_path, capsys):
+def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, tmp_path, capsys):
     run_dynamics(request_study())
     for family in FAMILIES:
-        history, snapshots, record = study(family)
+        folder = tmp_path / "results/dynamics/tiny" / family
+        history, snapshots = (pd.read_csv(folder / f"{k}.csv") for k in ("history", "snapshots"))
         assert history["iteration"].tolist() == list(range(7))
         assert (history["brier"].diff().dropna() <= 0).all()
         assert history["worst"].iloc[-1] < history["worst"].iloc[0]
@@ -43,7 +32,7 @@ def test_what_it_writes_and_that_a_second_run_makes_nothing(request_study, study
             errors = snapshots.loc[snapshots["iteration"] == number, "error"]
             assert errors.max() == history.loc[number, "worst"]
             assert errors.mean() == pytest.approx(history.loc[number, "mean"], rel=1e-6)
-        assert record["n"] == 140
+        assert read_json(folder / "dynamics.json")["n"] == 140
     before = files_below(tmp_path / "results"), times(tmp_path / "data/dynamics")
     capsys.readouterr()
     run_dynamics(request_study())

@@ -11,18 +11,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import (
-    read_npz,
-    save_npz,
-)
-from pipeline.harness.cache import (
-    Busy,
-    arrays_digest,
-    is_current,
-    made_by_one,
-    publish,
-    record_of,
-)
+from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.cache import Busy, arrays_digest, is_current, made_by_one, publish, record_of
 
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 ARRAYS = {"a": np.arange(300.0), "b": np.arange(4)}

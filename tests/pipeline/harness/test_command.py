@@ -24,6 +24,7 @@ ROOT = CONF.parent
         ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
         ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
         ("fit", ["calibrator=vector", "calibrator.l3=1"], 2, ["calibrator.l3"]),
+        ("fit", ["split=10"], 2, ["split=10", "0 to 9"]),
         ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
         (

@@ -41,11 +41,6 @@ def test_a_value_that_no_stage_knows_is_one_line(override):
         resolved(composed(["benchmark=digits", override]))
 
 
-def test_a_split_that_does_not_exist():
-    with pytest.raises(SelectionError, match=r"0 to 9"):
-        request_of("split=10")
-
-
 def test_a_wrong_argument_is_the_users_error():
     with pytest.raises(InstantiationException) as caught:
         made_of({"_target_": "calibrators.TemperatureScaling", "step": 1})

@@ -153,13 +153,7 @@ def write_scores(tmp_path: Path) -> WriteScores:
             method: {"config": without_folders(own["calibrator"])}
             for method, own in zip(methods, configured, strict=True)
         }
-        header = {
-            "benchmark": files.benchmark,
-            "evaluation": settings["evaluation"],
-            "splits": settings["splits"],
-            "logits": LOGITS,
-            "calibrators": configs,
-        }
-        return write(files, parts, header)
+        facts = {key: settings[key] for key in ("evaluation", "splits")} | {"calibrators": configs}
+        return write(files, parts, facts_of(files.benchmark, splits) | facts)
 
     return written

@@ -23,16 +23,8 @@ MADE = Provenance("Suite tests.", {"splits": {"count": 4}})
 LEVELS = dict(zip(METHODS, (0.08, 0.02, 0.03, 0.015, 0.018, 0.01, 0.012), strict=False))
 
 
-def splits_of(seed):
-    return {
-        method: [
-            split_of(level, k, np.random.default_rng([seed, k, len(method)])) for k in range(4)
-        ]
-        for method, level in LEVELS.items()
-    }
-
-
-def split_of(level, split, random):
+def split_of(level, split, seed):
+    random = np.random.default_rng([seed, split])
     values = {key: level * (1 + 0.1 * random.normal()) for key in KEYS}
     values["accuracy"] = 0.9 - level / 10
     return scored(split, values, arrays=arrays_of(level / 2, random, KEYS))
@@ -53,7 +45,8 @@ def record(level):
 def section(benchmark, title, seed, folder):
     worst = {m: {"u_cwe": record(v), "u_topk": record(-v)} for m, v in LEVELS.items()}
     facts = facts_of(benchmark, 4, worst)
-    scores = write(ScoreFiles(folder, benchmark), splits_of(seed), facts)
+    parts = {m: [split_of(level, k, seed) for k in range(4)] for m, level in LEVELS.items()}
+    scores = write(ScoreFiles(folder, benchmark), parts, facts)
     return section_of(scores, [TableSpec(benchmark, title, KEYS, list(LEVELS))])
 
 

@@ -14,7 +14,6 @@ from pipeline.reporting.collect import MissingScores
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 
-ROOT = Path(__file__).parents[3]
 FEW = ("uncalibrated", "temperature", "patching")
 
 
