@@ -24,12 +24,13 @@ from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import compare, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
+from pipeline.reporting.evidence import statistics_of
 from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
-from pipeline.reporting.tables import TableSpec, remarks_of, write_tables
+from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
 
@@ -97,9 +98,10 @@ def page_stem(settings: Settings, request: Request) -> str:
 
 def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Leaderboard | None:
     """The methods over all benchmarks; None where there is one benchmark or one method."""
-    statistics = {report.section.key: report.section.statistics for report in reports}
-    if len(statistics) < 2 or len(methods) < 2:
+    if len(reports) < 2 or len(methods) < 2:
         return None
+    tables = {report.section.key: long_form(report.section.tables[0]) for report in reports}
+    statistics = {name: statistics_of(table) for name, table in tables.items()}
     return leaderboard_of(statistics, methods)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from markupsafe import escape
 
@@ -83,15 +84,19 @@ def test_the_vit_gets_table_one(write_scores, tmp_path) -> None:
 def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suite(
     write_scores, tmp_path: Path, capsys
 ) -> None:
-    for benchmark in ("cifar10_resnet", "cifar10_repvgg"):
+    benchmarks = ("cifar10_resnet", "cifar10_repvgg")
+    for benchmark in benchmarks:
         write_scores(benchmark, benchmark, FEW, splits=2, shift=0.1)
     both = ("suite.benchmarks=[cifar10_resnet,cifar10_repvgg]",)
     asked = {"splits": 2, "extra": both, "methods": FEW}
-    run_report(request_of(tmp_path, "cifar10_resnet", "cifar10_repvgg", **asked))
+    run_report(request_of(tmp_path, *benchmarks, **asked))
     files = files_of(tmp_path / "results")
     assert {f"tables/comparison.{kind}" for kind in ("md", "csv")} <= set(files)
     assert "CIFAR-10 RepVGG-A0: " in capsys.readouterr().out
     assert b"Against the paper" in files["report.html"] and b"Who wins" in files["report.html"]
+    tables = tmp_path / "results" / "tables"
+    cells = pd.concat(pd.read_csv(tables / f"{name}.csv") for name in benchmarks)
+    assert pd.read_csv(tables / "leaderboard.csv")["worse"].sum() == (~cells["not_worse"]).sum() > 0
     run_report(request_of(tmp_path, "cifar10_resnet", **asked))
     after = files_of(tmp_path / "results")
     assert "report-cifar10_resnet.html" in after
