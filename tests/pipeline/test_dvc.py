@@ -48,8 +48,8 @@ SMALL = [
     ("conf/dynamics/default.yaml", "iterations: 50", "iterations: 1"),
     ("conf/dynamics/default.yaml", "utilities: 512", "utilities: 8"),
     *(("conf/shared/calibrators.yaml", f"  - {name}\n", "")
-      for name in ("dirichlet", "isotonic", "vector", "patching")),
-    ("conf/shared/calibrators.yaml", "  - logit_shift ", "# "),
+      for name in ("dirichlet", "isotonic", "vector", "patching", "logit_shift")),
+    ("conf/shared/calibrators.yaml", "  - structured_matrix ", "# "),
 ]  # fmt: skip
 
 
