@@ -24,16 +24,20 @@ from pipeline.harness.progress import say
 from pipeline.reporting.markdown import markdown_table
 
 KEY = ["stage", "benchmark", "calibrator"]
-"""Seconds are summed over splits. For dynamics, `calibrator` is the family of utilities."""
+"""The parts of a unit's name. For dynamics, `calibrator` is the family of utilities."""
 
 
 def read_times(folder: Path) -> pd.DataFrame:
     """The last line of every unit that ended well: KEY, split, seconds, memory_mib."""
     lines = [pd.read_json(path, lines=True) for path in sorted(folder.glob("*.jsonl"))]
     if not lines:
-        return pd.DataFrame(columns=[*KEY, "split", "seconds", "memory_mib", "error"])
-    times = pd.concat(lines).reindex(columns=[*KEY, "split", "seconds", "memory_mib", "error"])
-    return times[times.error.isna()].drop_duplicates([*KEY, "split"], keep="last")
+        return pd.DataFrame()
+    times = pd.concat(lines)
+    times = times[times["error"] == ""].drop_duplicates("unit", keep="last")
+    places = times["unit"].str.split("/", expand=True).reindex(columns=range(4)).fillna("")
+    places.columns = pd.Index([*KEY, "split"])
+    numbers = times[["core_seconds", "memory_mib"]].rename(columns={"core_seconds": "seconds"})
+    return pd.concat([places, numbers], axis=1)
 
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from pipeline.harness.artifacts import CorruptFile
 from pipeline.harness.cache import record_of
 from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import UnitsFailed
+from scripts import suite_times
 from tests.pipeline.conftest import files_below, run_all, times, write_example
 
 
@@ -31,6 +32,13 @@ def test_a_second_run_makes_no_unit(request_made, tmp_path, capsys):
     told = capsys.readouterr().out
     for stage in ("fit", "evaluate"):
         assert f"{stage}: nothing to do, 6 up to date" in told
+
+
+@pytest.mark.usefixtures("request_made")
+def test_the_log_of_runs_is_what_the_times_of_a_suite_are_read_from(tmp_path):
+    logged = suite_times.read_times(tmp_path / "data" / "log")
+    assert len(logged[logged["stage"] == "fits"]) == 6
+    assert set(logged["benchmark"]) == {"tiny"} and (logged["seconds"] > 0).any()
 
 
 def test_the_same_seed_gives_the_same_bytes(request_made, tmp_path):
