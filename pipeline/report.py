@@ -97,11 +97,15 @@ def page_stem(settings: Settings, request: Request) -> str:
 
 
 def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Leaderboard | None:
-    """The methods over all benchmarks; None where there is one benchmark or one method."""
-    if len(reports) < 2 or len(methods) < 2:
+    """The methods over all benchmarks.
+
+    None where there is one benchmark or one method, and in the paper's look, which tests nothing.
+    """
+    tables = {report.section.key: report.section.tables[0] for report in reports}
+    tested = all(table.look == "default" for table in tables.values())
+    if len(tables) < 2 or len(methods) < 2 or not tested:
         return None
-    tables = {report.section.key: long_form(report.section.tables[0]) for report in reports}
-    statistics = {name: statistics_of(table) for name, table in tables.items()}
+    statistics = {name: statistics_of(long_form(table)) for name, table in tables.items()}
     return leaderboard_of(statistics, methods)
 
 
