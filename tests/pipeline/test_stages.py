@@ -133,3 +133,11 @@ def test_another_similarity_under_the_same_name_gives_another_number(request_mad
         assert record is not None
         values.append(record["metrics"]["u_w2v"])
     assert values[0] != values[1]
+
+
+def test_a_run_with_another_seed_says_that_it_replaces_the_units(request_made, capsys):
+    run_fit(request_made("calibrator=temperature", "seed=1").units())
+    told = capsys.readouterr().out
+    assert "tiny: fits of seed 0 are replaced by those of seed 1" in told
+    run_fit(request_made("calibrator=temperature", "seed=1").units())
+    assert "replaced" not in capsys.readouterr().out

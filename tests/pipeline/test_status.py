@@ -12,6 +12,7 @@ from pipeline.fit import fit_task, run_fit
 from pipeline.harness import code
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import UnitsFailed
+from pipeline.scoring.across_splits import across_splits_task
 from pipeline.status import states
 
 
@@ -71,6 +72,13 @@ def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, re
     assert found(request) == ({("done", ""): 3} if stage is None else stale)
     for unit in request.units():
         assert fit_task(unit).is_current() is (stage != "fit")
+
+
+def test_worst_intervals_depend_on_the_code_that_makes_them(request_made, edited):
+    units = request_made("calibrator=vector").units()
+    assert across_splits_task(units).is_current()
+    edited("pipeline/scoring/worst.py")
+    assert not across_splits_task(units).is_current()
 
 
 @pytest.fixture

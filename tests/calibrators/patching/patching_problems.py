@@ -6,7 +6,6 @@ import torch
 from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.hold_out import score_of
 from calibrators.patching.state import PatchedForecast
-from metrics import ClassWise, TopK
 
 FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "losses_")
 
@@ -23,10 +22,6 @@ def over_confident(n, classes, seed, sharpness=2.0):
 
 def softmax(logits):
     return torch.softmax(torch.as_tensor(logits).double(), dim=1).numpy()
-
-
-def u_comb(p, y):
-    return max(ClassWise().calibration_errors(p, y).max(), TopK().calibration_errors(p, y).max())
 
 
 def tied_u_comb(p, y):
