@@ -279,7 +279,7 @@ def dkw_band(count: int, confidence: float = 0.95) -> float:
     return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))
 
 
-# ---- What stands around it -----------------------------------------------------------------------
+# ---- Noise floor and certificate -----------------------------------------------------------------
 
 
 def projection(x: Floats) -> Floats:

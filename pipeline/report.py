@@ -79,7 +79,7 @@ def run_report(request: Request) -> None:
     written += write_pages(
         reports, comparison, leaderboard, list(scores.values()), request, results / stem
     )
-    if leaderboard and stem.startswith("report") and "selection" not in stem:
+    if leaderboard and "selection" not in stem:
         written += leaderboard.write(results / "tables", stem.replace("report", "leaderboard"))
     if stem == "report":
         written.append(write_metrics(reports, results / "metrics.json"))

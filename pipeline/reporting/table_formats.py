@@ -104,7 +104,7 @@ def plain_number(cell: Cell) -> str:
 
 
 def plain_marks(cell: Cell) -> str:
-    """What stands behind the number: the mark of the noise floor, a note."""
+    """What follows the number: the mark of the noise floor and a note."""
     return (MARK if cell.beyond else "") + (f" ({cell.note})" if cell.note else "")
 
 

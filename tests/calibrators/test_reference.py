@@ -1,4 +1,4 @@
-"""Algorithm 1 as it stands in the paper beside the fast one: the same patches, on real logits."""
+"""Algorithm 1 as the paper prints it beside the fast one: the same patches, on real logits."""
 
 import numpy as np
 import pytest

@@ -145,7 +145,7 @@ def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(
     ids=["aligned", "misaligned"],
 )
 def test_parts_on_threads_equal_one_product_over_all_classes(users, monkeypatch):
-    """Rows without a class that stands out, where the bounds leave all, between confident ones.
+    """Uncertain rows, of which the bounds exclude no class, between confident ones.
 
     No row is quite flat: rounding, which differs between processors, would then choose the class.
     """

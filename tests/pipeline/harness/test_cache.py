@@ -65,7 +65,7 @@ def test_a_damaged_unit_counts_as_absent(unit, damage):
 
 
 def make_noting(path, notes):
-    """Make a unit and leave a file that tells who did."""
+    """Make a unit and leave a file whose name says which process did."""
     (notes / str(os.getpid())).touch()
     publish_arrays(path)
 
