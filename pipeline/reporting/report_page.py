@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from omegaconf import OmegaConf
 
 from metrics.ecdf import levels, thin
@@ -104,7 +106,13 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["html_heading"] = html_heading
+    environment.filters["typeset"] = _typeset
     return environment
+
+
+def _typeset(sentence: str) -> Markup:
+    """A sentence as HTML, in which names of metrics such as U_CWE have a subscript."""
+    return Markup(re.sub(r"\bU_(\w+)", r"U<sub>\1</sub>", str(escape(sentence))))
 
 
 def report_html(
