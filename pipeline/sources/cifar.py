@@ -1,4 +1,8 @@
-"""Logits of the CIFAR test sets from the public checkpoints (paper, section 4: CIFAR-10/100)."""
+"""Logits of the CIFAR test sets from the public checkpoints (paper, section 4: CIFAR-10/100).
+
+The checkpoints are release files of https://github.com/chenyaofo/pytorch-cifar-models
+(BSD-3-Clause), whose names end in the first eight hexadecimal digits of their SHA-256.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from metrics.validation import InputError
-from pipeline.sources.cifar_checkpoints import load_network
+from pipeline.harness.artifacts import sha256_of
+from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
 
 TEST_IMAGES = 10_000
-
+CLASSES = {"cifar10": 10, "cifar100": 100}
+RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"
+HASHES = {
+    ("cifar10", "resnet20"): "4118986f",
+    ("cifar10", "resnet32"): "ef93fc4d",
+    ("cifar10", "resnet44"): "2a3cabcb",
+    ("cifar10", "resnet56"): "187c023a",
+    ("cifar10", "repvgg_a0"): "ef08a50e",
+    ("cifar10", "repvgg_a1"): "38d2431b",
+    ("cifar10", "repvgg_a2"): "09488915",
+    ("cifar100", "resnet20"): "23dac2f1",
+    ("cifar100", "resnet32"): "84213ce6",
+    ("cifar100", "resnet44"): "ffe32858",
+    ("cifar100", "resnet56"): "f2eff4c8",
+    ("cifar100", "repvgg_a0"): "2df1edd0",
+    ("cifar100", "repvgg_a1"): "c06b21a7",
+    ("cifar100", "repvgg_a2"): "8e71b1f8",
+}
+"""First digits of the SHA-256 of each checkpoint."""
 NORMALIZATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
     ("cifar10", "zoo"): ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
     ("cifar10", "pixel_std"): ((0.4914, 0.4822, 0.4465), (0.247, 0.243, 0.261)),
@@ -82,6 +106,70 @@ def cifar_logits(
         "warnings": warnings,
     }
     return SourceResult(logits, labels, details)
+
+
+def load_network(
+    dataset: str, model: str, checkpoint: str | Path | None = None
+) -> tuple[torch.nn.Module, dict[str, Any]]:
+    """Build the network and load its checkpoint: a given file, torch.hub's folder, or a download.
+
+    Args:
+        dataset: cifar10 or cifar100.
+        model: a name of `NETWORKS`.
+        checkpoint: a file to load; without one the zoo's is taken.
+
+    Returns:
+        the network in evaluation mode, and what to record: `checkpoint` (file name), `sha256`,
+        `url` and `warnings`.
+
+    Raises:
+        MissingResource: the file is not there and cannot be downloaded.
+        InputError: unknown model, wrong hash, or a file that does not fit the network.
+    """
+    if (dataset, model) not in HASHES:
+        known = ", ".join("/".join(name) for name in HASHES)
+        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
+    digits, family = HASHES[dataset, model], model.partition("_")[0].rstrip("0123456789")
+    url = f"{RELEASES}/{family}/{dataset}_{model}-{digits}.pt"
+    path = _checkpoint(url, digits) if checkpoint is None else Path(checkpoint)
+    if not path.is_file():
+        raise MissingResource(
+            f"checkpoint {path} does not exist: download {url} there, "
+            "or set benchmark.source.checkpoint=null to use torch.hub's folder"
+        )
+    sha256, warnings = sha256_of(path), []
+    if not sha256.startswith(digits):
+        if path.name == url.rpartition("/")[2]:
+            raise InputError(
+                f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {digits}; "
+                "the file is damaged: delete it and download it again"
+            )
+        warnings = [f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)"]
+    network = NETWORKS[model](CLASSES[dataset])
+    try:
+        network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    except Exception as error:  # torch.load raises whatever the unpickler meets
+        raise InputError(
+            f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); check dataset and "
+            "model"
+        ) from error
+    origin = {"checkpoint": path.name, "sha256": sha256, "url": url, "warnings": warnings}
+    return network.eval(), origin
+
+
+def _checkpoint(url: str, digits: str) -> Path:
+    """The checkpoint in torch.hub's folder, downloaded with its hash checked if it is not there."""
+    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
+    if not path.is_file():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            torch.hub.download_url_to_file(url, str(path), digits, progress=False)
+        except (OSError, RuntimeError) as error:
+            raise MissingResource(
+                f"checkpoint {path.name} is not in {path.parent} and its download failed "
+                f"({reason_of(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
+            ) from error
+    return path
 
 
 def _test_set(dataset: str, folder: Path, download: bool) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,54 +17,11 @@ from pipeline.sources.result import MissingResource, Progress, SourceResult, rea
 
 VALIDATION_IMAGES = 50_000
 SYNSETS = 1000
-IMAGE_SUFFIXES = (".jpeg", ".jpg", ".png")
 PREPARE = (
     "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
     "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python scripts/prepare_imagenet.py "
     "<folder>'"
 )
-
-
-def _images(folder: Path, synsets: list[str], transform: Any) -> Any:
-    """torchvision's data set of a folder of synset folders, with ImageNet's class numbers.
-
-    The label is the synset's place in ImageNet's list, not in the folder, so that a part of the
-    set keeps its class numbers.
-    """
-    images = require("torchvision.datasets").ImageFolder(
-        str(folder), transform, loader=_loaded, is_valid_file=_is_image, allow_empty=True
-    )
-    unknown = [synset for synset in images.classes if synset not in synsets]
-    if unknown:
-        raise InputError(
-            f"{folder}: {unknown[0]} is not an ImageNet-1k synset; only folders such as "
-            "n01440764 belong here"
-        )
-    numbers = [synsets.index(synset) for synset in images.classes]
-    images.samples = [(name, numbers[place]) for name, place in images.samples]
-    return images
-
-
-def _loaded(name: str) -> Any:
-    try:
-        return require("torchvision.datasets.folder").default_loader(name)
-    except (OSError, SyntaxError) as error:  # PIL raises SyntaxError for damaged files
-        raise InputError(
-            f"{name}: not a readable image; delete it and run scripts/prepare_imagenet.py again"
-        ) from error
-
-
-def _is_image(name: str) -> bool:
-    return name.lower().endswith(IMAGE_SUFFIXES)
-
-
-def _digest(images: Any) -> str:
-    """SHA-256 over names, sizes and labels of the images."""
-    digest = hashlib.sha256()
-    for name, label in images.samples:
-        path = Path(name)
-        digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size} {label}\n".encode())
-    return digest.hexdigest()
 
 
 def imagenet_logits(
@@ -100,7 +56,6 @@ def imagenet_logits(
         InputError: the folder is incomplete or holds something else, or a file is damaged.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    folder = _validation_folder(Path(data_dir))
     network, origin = _network(model, checkpoint, revision, pretrained)
     timm_data = require("timm.data")
     if network.num_classes != SYNSETS:
@@ -108,10 +63,10 @@ def imagenet_logits(
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     transform = timm_data.create_transform(**settings, is_training=False)
-    images = _images(folder, timm_data.ImageNetInfo().label_names(), transform)
+    images = _images(Path(data_dir), timm_data.ImageNetInfo().label_names(), transform)
     if expected_images is not None and len(images) != expected_images:
         raise InputError(
-            f"{folder}: {len(images)} images, expected {expected_images}; run "
+            f"{data_dir}: {len(images)} images, expected {expected_images}; run "
             "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
             "accept a part"
         )
@@ -141,12 +96,13 @@ def _network(
         with torch.random.fork_rng():
             torch.manual_seed(0)  # the same random weights on every run, so that shards are found
             return timm.create_model(model, pretrained=False), {"weights": "random"}
-    weights = Path(checkpoint) if checkpoint is not None else _hub_weights(timm, model, revision)
-    if not weights.is_file():
-        raise MissingResource(
-            f"checkpoint {weights} does not exist: set benchmark.source.checkpoint to the "
-            f"model.safetensors of timm/{model}, or to null to use the Hugging Face hub"
+    if checkpoint is None:
+        folder = hub_files(
+            f"timm/{model}", "model", ["model.safetensors"], "checkpoint=<file>", revision
         )
+        weights, commits = folder / "model.safetensors", {model: folder.name}
+    else:
+        weights, commits = Path(checkpoint), {}
     if weights.suffix != ".safetensors":
         raise InputError(
             f"{weights}: not safetensors; loading pickled weights may run what is in them: save "
@@ -159,29 +115,42 @@ def _network(
     except Exception as error:  # safetensors and load_state_dict have no common base
         raise InputError(f"{weights}: does not load into {model} ({reason_of(error)})") from error
     origin = {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
-    commits = {model: weights.parent.name} if checkpoint is None else {}
     return network, {**origin, "commits": commits}
 
 
-def _hub_weights(timm: Any, model: str, revision: str | None) -> Path:
-    settings = timm.get_pretrained_cfg(model)
-    if settings is None or not settings.hf_hub_id:
+def _images(data_dir: Path, synsets: list[str], transform: Any) -> Any:
+    """torchvision's data set of the synset folders in `data_dir` or its `val/`.
+
+    The label is the synset's place in ImageNet's list, not in the folder, so that a part of the
+    set keeps its class numbers.
+    """
+    folder = data_dir / "val" if (data_dir / "val").is_dir() else data_dir
+    try:
+        images = require("torchvision.datasets").ImageFolder(str(folder), transform, loader=_loaded)
+        numbers = [synsets.index(synset) for synset in images.classes]
+    except (OSError, ValueError) as error:  # no folders, an empty one, or one of another name
+        raise MissingResource(
+            f"ImageNet validation set: {folder} does not hold synset folders (n01440764, ...) of "
+            f"images alone ({reason_of(error)}): {PREPARE}, "
+            "or set benchmark.source.data_dir=<folder>"
+        ) from error
+    images.samples = [(name, numbers[place]) for name, place in images.samples]
+    return images
+
+
+def _loaded(name: str) -> Any:
+    try:
+        return require("torchvision.datasets.folder").default_loader(name)
+    except (OSError, SyntaxError) as error:  # PIL raises SyntaxError for damaged files
         raise InputError(
-            f"model={model}: timm has no pretrained weights; add a tag, or pin another"
-        )
-    folder = hub_files(
-        settings.hf_hub_id, "model", ["model.safetensors"], "checkpoint=<file>", revision
-    )
-    return folder / "model.safetensors"
+            f"{name}: not a readable image; delete it and run scripts/prepare_imagenet.py again"
+        ) from error
 
 
-def _validation_folder(data_dir: Path) -> Path:
-    """`data_dir` or its `val/`, whichever holds synset folders."""
-    for folder in (data_dir, data_dir / "val"):
-        if folder.is_dir() and any(re.fullmatch(r"n\d{8}", item.name) for item in folder.iterdir()):
-            return folder
-    state = "holds no synset folders (n01440764, ...)" if data_dir.is_dir() else "does not exist"
-    raise MissingResource(
-        f"ImageNet validation set: {data_dir} {state}: {PREPARE}, "
-        "or set benchmark.source.data_dir=<folder>"
-    )
+def _digest(images: Any) -> str:
+    """SHA-256 over names, sizes and labels of the images."""
+    digest = hashlib.sha256()
+    for name, label in images.samples:
+        path = Path(name)
+        digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size} {label}\n".encode())
+    return digest.hexdigest()

@@ -1,12 +1,15 @@
 """The forward pass that every pretrained model shares: batches in, float32 logits out.
 
-Progress, device, batch size and precision are the caller's choice; the default is plain float32
-with TF32 off, because calibration is measured on the logits themselves. What is finished is kept
-in shards (pipeline/sources/shards.py), so a killed run continues.
+The default is plain float32 with TF32 off, because calibration is measured on the logits
+themselves. Finished rows are kept in shards, so that a killed run continues. A shard is an npz of
+consecutive rows (`logits` float32 [m, C], `labels` int64 [m]). Its folder is named by what the
+logits depend on: weights, data, preprocessing and precision.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,19 +18,26 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset
 
 from metrics.validation import InputError
+from pipeline.harness.artifacts import CorruptFile, read_npz, sha256_of_json, write_npz
 from pipeline.harness.machine import core_count, device_name
 from pipeline.sources.result import Progress
-from pipeline.sources.shards import Rows, Shards, weights_digest
+
+log = logging.getLogger(__name__)
 
 PRECISIONS: dict[str, torch.dtype | None] = {
     "float32": None,
     "bf16": torch.bfloat16,
     "fp16": torch.float16,
 }
+
+Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
+"""Logits [m, C] and labels [m] of consecutive items."""
+Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
 
 class LabelledData(Sized, Protocol):
@@ -40,12 +50,12 @@ class LabelledData(Sized, Protocol):
 class Run:
     """How a model is run over its data.
 
-    Of these only the precision counts for what is kept of a killed run: a smaller batch or another
-    device may finish it.
+    Only the precision identifies what a killed run has kept: a smaller batch or another device
+    may finish it.
     """
 
     work_dir: Path
-    """Where shards are kept."""
+    """The folder of the shards."""
     device: str = "auto"
     """auto (CUDA if there is one), cpu, cuda or cuda:<k>."""
     batch_size: int = 256
@@ -60,10 +70,8 @@ class Run:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise InputError(f"precision={self.precision}: choose one of {', '.join(PRECISIONS)}")
-        for name, least in (("batch_size", 1), ("shard_size", 1), ("workers", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"{name}={value}: must be at least {least}")
+        if self.batch_size < 1:
+            raise InputError(f"batch_size={self.batch_size}: must be at least 1")
 
     def described(self) -> dict[str, str]:
         """What the record says of a run: which kind of arithmetic made the logits."""
@@ -77,7 +85,7 @@ def forward_logits(
     data: LabelledData,
     key: Mapping[str, Any],
     run: Run,
-    collate: Callable[[list[Any]], tuple[Any, Tensor]] | None = None,
+    collate: Collate | None = None,
 ) -> Rows:
     """Run `model` over `data` once and return its logits and the data's labels.
 
@@ -85,29 +93,38 @@ def forward_logits(
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
         data: n items (input, label).
         key: what identifies data and preprocessing; with the model's weights it names the shards.
-        run: device, batches, precision and where to keep shards.
+        run: device, batches, precision and the folder of the shards.
         collate: turns a list of items into (inputs, labels); torch's own by default.
 
     Returns:
         logits float32 [n, C] and labels int64 [n], in the order of `data`.
 
     Raises:
-        MissingResource: `run.device` asks for a GPU that is not there.
+        MissingDevice: `run.device` names a GPU that is not there.
         InputError: an item cannot be read, a logit is not finite, or the GPU's memory is too small.
     """
-    if not len(data):
+    n = len(data)
+    if not n:
         raise InputError("the data set is empty; check data_dir")
-    device = torch.device(device_name(run.device))
-    full_key = {**key, "weights": weights_digest(model), "precision": run.precision}
-    shards = Shards(run.work_dir, full_key, len(data), run.shard_size)
-    missing = shards.missing()
-    report = run.progress or _silent
-    done = len(data) - sum(stop - start for start, stop in missing)
-    report(done, len(data), "forward pass")
-    if missing:
-        batches = _run_batches(model.to(device).eval(), _loader(data, missing, run, collate), run)
-        _fill(shards, missing, batches, lambda rows: report(done + rows, len(data), "forward pass"))
-    return shards.collect()
+    key = {**key, "weights": weights_digest(model), "precision": run.precision}
+    digest = sha256_of_json({**key, "count": n, "shard_size": run.shard_size})
+    model = model.to(torch.device(device_name(run.device))).eval()
+    pieces: list[Rows] = []
+    for start in range(0, n, run.shard_size):
+        _report(run, start, n)
+        stop = min(start + run.shard_size, n)
+        path = run.work_dir / digest[:16] / f"{start:08d}.npz"
+        rows = _read_shard(path, stop - start)
+        if rows is None:
+            batches = []
+            for batch in _run_batches(model, _loader(data, range(start, stop), run, collate), run):
+                batches.append(batch)
+                _report(run, start + sum(len(labels) for _, labels in batches), n)
+            rows = _joined(batches)
+            write_npz(path, logits=rows[0], labels=rows[1])
+        pieces.append(rows)
+    _report(run, n, n)
+    return _joined(pieces)
 
 
 @contextmanager
@@ -122,50 +139,42 @@ def full_float32() -> Iterator[None]:
         matmul.allow_tf32, cudnn.allow_tf32 = before
 
 
-def _fill(
-    shards: Shards,
-    missing: list[tuple[int, int]],
-    batches: Iterator[Rows],
-    report: Callable[[int], None],
-) -> None:
-    """Write the missing shards from `batches`, which hold exactly their rows in order."""
-    finished = 0
-    for start, stop in missing:
-        pieces: list[Rows] = []
-        rows = 0
-        while rows < stop - start:
-            pieces.append(next(batches))
-            rows += len(pieces[-1][1])
-            report(finished + rows)
-        shards.write(
-            start, np.concatenate([p[0] for p in pieces]), np.concatenate([p[1] for p in pieces])
-        )
-        finished += rows
+def weights_digest(model: torch.nn.Module) -> str:
+    """SHA-256 over the names, shapes and bytes of a model's parameters and buffers."""
+    digest = hashlib.sha256()
+    for name, value in sorted(model.state_dict().items()):
+        value = value.detach().cpu().contiguous()
+        digest.update(f"{name}{value.dtype}{list(value.shape)}".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _read_shard(path: Path, count: int) -> Rows | None:
+    """The `count` rows of a shard, or None where it is absent or damaged."""
+    try:
+        arrays = read_npz(path)
+    except FileNotFoundError:
+        return None
+    except CorruptFile as error:
+        log.warning("%s is damaged and is computed again (%s)", path, error)
+        return None
+    logits, labels = arrays.get("logits"), arrays.get("labels")
+    if logits is None or labels is None or not len(logits) == len(labels) == count:
+        log.warning("%s does not hold %d rows and is computed again", path, count)
+        return None
+    return logits, labels
 
 
 def _loader(
-    data: LabelledData,
-    missing: list[tuple[int, int]],
-    run: Run,
-    collate: Callable[[list[Any]], tuple[Any, Tensor]] | None,
+    data: LabelledData, indices: range, run: Run, collate: Collate | None
 ) -> DataLoader[Any]:
-    """One loader for all that is missing, so that its workers start once."""
     return DataLoader(
-        data,  # type: ignore[arg-type]
-        batch_sampler=_batches(missing, run.batch_size),
+        Subset(data, indices),  # type: ignore[arg-type]
+        batch_size=run.batch_size,
         collate_fn=collate,
         num_workers=min(8, core_count()) if run.workers is None else run.workers,
         pin_memory=torch.device(device_name(run.device)).type == "cuda",
     )
-
-
-def _batches(missing: list[tuple[int, int]], size: int) -> list[list[int]]:
-    """Indices batch by batch; no batch spans two shards."""
-    return [
-        list(range(first, min(first + size, stop)))
-        for start, stop in missing
-        for first in range(start, stop, size)
-    ]
 
 
 def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> Iterator[Rows]:
@@ -188,7 +197,7 @@ def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> I
 
 
 def _readable(loader: DataLoader[Any]) -> Iterator[Any]:
-    """The batches of `loader`; a worker's `InputError` comes back as the one line it was."""
+    """The batches of `loader`; of a worker's `InputError` only the last line, its message."""
     try:
         yield from loader
         return
@@ -204,5 +213,10 @@ def _moved(inputs: Any, device: torch.device) -> Any:
     return inputs.to(device, non_blocking=True)
 
 
-def _silent(done: int, total: int, what: str = "") -> None:
-    """The progress of a run without a bar."""
+def _joined(pieces: list[Rows]) -> Rows:
+    return np.concatenate([p[0] for p in pieces]), np.concatenate([p[1] for p in pieces])
+
+
+def _report(run: Run, done: int, total: int) -> None:
+    if run.progress is not None:
+        run.progress(done, total, "forward pass")

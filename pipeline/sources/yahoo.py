@@ -17,20 +17,83 @@ from metrics.validation import InputError
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
-from pipeline.sources.inference import Run, forward_logits
+from pipeline.sources.inference import Run, forward_logits, weights_digest
 from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
-from pipeline.sources.shards import weights_digest
 
 MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
-"""No pickled weights: loading such runs what is in them."""
+"""Pickled weights are left out: loading them runs the code that they hold."""
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
 DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
 LABEL_FIELD = "topic"
-WANTED = {
-    "data": "the test parquet file",
-    "model": "a folder with config.json, model.safetensors and the tokenizer",
-}
+
+
+def yahoo_logits(
+    *,
+    model: str,
+    data: str,
+    work_dir: Path,
+    model_revision: str | None = None,
+    data_revision: str | None = None,
+    fields: Sequence[str] = ("question_title", "question_content", "best_answer"),
+    separator: str = " ",
+    max_length: int = 512,
+    expected_rows: int | None = 60_000,
+    device: str = "auto",
+    batch_size: int = 64,
+    precision: str = "float32",
+    workers: int = 0,
+    progress: Progress | None = None,
+) -> SourceResult:
+    """Run a sequence classifier over the test questions, in the data set's order.
+
+    Args:
+        model: a hub name, or a folder with config.json, model.safetensors and the tokenizer.
+        data: a hub name, a parquet file, or a folder of test parquet files.
+        model_revision, data_revision: commits of the repositories on the hub; None takes the
+            newest. The ones that were used are recorded as `commits` of the `origin`.
+        work_dir: where a killed run finds its shards again.
+        fields: columns whose texts are joined; which ones the paper used is not documented.
+        separator: put between the fields; empty fields are left out.
+        max_length: tokens per text, longer ones are cut.
+        expected_rows: rows that the test set must have; null accepts any number.
+        device, batch_size, precision, workers, progress: see `inference.Run`.
+
+    Raises:
+        MissingResource: model or data are not there, with the way to get them.
+        InputError: a field is missing, or the model's labels are not the data set's.
+    """
+    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
+    place = _place("data", data, "dataset", DATA_FILES, data_revision)
+    texts, labels = _test_set(place, fields, separator, expected_rows, work_dir / "datasets")
+    folder = _place("model", model, "model", MODEL_FILES, model_revision)
+    classifier, tokenizer = _classifier(folder)
+    order, warnings = _columns_by_name(classifier.config.id2label)
+    key = {
+        "texts": _digest(texts, labels),
+        "tokenizer": tokenizer.backend_tokenizer.to_str(),
+        "max_length": max_length,
+    }
+    collate = partial(_collate, tokenizer=tokenizer, max_length=max_length)
+    items = list(zip(texts, labels, strict=True))
+    logits, kept = forward_logits(_Logits(classifier), items, key, run, collate)
+    details = {
+        "source": "Yahoo Answers topics, test split, transformers classifier",
+        "model": model,
+        "preprocessing": {"fields": list(fields), "separator": separator, "max_length": max_length},
+        **run.described(),
+        "origin": {
+            "data": data,
+            "model_folder": str(folder),
+            # Folders of the hub are named by the commit.
+            "commits": {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n)},
+            "weights_sha256": weights_digest(classifier),
+            "columns": order,
+        },
+        "class_names": list(YAHOO),
+        "warnings": warnings,
+    }
+    return SourceResult(np.ascontiguousarray(logits[:, order]), kept, details)
 
 
 class _Logits(torch.nn.Module):
@@ -55,93 +118,28 @@ def _collate(
     return dict(tokens), torch.tensor(labels)
 
 
-def yahoo_logits(
-    *,
-    model: str,
-    data: str,
-    work_dir: Path,
-    model_revision: str | None = None,
-    data_revision: str | None = None,
-    fields: Sequence[str] = ("question_title", "question_content", "best_answer"),
-    separator: str = " ",
-    max_length: int = 512,
-    expected_rows: int | None = 60_000,
-    device: str = "auto",
-    batch_size: int = 64,
-    precision: str = "float32",
-    workers: int = 0,
-    progress: Progress | None = None,
-) -> SourceResult:
-    """Run a sequence classifier over the test questions, in the data set's order.
-
-    Args:
-        model: a hub name, or a folder with the model and its tokenizer.
-        data: a hub name, a parquet file, or a folder of test parquet files.
-        model_revision, data_revision: commits of the repositories on the hub; None takes the
-            newest. The ones that were used are recorded as `commits` of the `origin`.
-        work_dir: where a killed run finds its shards again.
-        fields: columns whose texts are joined; which ones the paper used is not documented.
-        separator: put between the fields; empty fields are left out.
-        max_length: tokens per text, longer ones are cut.
-        expected_rows: rows that the test set must have; null accepts any number.
-        device, batch_size, precision, workers, progress: see `inference.Run`.
-
-    Raises:
-        MissingResource: model or data are not there, with the way to get them.
-        InputError: a field is missing, or the model's labels are not the data set's.
-    """
-    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    place = _place("data", data, "dataset", DATA_FILES, data_revision)
-    files, names = _parquet_files(place), list(YAHOO)
-    rows = _test_set(files, fields, expected_rows, work_dir / "datasets")
-    folder = _place("model", model, "model", MODEL_FILES, model_revision)
-    classifier, tokenizer = _classifier(folder)
-    order, warnings = _columns_by_name(classifier.config.id2label, names)
-    texts = _joined(rows, fields, separator)
-    labels = [int(label) for label in rows[LABEL_FIELD]]
-    key = {
-        "texts": _digest(texts, labels),
-        "tokenizer": tokenizer.backend_tokenizer.to_str(),
-        "max_length": max_length,
-    }
-    collate = partial(_collate, tokenizer=tokenizer, max_length=max_length)
-    items = list(zip(texts, labels, strict=True))
-    logits, kept = forward_logits(_Logits(classifier), items, key, run, collate)
-    details = {
-        "source": "Yahoo Answers topics, test split, transformers classifier",
-        "model": model,
-        "preprocessing": {
-            "fields": list(fields),
-            "separator": separator,
-            "max_length": max_length,
-        },
-        **run.described(),
-        "origin": {
-            "data": data,
-            "data_files": [str(file) for file in files],
-            "model_folder": str(folder),
-            "commits": {
-                name: path.name
-                for name, path in ((model, folder), (data, place))
-                if path != Path(name)  # the hub's, whose folders are named by the commit
-            },
-            "weights_sha256": weights_digest(classifier),
-            "columns": order,
-        },
-        "class_names": names,
-        "warnings": warnings,
-    }
-    return SourceResult(np.ascontiguousarray(logits[:, order]), kept, details)
+def _place(
+    setting: str, name: str, kind: str, patterns: Sequence[str], revision: str | None
+) -> Path:
+    """Where a model or the data are: a person's own file or folder, else the hub's folder."""
+    path = Path(name)
+    return path if path.exists() else hub_files(name, kind, patterns, f"{setting}=<path>", revision)
 
 
 def _test_set(
-    files: Sequence[Path], fields: Sequence[str], expected: int | None, work_dir: Path
-) -> Any:
-    """The test split as the package `datasets` reads it; its tables are kept in `work_dir`."""
+    place: Path, fields: Sequence[str], separator: str, expected: int | None, cache: Path
+) -> tuple[list[str], list[int]]:
+    """The joined texts and the labels of the test split; `datasets` keeps its tables in `cache`."""
+    files = [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
+    if not files:
+        raise MissingResource(
+            f"Yahoo Answers: {place} holds no parquet file: put test-00000-of-00001.parquet of "
+            "community-datasets/yahoo_answers_topics there"
+        )
     datasets = require("datasets")
     datasets.disable_progress_bars()
     try:
-        rows = datasets.Dataset.from_parquet(list(map(str, files)), cache_dir=str(work_dir))
+        rows = datasets.Dataset.from_parquet(list(map(str, files)), cache_dir=str(cache))
     except Exception as error:  # Arrow's own hierarchy, and what damaged sizes lead to
         raise InputError(f"{files[0]}: not a readable parquet file ({reason_of(error)})") from error
     absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
@@ -155,35 +153,9 @@ def _test_set(
             f"{files[0]}: {len(rows)} rows, expected {expected}; "
             "give the test split, or set benchmark.source.expected_rows=null"
         )
-    return rows
-
-
-def _place(
-    setting: str, name: str, kind: str, patterns: Sequence[str], revision: str | None
-) -> Path:
-    """Where a model or the data are: a file or folder of the person's own, or the hub's folder."""
-    path = Path(name)
-    if path.exists():
-        return path
-    if path.is_absolute() or path.suffix or name.count("/") != 1:
-        raise MissingResource(
-            f"Yahoo Answers: {name} does not exist: set benchmark.source.{setting} to "
-            f"{WANTED[setting]}, or to a name on the Hugging Face hub"
-        )
-    return hub_files(name, kind, patterns, f"{setting}=<path>", revision)
-
-
-def _parquet_files(path: Path) -> list[Path]:
-    """The test split's files, in the order of their names."""
-    if path.is_file():
-        return [path]
-    files = sorted(path.rglob("test-*.parquet")) or sorted(path.glob("*.parquet"))
-    if not files:
-        raise MissingResource(
-            f"Yahoo Answers: {path} holds no parquet file: put test-00000-of-00001.parquet of "
-            "community-datasets/yahoo_answers_topics there"
-        )
-    return files
+    columns = [list(rows[field]) for field in fields]
+    texts = [separator.join(filter(None, parts)) for parts in zip(*columns)]
+    return texts, [int(label) for label in rows[LABEL_FIELD]]
 
 
 def _classifier(folder: Path) -> tuple[Any, Any]:
@@ -202,38 +174,27 @@ def _classifier(folder: Path) -> tuple[Any, Any]:
     return classifier, tokenizer
 
 
-def _columns_by_name(id2label: dict[int, str], names: list[str]) -> tuple[list[int], list[str]]:
+def _columns_by_name(id2label: dict[int, str]) -> tuple[list[int], list[str]]:
     """The model's column for each of the data set's classes, and what to warn about.
 
     Raises:
         InputError: the model was trained for other classes.
     """
     labels = [id2label[number] for number in sorted(id2label)]
-    if len(labels) != len(names):
-        raise InputError(f"the model has {len(labels)} classes, the data set {len(names)}")
-    if all(re.fullmatch(r"LABEL_\d+", label) for label in labels):
+    if labels == [f"LABEL_{number}" for number in range(len(YAHOO))]:
         warning = "the model does not name its classes (LABEL_0, ...): their order is taken as the "
-        return list(range(len(names))), [warning + "data set's; the accuracy is the check"]
-    plain = [_plain(label) for label in labels]
-    if sorted(plain) != sorted(map(_plain, names)):
+        return list(range(len(YAHOO))), [warning + "data set's; the accuracy is the check"]
+    plain, wanted = [_plain(label) for label in labels], [_plain(name) for name in YAHOO]
+    if sorted(plain) != sorted(wanted):
         raise InputError(
-            f"the model's classes ({', '.join(labels)}) are not the data set's ({', '.join(names)})"
+            f"the model's classes ({', '.join(labels)}) are not the data set's ({', '.join(YAHOO)})"
         )
-    order = [plain.index(_plain(name)) for name in names]
-    if order == list(range(len(names))):
-        return order, []
-    return order, ["the model numbers its classes differently; logits are in the data set's order"]
+    return [plain.index(name) for name in wanted], []
 
 
 def _plain(name: str) -> str:
     """A label without case, spaces and punctuation: `Society & Culture` = `society_and_culture`."""
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
-
-
-def _joined(rows: Any, fields: Sequence[str], separator: str) -> list[str]:
-    """The texts of each row's fields; empty and missing ones are left out."""
-    columns = [list(rows[field]) for field in fields]
-    return [separator.join(filter(None, texts)) for texts in zip(*columns)]
 
 
 def _digest(texts: list[str], labels: list[int]) -> str:

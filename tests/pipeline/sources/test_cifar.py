@@ -16,8 +16,7 @@ import torch
 from hydra.utils import instantiate
 
 from metrics.validation import InputError
-from pipeline.sources.cifar import cifar_logits
-from pipeline.sources.cifar_checkpoints import checkpoint_url, load_network
+from pipeline.sources.cifar import cifar_logits, load_network
 from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.class_names import CIFAR100
 from pipeline.sources.heavy_imports import require
@@ -125,11 +124,11 @@ def test_damaged_and_wrong_checkpoints(checkpoint: Path, tmp_path: Path) -> None
     damaged.write_bytes(content)
     with pytest.raises(InputError, match=r"SHA-256 begins with .* its name says f2eff4c8"):
         load_network("cifar100", "resnet56", damaged)
-    with pytest.raises(InputError, match="does not fit cifar100 resnet44") as caught:
+    with pytest.raises(InputError, match="no checkpoint of cifar100 resnet44") as caught:
         load_network("cifar100", "resnet44", checkpoint)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="model=resnet18: not in the zoo"):
-        checkpoint_url("cifar10", "resnet18")
+        load_network("cifar10", "resnet18")
 
 
 class _Payload:
@@ -140,7 +139,7 @@ class _Payload:
 def test_a_checkpoint_cannot_run_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     torch.save({"fc.weight": _Payload()}, tmp_path / "bad.pt")
-    with pytest.raises(InputError, match="not a torch checkpoint"):
+    with pytest.raises(InputError, match="no checkpoint of cifar100 resnet56"):
         load_network("cifar100", "resnet56", tmp_path / "bad.pt")
     assert not (tmp_path / "executed").exists()
 

@@ -117,7 +117,10 @@ def test_an_incomplete_or_foreign_folder_is_refused(images: Path, tmp_path: Path
     with pytest.raises(InputError, match="6 images, expected 50000; run scripts/prepare_imagenet"):
         logits_of(images, tmp_path, expected_images=50_000)
     (images / "cats").mkdir()
-    with pytest.raises(InputError, match="cats is not an ImageNet-1k synset"):
+    with pytest.raises(MissingResource, match="Found no valid file for the classes cats"):
+        logits_of(images, tmp_path)
+    Image.new("RGB", (8, 8)).save(images / "cats" / "tom.JPEG")
+    with pytest.raises(MissingResource, match="'cats' is not in list"):
         logits_of(images, tmp_path)
 
 
