@@ -56,7 +56,7 @@ from pipeline.own.options import parsed
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
 from pipeline.sources.file import check_is_file
-from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities, remarks
+from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -110,7 +110,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     benchmark.source.groups = options.groups
     if options.similarity is not None:
         benchmark.similarity = {
-            "_target_": "pipeline.sources.similarity_file.file_similarity",
+            "_target_": "pipeline.sources.similarity.file_similarity",
             "path": str(options.similarity),
         }
     return config
@@ -148,8 +148,6 @@ def score(options: argparse.Namespace) -> None:
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     options.own = own_utilities(given, names)
-    for line in remarks(options.own):
-        say(line)
     units = units_for(options)
     # Of other options: the numbers of what they leave alone come again from out/data.
     shutil.rmtree(options.output / "scores", ignore_errors=True)

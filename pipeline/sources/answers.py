@@ -21,8 +21,9 @@ from metrics.validation import (
     check_numbers,
     look_like_probabilities,
 )
-from pipeline.sources.class_labels import class_of_column, short
+from pipeline.sources.class_labels import class_of_column
 from pipeline.sources.given import Given
+from pipeline.sources.text import short
 
 NOTED = 1e-5
 """Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
@@ -33,11 +34,12 @@ FARTHEST_SUM = 0.2
 
 
 def to_logits(
-    path: Path, given: Given, values: str, classes: Sequence[str]
+    place: Path | str, given: Given, values: str, classes: Sequence[str]
 ) -> tuple[Given, list[str]]:
     """`given` with logits [n, C] as its matrix, and notes on what was decided.
 
     Args:
+        place: the file or files, for messages.
         classes: names of the classes, in increasing order or in that of the columns, as far as
             they are known; they name a single column's class.
 
@@ -48,16 +50,16 @@ def to_logits(
     if kind == "auto":
         kind = "probabilities" if _are_probabilities(given.matrix) else "logits"
     is_single = np.ndim(given.matrix) == 1 or np.shape(given.matrix)[1:] == (1,)
-    both = both_classes(given.matrix, f"{path}: {kind}") if is_single else given.matrix
+    both = both_classes(given.matrix, f"{place}: {kind}") if is_single else given.matrix
     if kind == "logits" and values == "auto":
-        _refuse_lookalikes(path, both)
+        _refuse_lookalikes(place, both)
     notes = list[str]()
     if is_single:
         given, notes = _of_both_classes(replace(given, matrix=both), kind, classes)
     if kind == "logits":
-        logits = check_logits(given.matrix, name=f"{path}: logits").numpy()
+        logits = check_logits(given.matrix, name=f"{place}: logits").numpy()
     else:
-        logits, rounded = _logits_of_probabilities(path, given.matrix)
+        logits, rounded = _logits_of_probabilities(f"{place}: probabilities", given.matrix)
         notes += rounded
     return replace(given, kind=kind, matrix=logits), notes
 
@@ -67,27 +69,27 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
     if matrix.shape[1] == 1:
         return bool((matrix >= 0).all() and (matrix <= 1).all())
     tensor = torch.from_numpy(matrix)
-    return look_like_probabilities(tensor) or _decimals(tensor) is not None
+    return look_like_probabilities(tensor) or _are_rounded(tensor)
 
 
-def _refuse_lookalikes(path: Path, matrix: Any) -> None:
+def _refuse_lookalikes(place: Path | str, matrix: Any) -> None:
     """Probabilities, percentages or votes under the wrong name would pass for logits."""
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
-        return  # told by the checks of logits
-    seen = lookalike(check_numbers(numbers, f"{path}: logits"))
+        return  # the checks of logits say what is wrong
+    seen = lookalike(check_numbers(numbers, f"{place}: logits"))
     if seen is not None:
         raise InputError(
-            f"{path}: {seen.what}, but would be read as logits; give logits, or {seen.step}save "
+            f"{place}: {seen.what}, but would be read as logits; give logits, or {seen.step}save "
             "them as `probabilities`; if they are logits, say so: --values logits"
         )
 
 
-def as_float32(path: Path, logits: NDArray[Any]) -> NDArray[np.float32]:
+def as_float32(place: Path | str, logits: NDArray[Any]) -> NDArray[np.float32]:
     """Logits as the pipeline keeps them; `InputError` where they become infinite."""
-    with np.errstate(over="ignore"):  # what becomes infinite is told in the next line
+    with np.errstate(over="ignore"):  # the next check finds what becomes infinite
         small = np.asarray(logits, dtype=np.float32)
-    check_logits(small, name=f"{path}: logits (as float32)")
+    check_logits(small, name=f"{place}: logits (as float32)")
     return small
 
 
@@ -112,52 +114,28 @@ def _of_both_classes(given: Given, kind: str, classes: Sequence[str]) -> tuple[G
     return replace(given, matrix=matrix, names=names), notes
 
 
-def _logits_of_probabilities(path: Path, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:
+def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:
     """The logarithm, and a note where rows are off one by more than the rounding of float32."""
-    field, notes = f"{path}: probabilities", list[str]()
     p = check_numbers(matrix, field)
-    digits = None if p.ndim != 2 or not p.numel() else _decimals(p)
-    if digits is not None:
+    off = 0.0
+    if p.ndim == 2 and p.numel():
         sums = p.sum(dim=1, keepdim=True, dtype=torch.float64)
-        notes = [
-            f"probabilities are rounded to {digits} decimals; rows are divided by their sums, "
-            f"{float(sums.min()):.4g} to {float(sums.max()):.4g}"
-        ]
-        p = p / sums
+        off = float(torch.stack([(sums - 1).abs().max(), -p.min(), p.max() - 1]).max())
+        if _are_rounded(p):
+            p = p / sums
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says it
-        try:
-            logits = from_probabilities(p, name=field)
-        except InputError as error:
-            raise _better_told(path, p) or error from None
-    excess = torch.stack([p.sum(dim=1).sub(1).abs().max(), -p.min(), p.max() - 1])
-    off = float(excess.max())
-    if off > NOTED:
-        notes.append(
-            f"probabilities are off by up to {off:.1g}, taken for rounding; rows are renormalised"
-        )
-    return logits.numpy().astype(np.float32), notes
+        logits = from_probabilities(p, name=field)
+    note = f"probabilities are off by up to {off:.1g}, taken for rounding; rows are renormalised"
+    return logits.numpy().astype(np.float32), [note] if off > NOTED else []
 
 
-def _decimals(matrix: Tensor) -> int | None:
-    """To how many decimals probabilities [n, C] were rounded, where that moved the rows' sums."""
+def _are_rounded(matrix: Tensor) -> bool:
+    """Whether the sums of probabilities [n, C] miss one because of rounding to DECIMALS."""
     p = matrix.to(torch.float64)
     gap = float((p.sum(dim=1) - 1).abs().max())
     if not ROW_SUM_TOLERANCE < gap <= FARTHEST_SUM or float(p.min()) < 0 or float(p.max()) > 1:
-        return None
-    for digits in DECIMALS:
-        unit = 10.0**-digits
-        off = float(((p / unit).round() * unit - p).abs().max())
-        if off <= 1e-7 and gap <= p.shape[1] * unit / 2 + 1e-9:  # float32 is off by less
-            return digits
-    return None
-
-
-def _better_told(path: Path, matrix: Tensor) -> InputError | None:
-    """What to say of refused probabilities that are percentages or votes."""
-    if matrix.ndim != 2 or not matrix.numel() or not bool(torch.isfinite(matrix).all()):
-        return None
-    seen = lookalike(matrix)
-    if seen is None or not seen.step:
-        return None
-    return InputError(f"{path}: probabilities: {seen.what}; divide each row by its sum")
+        return False
+    units = [10.0**-digits for digits in DECIMALS if gap <= p.shape[1] * 10.0**-digits / 2 + 1e-9]
+    # Of float32, decimals are off by less than 1e-7.
+    return any(float(((p / unit).round() * unit - p).abs().max()) <= 1e-7 for unit in units)

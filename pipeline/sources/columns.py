@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.validation import InputError
-from pipeline.sources.class_labels import class_of_column, listed
+from pipeline.sources.class_labels import class_of_column
 from pipeline.sources.given import Given, is_split, tested_by
-from pipeline.sources.tables import check_names, numbers_of, read_table
+from pipeline.sources.tables import numbers_of, read_table, text_column
+from pipeline.sources.text import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,10 +46,10 @@ def read_columns(
 
     Args:
         path: the file; its column `label` (or `labels`) holds the classes of the points, `split`
-            (`split_1`, `split_2`, …) which ones calibrate and test, all others one class each, in
-            any order where their names are those of the labels.
+            (`split_1`, `split_2`, …) which points calibrate and test. Every other column holds one
+            class, in any order where their names are those of the labels.
         groups: the column that names each point's group.
-        labelled: labels are asked for; else they are passed over.
+        labelled: whether labels are needed; else they are passed over.
         classes: the names of the classes where they are known; other columns are then passed over.
 
     Raises:
@@ -56,7 +57,6 @@ def read_columns(
     """
     table = read_table(path)
     names = list(table.columns)
-    check_names(path, names)
     label = _label_column(path, names, labelled)
     if groups is not None and (groups not in names or groups == label):
         raise InputError(f"{path}: no column `{groups}` for groups; there are {listed(names)}")
@@ -65,46 +65,40 @@ def read_columns(
     if classes:
         columns = _columns_of(path, columns, classes)
     elif label is not None and labelled:
-        known = set(table[label].astype(str))
-        splits = [name for name in columns if is_split(name) and name not in known]
+        splits = [name for name in columns if is_split(name)]
         columns = [name for name in columns if name not in splits]
-        _check_are_classes(path, [name for name in columns if name not in known])
+        _check_are_classes(path, columns, set(table[label].astype(str)))
     if not columns:
         raise InputError(f"{path}: no column beside the labels; add one per class")
-    tested = [tested_by(path, name, _values(table[name]), len(table)) for name in splits]
     return Given(
         kind=None,
         matrix=numbers_of(path, table, columns, WHAT_A_TABLE_HOLDS),
-        labels=None if label is None or not labelled else _values(table[label]),
+        labels=None if label is None or not labelled else _labels(table[label]),
         names=columns,
-        groups=None if groups is None else _values(table[groups]),
-        tested=np.array(tested) if tested else None,
+        groups=None if groups is None else text_column(table[groups]),
+        tested=tested_by(path, {name: text_column(table[name]) for name in splits}, len(table)),
     )
 
 
-def _values(column: pd.Series[Any]) -> NDArray[Any]:
-    """A column's entries; of pandas' own types, objects in which what is missing is None."""
+def _labels(column: pd.Series[Any]) -> NDArray[Any]:
+    """Numbers where pandas has read numbers, NaN where a cell is empty; else text."""
     import pandas as pd
 
-    if isinstance(column.dtype, np.dtype):
-        return column.to_numpy()
-    if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
+    if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan)
-    return column.astype(object).where(column.notna(), None).to_numpy()
+    return text_column(column)
 
 
 def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | None:
-    """The column of labels; None where there is none and none is asked for."""
+    """The column of labels; None where there is none and none is needed."""
     named = [name for name in names if name.lower() in LABELS]
     if len(named) > 1:
         raise InputError(
             f"{path}: columns `{named[0]}` and `{named[1]}` could both be the labels; "
             "remove or rename one"
         )
-    if named:
-        return named[0]
-    if not labelled:
-        return None
+    if named or not labelled:
+        return named[0] if named else None
     similar = next((name for name in names if name.lower() in OTHER_LABELS), None)
     fix = (
         f"rename `{similar}` to `label` if it holds the classes"
@@ -114,9 +108,14 @@ def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | Non
     raise InputError(f"{path}: no column `label` (the first line reads {listed(names)}); {fix}")
 
 
-def _check_are_classes(path: Path, columns: Sequence[str]) -> None:
+def _check_are_classes(path: Path, columns: Sequence[str], labels: set[str]) -> None:
+    """`InputError` for a column that is called like something else, unless that is a class.
+
+    Columns without a name, such as the row numbers that `to_csv` writes, are called `Unnamed: 0`.
+    """
     for name in columns:
-        if name.lower() in NOT_CLASSES:
+        is_odd = name.lower() in NOT_CLASSES or not name or name.startswith("Unnamed:")
+        if is_odd and name not in labels:
             fix = "give --groups " + name if name.lower() in ("group", "groups") else "remove it"
             raise InputError(
                 f"{path}: column `{name}` would be taken for a class; {fix}, or rename it if it "

@@ -1,5 +1,4 @@
-"""A person's own classifier: an npz, a CSV or a parquet file with labels and logits or
-probabilities.
+"""A person's own classifier: an npz, CSV or parquet file with labels and logits or probabilities.
 
 npz: arrays `labels` [n] and `logits` or `probabilities` [n, C]; optionally `class_names` [C],
 `groups` [n] and `split` [n].
@@ -21,18 +20,13 @@ from numpy.typing import NDArray
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.answers import as_float32, to_logits
-from pipeline.sources.class_labels import (
-    class_labels,
-    label_names,
-    listed,
-    notes_on_rare_classes,
-    with_hidden,
-)
+from pipeline.sources.class_labels import class_labels, label_names, notes_on_rare_classes
 from pipeline.sources.columns import read_columns
 from pipeline.sources.given import Given, check_shapes
 from pipeline.sources.npz_arrays import read_npz_arrays
 from pipeline.sources.result import MissingResource, Progress, SourceResult
 from pipeline.sources.tables import TABLES
+from pipeline.sources.text import listed, text_of
 
 VALUES = ("auto", "logits", "probabilities")
 
@@ -65,46 +59,36 @@ def file_logits(
 
     Raises:
         MissingResource: no such file.
-        InputError: one line naming file, field and fix; rows count from 0.
+        InputError: one line naming file, field and fix; rows count from 0, over both files.
     """
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
-    paths = [Path(name) for name in (path, test) if name is not None]
-    given = [read_given(file, values, groups) for file in paths]
-    if len(given) == 2:
-        given[1] = _matched(paths, given)
-    field = f"{' and '.join(map(str, paths))}: labels"
-    together = _together([half.labels for half in given])
-    is_named = given[0].names is not None  # a single column is then that of the class it names
-    known = label_names(together, field) if is_named else []
-    read = [to_logits(file, half, values, known) for file, half in zip(paths, given)]
-    logits = _together([as_float32(file, half.matrix) for file, (half, _) in zip(paths, read)])
-    kind, names = read[0][0].kind, read[0][0].names
+    place, given = str(path), read_given(Path(path), values, groups)
+    if test is not None:
+        given = _joined(place, given, str(test), read_given(Path(test), values, groups))
+        place = f"{path} and {test}"
+    field = f"{place}: labels"
+    is_named = given.names is not None  # a single column is then that of the class it names
+    known = label_names(given.labels, field) if is_named else []
+    given, notes = to_logits(place, given, values, known)
+    logits = as_float32(place, given.matrix)
     n, classes = logits.shape
-    labels = class_labels(together, n, classes, names, field)
-    notes = list(dict.fromkeys(note for _, notes in read for note in notes))
+    labels = class_labels(given.labels, n, classes, given.names, field)
     notes += labels.notes + notes_on_rare_classes(labels, classes, field)
     notes += notes_on_accuracy(logits, labels.numbers)
-    origin = {"file": str(paths[0].absolute()), "sha256": sha256_of(path), "values": kind}
+    origin = {"file": str(Path(path).absolute()), "sha256": sha256_of(path), "values": given.kind}
     if test is not None:
-        origin |= {"test": str(paths[1].absolute()), "test_sha256": sha256_of(test)}
+        origin |= {"test": str(Path(test).absolute()), "test_sha256": sha256_of(test)}
     details: dict[str, Any] = {
         "source": "a file",
-        "model": paths[0].stem,
-        "preprocessing": "none" if kind == "logits" else "logarithm of probabilities",
+        "model": Path(path).stem,
+        "preprocessing": "none" if given.kind == "logits" else "logarithm of probabilities",
         "origin": origin,
         "warnings": notes,
     }
     if labels.names is not None:
         details["class_names"] = labels.names
-    groups_of = [_checked_groups(file, half) for file, half in zip(paths, given)]
-    return SourceResult(
-        logits,
-        labels.numbers,
-        details,
-        groups=None if groups_of[0] is None else _together(groups_of),
-        tested=_tested(given),
-    )
+    return SourceResult(logits, labels.numbers, details, groups=given.groups, tested=given.tested)
 
 
 def read_given(
@@ -114,67 +98,66 @@ def read_given(
     labelled: bool = True,
     classes: Sequence[str] = (),
 ) -> Given:
-    """What a file gives, its shapes checked; see `read_columns` and `read_npz_arrays`."""
+    """What a file gives, shapes and groups checked; see `read_columns` and `read_npz_arrays`."""
     check_is_file(path, "an npz, CSV or parquet file")
     if path.suffix.lower() in TABLES:
         given = read_columns(path, groups, labelled, classes)
     else:
         given = read_npz_arrays(path, values, groups, labelled)
     check_shapes(path, given, values)
-    return given
+    if given.groups is None:
+        return given
+    names = text_of(given.groups, len(given.labels), f"{path}: groups")
+    if (count := len(np.unique(names))) > MOST_GROUPS:
+        raise InputError(
+            f"{path}: groups: {count} different names for {len(names)} rows, at most "
+            f"{MOST_GROUPS}; give the group that a point belongs to, not its number"
+        )
+    return replace(given, groups=names)
 
 
 def check_is_file(path: Path, wanted: str) -> None:
     """Raise one line where `path` is a folder or nothing."""
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; give the path of {wanted}")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: a device or a pipe; save it as a file, and give its path")
     if not path.is_file():
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
 
 
-def _matched(paths: Sequence[Path], given: Sequence[Given]) -> Given:
-    """What the second of two files gives, its columns in the order of the first one's."""
-    first, second = given
-    for path, half in zip(paths, given):
+def _joined(path: str, first: Given, other: str, second: Given) -> Given:
+    """The points of both files, those of the second as test points, in the first one's columns."""
+    for place, half in ((path, first), (other, second)):
         if half.tested is not None:
             raise InputError(
-                f"{path}: says itself which points test (`split`); leave that out, or the test file"
+                f"{place}: says itself which points test (`split`); leave that out, or the test "
+                "file"
             )
     if first.kind != second.kind:
-        raise InputError(
-            f"{paths[1]}: {second.kind}, but {first.kind} in {paths[0]}; give the same"
-        )
+        raise InputError(f"{other}: {second.kind}, but {first.kind} in {path}; give the same")
     if (first.groups is None) != (second.groups is None):
-        raise InputError(f"{paths[1]}: groups in one file alone; give them in both or in neither")
-    if np.shape(first.matrix)[1:] != np.shape(second.matrix)[1:]:
+        raise InputError(f"{other}: groups in one file alone; give them in both or in neither")
+    sizes = [list(np.shape(half.matrix)) for half in (first, second)]
+    if sizes[0][1:] != sizes[1][1:]:
         raise InputError(
-            f"{paths[1]}: shape {list(np.shape(second.matrix))}, but "
-            f"{list(np.shape(first.matrix))} in {paths[0]}; give the same classes in both"
+            f"{other}: shape {sizes[1]}, but {sizes[0]} in {path}; give the same classes in both"
         )
-    if first.names == second.names:
-        return second
-    if set(first.names or ()) != set(second.names or ()):
-        other = sorted(set(second.names or ()) ^ set(first.names or ()))
-        raise InputError(
-            f"{paths[1]}: not the classes of {paths[0]}: {listed(other)} in one of them alone; "
-            "give the same columns in both"
-        )
-    assert first.names is not None and second.names is not None
-    order = [second.names.index(name) for name in first.names]
-    return replace(second, matrix=np.asarray(second.matrix)[:, order], names=first.names)
-
-
-def _together(halves: Sequence[Any]) -> Any:
-    """The rows of both files; of a single one as they are: they may be a map of the file."""
-    return halves[0] if len(halves) == 1 else np.concatenate([np.asarray(h) for h in halves])
-
-
-def _tested(given: Sequence[Given]) -> NDArray[np.bool_] | None:
-    if len(given) == 1:
-        return given[0].tested
-    return np.repeat([False, True], [len(half.labels) for half in given])[None]
+    matrix = np.asarray(second.matrix)
+    if first.names != second.names:
+        names, others = first.names or [], second.names or []
+        if differing := sorted(set(names) ^ set(others)):
+            raise InputError(
+                f"{other}: not the classes of {path}: {listed(differing)} in one of them alone; "
+                "give the same columns in both"
+            )
+        matrix = matrix[:, [others.index(name) for name in names]]
+    return Given(
+        first.kind,
+        np.concatenate([np.asarray(first.matrix), matrix]),
+        np.concatenate([first.labels, second.labels]),
+        first.names,
+        None if first.groups is None else np.concatenate([first.groups, second.groups]),
+        np.repeat([False, True], [len(first.labels), len(second.labels)])[None],
+    )
 
 
 def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> list[str]:
@@ -188,30 +171,3 @@ def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) ->
         f"points, guessing would of {100 * chance:.1f} %; check that the columns are in the order "
         "of the classes"
     ]
-
-
-def _checked_groups(path: Path, given: Given) -> NDArray[np.str_] | None:
-    if given.groups is None:
-        return None
-    groups, n = np.asarray(given.groups), len(given.labels)
-    if groups.shape != (n,) or groups.dtype.kind not in "biufSUO":
-        raise InputError(
-            f"{path}: groups: shape {list(groups.shape)} of {groups.dtype} for {n} rows; give the "
-            "name of each point's group, [n]"
-        )
-    if groups.dtype.kind == "S":
-        groups = np.char.decode(groups, "utf-8", "replace")
-    missing = np.array(
-        [group is None or group != group or group == "" for group in groups.tolist()]
-    )
-    if missing.any():
-        raise InputError(f"{path}: groups: none in row {int(missing.argmax())}; name one")
-    names = groups.astype(np.str_)
-    if with_hidden(names):
-        raise InputError(f"{path}: groups: a name holds control characters; rename it")
-    if (count := len(np.unique(names))) > MOST_GROUPS:
-        raise InputError(
-            f"{path}: groups: {count} different names for {n} rows, at most {MOST_GROUPS}; give "
-            "the group that a point belongs to, not its number"
-        )
-    return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.validation import InputError
-from pipeline.sources.class_labels import short
+from pipeline.sources.text import short, text_of
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
 TESTS = ("test",)
@@ -27,10 +28,10 @@ class Given:
     matrix: Any
     """[n, C]; of two classes also [n] or [n, 1]."""
     labels: Any = None
-    """[n], numbers or names of classes; None where no labels were asked for."""
+    """[n], numbers or names of classes; None where points need no labels."""
     names: list[str] | None = None
     """Of the columns, [C]."""
-    groups: Any = None
+    groups: NDArray[np.str_] | None = None
     """[n], where the file has them."""
     tested: NDArray[np.bool_] | None = None
     """[splits, n], True where a point tests and False where it calibrates, if the file says so."""
@@ -41,33 +42,31 @@ def is_split(name: str) -> bool:
     return re.fullmatch(r"split_?\d*", name, re.IGNORECASE) is not None
 
 
-def tested_by(path: Path, name: str, values: Any, n: int) -> NDArray[np.bool_]:
-    """Which of `n` points test, by a column or array of the words in CALIBRATES and TESTS.
+def tested_by(path: Path, splits: Mapping[str, Any], n: int) -> NDArray[np.bool_] | None:
+    """Which of `n` points test, [splits, n], by columns or arrays of words; None without any.
 
     Raises:
-        InputError: another word, another length, or no point on one side.
+        InputError: a word that is not in CALIBRATES and TESTS, or no point on one side.
     """
-    given = np.asarray(values)
-    if given.shape != (n,):
-        raise InputError(f"{path}: {name}: shape {list(given.shape)} for {n} rows; give [n]")
-    if given.dtype.kind == "S":
-        given = np.char.decode(given, "utf-8", "replace")
-    words = [str(value).strip().casefold() for value in given.tolist()]
-    for row, word in enumerate(words):
-        if word not in (*CALIBRATES, *TESTS):
-            raise InputError(
-                f"{path}: {name}: `{short(word)}` in row {row}; say `calibration` or `test` of "
-                "each point, and leave out points that the classifier was trained on"
-            )
-    is_test = np.array([word in TESTS for word in words])
-    for side, is_empty in (("calibration", is_test.all()), ("test", not is_test.any())):
-        if is_empty:
-            raise InputError(f"{path}: {name}: no row says `{side}`; mark points for it")
-    return is_test
+    rows = []
+    for name, values in splits.items():
+        words = [word.casefold() for word in text_of(values, n, f"{path}: {name}").tolist()]
+        for row, word in enumerate(words):
+            if word not in (*CALIBRATES, *TESTS):
+                raise InputError(
+                    f"{path}: {name}: `{short(word)}` in row {row}; say `calibration` or `test` of "
+                    "each point, and leave out points that the classifier was trained on"
+                )
+        is_test = np.array([word in TESTS for word in words])
+        for side, is_empty in (("calibration", is_test.all()), ("test", not is_test.any())):
+            if is_empty:
+                raise InputError(f"{path}: {name}: no row says `{side}`; mark points for it")
+        rows.append(is_test)
+    return np.array(rows) if rows else None
 
 
 def check_shapes(path: Path, given: Given, values: str = "auto") -> None:
-    """`InputError` where the arrays are no forecast at all: told before any number is looked at.
+    """`InputError` where the arrays are no forecast at all, before any number is looked at.
 
     `values`: "logits" takes zeros and ones, and whole numbers, as logits.
     """
@@ -88,22 +87,16 @@ def check_shapes(path: Path, given: Given, values: str = "auto") -> None:
         )
     if values == "logits":
         return
-    single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
-    if _are_zero_or_one(matrix) and (single or (np.sum(matrix, axis=-1) == 1).all()):
-        what = "zeros and ones"
-    elif single and field != "probabilities" and _are_counted(matrix):
-        what = "whole numbers"
-    else:
-        return
-    raise InputError(
-        f"{path}: {field}: nothing but {what}, like predicted classes; give the classifier's "
-        "probabilities (predict_proba) or logits"
-    )
-
-
-def _are_zero_or_one(matrix: NDArray[Any]) -> bool:
-    """The first rows decide, mostly: the matrix may be a map of a large file."""
-    return all(bool(np.isin(rows, (0, 1)).all()) for rows in (matrix[:8], matrix))
+    is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
+    # The first rows decide, mostly: the matrix may be a map of a large file.
+    are_bits = all(bool(np.isin(rows, (0, 1)).all()) for rows in (matrix[:8], matrix))
+    are_votes = are_bits and (is_single or bool((np.sum(matrix, axis=-1) == 1).all()))
+    is_count = is_single and field != "probabilities" and _are_counted(matrix)
+    if are_votes or is_count:
+        raise InputError(
+            f"{path}: {field}: nothing but {'zeros and ones' if are_votes else 'whole numbers'}, "
+            "like predicted classes; give the classifier's probabilities (predict_proba) or logits"
+        )
 
 
 def _are_counted(vector: NDArray[Any]) -> bool:

@@ -31,14 +31,14 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.sources.file import check_is_file
-from pipeline.sources.tables import check_names, numbers_of, read_table
+from pipeline.sources.tables import numbers_of, read_table, text_column
+from pipeline.sources.text import listed, short
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Names = Sequence[str]
 FIX = "write numbers such as 0.5"
-LARGEST_FILE = 256 << 20
 OWN = {
     "payoffs": "users paid by class: CSV, a line per user, a column per class",
     "valuations": "users paid by rank: CSV, a line per user, columns 1, 2, … for the ranks",
@@ -96,22 +96,6 @@ def aim_of(settings: Mapping[str, Any]) -> list[str]:
     """The keys of `evaluation.own` that the calibrator of `settings` is aimed at."""
     aims = settings["calibrator"].get("utilities") or []
     return [key for key, entry in settings["evaluation"]["own"].items() if entry in aims]
-
-
-def remarks(own: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a person may have meant otherwise in the files of `evaluation.own`, a line each."""
-    entry = own.get("u_valuations")
-    if entry is None:
-        return []
-    names, values = _users(entry["path"], _ranks(entry["class_names"]), "rank")
-    users = [names[user] for user in np.flatnonzero((np.diff(values, axis=1) > 0).any(axis=1))]
-    if not users:
-        return []
-    shown = ", ".join(users[:3]) + (", …" if len(users) > 3 else "")
-    return [
-        f"{entry['path']}: a worse rank is worth more than a better one to {shown}; that is "
-        "scored, but unusual: column 1 is the rank of the most probable class"
-    ]
 
 
 def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:
@@ -202,15 +186,16 @@ def _users(
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Names and numbers [users, wanted columns] of a file with a line per user."""
     table = _read(path, sha256)
-    given = list(table.columns)
-    named = given[0] not in wanted
-    columns = given[1:] if named else given
-    check_names(Path(path), columns, first=int(named))
+    columns = list(table.columns)
+    is_named = columns[0] not in wanted
+    columns = columns[is_named:]
     _check_match(columns, wanted, f"{path}: column", f"columns, one per {what}")
-    names = _texts(table) if named else [""] * len(table)
-    called = [name or str(k) for k, name in enumerate(names, 1)]
+    names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
     # A number, as of pandas' rows, would be taken for one of the report.
-    users = [f"user {name}" if name.isdecimal() else name for name in called]
+    users = [
+        f"user {name or k}" if name.isdecimal() or not name else name
+        for k, name in enumerate(names, 1)
+    ]
     return users, numbers_of(Path(path), table, wanted, FIX)
 
 
@@ -219,10 +204,9 @@ def _lines(
 ) -> tuple[pd.DataFrame, list[int]]:
     """The table of a file with a line per class, and the places of the classes' lines."""
     table = _read(path, sha256)
-    check_names(Path(path), list(table.columns[1:]), first=1)
     if len(table.columns) < 2:
         raise InputError(f"{path}: no column of numbers; the first line must name them")
-    names = _texts(table)
+    names = text_column(table.iloc[:, 0]).tolist()
     _check_match(names, class_names, f"{path}: first column:", "lines, one per class")
     return table, [names.index(name) for name in class_names]
 
@@ -230,26 +214,18 @@ def _lines(
 def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
     path = Path(path)
     check_is_file(path, "a CSV file")
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path}: more than {LARGEST_FILE:,} bytes; give fewer lines")
     if sha256 is not None and sha256_of(path) != sha256:
         raise InputError(f"{path}: changed since this run began; run it again")
     return read_table(path)
 
 
-def _texts(table: pd.DataFrame) -> list[str]:
-    """The first column as text; "" where a cell is empty."""
-    first = table.iloc[:, 0]
-    return [str(name).strip() for name in first.astype(object).where(first.notna(), "")]
-
-
-def _check_match(given: Names, wanted: Names, field: str, expected: str) -> None:
-    """`InputError` where `given` are not the `wanted` names, each once."""
-    shown = ", ".join(wanted[:4]) + (", …" if len(wanted) > 4 else "")
-    for name in given:
+def _check_match(names: Names, wanted: Names, field: str, expected: str) -> None:
+    """`InputError` where `names` are not the `wanted` ones, each once."""
+    fix = f"give {len(wanted)} {expected}"
+    for name in names:
         if name not in wanted:
-            raise InputError(f"{field} `{name}` is none of {shown}; give {len(wanted)} {expected}")
+            raise InputError(f"{field} `{short(name)}` is none of {listed(wanted)}; {fix}")
     for name in wanted:
-        if list(given).count(name) != 1:
-            often = "is missing" if name not in given else "is there twice"
-            raise InputError(f"{field} `{name}` {often}; give {len(wanted)} {expected}")
+        if list(names).count(name) != 1:
+            often = "is missing" if name not in names else "is there twice"
+            raise InputError(f"{field} `{short(name)}` {often}; {fix}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metrics.archive import LARGEST_ARRAY
 from metrics.validation import InputError
-from pipeline.sources.class_labels import is_plain, short
 from pipeline.sources.result import reason_of
+from pipeline.sources.text import is_plain, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,27 +25,30 @@ TABLES = (".csv", ".parquet")
 def read_table(path: Path) -> pd.DataFrame:
     """The table in a CSV (UTF-8, commas, a header line) or parquet file, at least one row.
 
-    The columns' names are text without spaces around them; `check_names` says what is wrong with
-    them.
+    The columns have names of printable text without spaces around them.
 
     Raises:
         InputError: one line with the file, the reason and the fix.
     """
     import pandas as pd
 
-    read = _read_parquet if path.suffix.lower() == ".parquet" else _read_csv
+    is_parquet = path.suffix.lower() == ".parquet"
     try:
-        table = read(path)
+        table = _read_parquet(path) if is_parquet else _read_csv(path)
     except InputError:
         raise
-    except Exception as error:  # of pandas, Arrow and the csv module; damaged sizes lead to others
-        kind = "parquet" if read is _read_parquet else "CSV: text in UTF-8 with commas"
+    except Exception as error:  # of pandas and Arrow; damaged sizes lead to others
+        kind = "parquet" if is_parquet else "CSV: text in UTF-8 with commas"
         raise InputError(
             f"{path}: not readable as {kind} ({reason_of(error)}); export it again"
         ) from error
     if table.empty:
         raise InputError(f"{path}: no rows; give a line of names, and one row per point")
     table.columns = pd.Index([str(name).strip() for name in table.columns])
+    for place, name in enumerate(table.columns, 1):
+        if not is_plain(name) or name in table.columns[: place - 1]:
+            what = "is another one's, too" if is_plain(name) else "holds control characters"
+            raise InputError(f"{path}: the name of column {place} {what}; rename it")
     return table
 
 
@@ -64,51 +66,29 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Its columns under the names of the first line, which pandas would change where two agree."""
     import pandas as pd
 
     if path.stat().st_size > LARGEST_ARRAY:
         raise InputError(f"{path}: more than {LARGEST_ARRAY:,} bytes; save it as npz")
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        names = next((values for values in csv.reader(file) if values), [])
-    if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
+    with warnings.catch_warnings():
+        # Rows longer than the header: pandas would drop what is too much.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
+        table = pd.read_csv(
+            path, index_col=False, keep_default_na=False, na_values=[""], low_memory=False
+        )
+    if len(table.columns) == 1 and any(sign in str(table.columns[0]) for sign in ";\t|"):
         raise InputError(
             f"{path}: the first line holds no comma; separate columns by commas, and write "
             "decimals with a point"
         )
-    with warnings.catch_warnings():
-        # Rows longer than the header: pandas would drop what is too much.
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        # "NA" and "null" may be names of classes; in a column of numbers they are told as text.
-        table = pd.read_csv(
-            path, index_col=False, keep_default_na=False, na_values=[""], low_memory=False
-        )
-    if len(names) == len(table.columns):
-        table.columns = pd.Index(names)
     return table
 
 
-def check_names(path: Path, names: Sequence[str], first: int = 0) -> None:
-    """`InputError` naming a column without a printable name of its own.
-
-    Args:
-        names: of the columns from the one numbered `first` on.
-    """
-    for place, name in enumerate(names):
-        if not name or name.startswith("Unnamed:"):
-            raise InputError(
-                f"{path}: column {first + place + 1} has no name, like the row numbers that pandas "
-                "writes; leave it out (to_csv(index=False)), or name it"
-            )
-        if not is_plain(name):
-            raise InputError(
-                f"{path}: the name of column {first + place + 1} holds control characters; "
-                "rename it"
-            )
-        if name in names[:place]:
-            raise InputError(
-                f"{path}: two columns are called `{short(name)}`; rename or remove one"
-            )
+def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
+    """A column's entries as text without spaces around it; "" where a cell is empty."""
+    text = column.astype(object).where(column.notna(), "").to_numpy(str)
+    return np.char.strip(text)
 
 
 def numbers_of(
@@ -123,13 +103,10 @@ def numbers_of(
 
     matrix = np.empty((len(table), len(columns)))
     for place, name in enumerate(columns):
-        given = table[name]
-        if not pd.api.types.is_numeric_dtype(given.dtype):
-            # Of dates and lists pandas would make numbers; of their text it makes none.
-            given = given.astype(str)
-        elif pd.api.types.is_bool_dtype(given.dtype):
-            raise InputError(f"{path}: column `{short(name)}` holds True and False; {fix}")
-        numbers = pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        column = table[name]
+        if not pd.api.types.is_numeric_dtype(column.dtype):
+            column = column.astype(str)  # pandas would make numbers of dates and lists
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
         wrong = ~np.isfinite(numbers)
         if wrong.any():
             row = int(wrong.argmax())

@@ -15,7 +15,7 @@ from calibrators import TemperatureScaling
 from calibrators.base import Calibrator
 from pipeline.own.deployed import read_points
 from pipeline.sources.file import file_logits
-from pipeline.sources.similarity_file import file_similarity
+from pipeline.sources.similarity import file_similarity
 
 Random = np.random.Generator
 CALIBRATOR = TemperatureScaling().fit(np.eye(3) + np.arange(3), np.arange(3))

@@ -14,8 +14,12 @@ from metrics.validation import InputError
 from pipeline.sources.class_names import CIFAR100
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
-from pipeline.sources.similarity import class_similarity, similarity_matrix, tokenize
-from pipeline.sources.similarity_file import file_similarity
+from pipeline.sources.similarity import (
+    class_similarity,
+    file_similarity,
+    similarity_matrix,
+    tokenize,
+)
 
 VECTORS = {
     "tiger": [1.0, 0.0, 0.0],

@@ -1,0 +1,57 @@
+"""Text from a person's file: checked where it names something, shortened in messages."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.validation import InputError
+
+CONTROLS, JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u00ad\u200c\u200d"
+
+
+def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
+    """`values` [n] as text without spaces around it.
+
+    Raises:
+        InputError: another shape, an empty entry or one with control characters; rows count from 0.
+    """
+    entries = np.asarray(values)
+    if entries.shape != (n,):
+        raise InputError(f"{field}: shape {list(entries.shape)}; give [{n}], a name for each")
+    if entries.dtype.kind == "S":
+        entries = np.char.decode(entries, "utf-8", "replace")
+    text = np.char.strip(entries.astype(np.str_))
+    for name in np.unique(text).tolist():
+        row = int((text == name).argmax())
+        if not name:
+            raise InputError(f"{field}: none in row {row}; complete or remove such rows")
+        if not is_plain(name):
+            raise InputError(
+                f"{field}: {short(name)} in row {row} holds control characters; rename it"
+            )
+    return text
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name holds no control character: a line end, a change of direction.
+
+    Joiners, which names in Persian and Hindi need, and spaces of any width are none.
+    """
+    return all(c in JOINERS or unicodedata.category(c) not in CONTROLS for c in name)
+
+
+def listed(values: Sequence[Any] | NDArray[Any]) -> str:
+    """The first five of the values, as a message can show them."""
+    shown = [short(str(value)) for value in list(values)[:5]]
+    return ", ".join(shown) + (", …" if len(values) > 5 else "")
+
+
+def short(text: str) -> str:
+    """A text from a file as a message can show it."""
+    printable = "".join(c if c.isprintable() else "?" for c in text)
+    return printable if len(printable) <= 30 else f"{printable[:30]}…"
