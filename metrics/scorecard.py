@@ -38,6 +38,7 @@ from metrics.measurement import (
     Samples,
 )
 from metrics.registry import Metric, metrics_of
+from metrics.report import report_of
 from metrics.resampling import NoiseFloor, point_numbers
 from metrics.scores import zero_likelihoods
 from metrics.validation import check_labels, check_probabilities
@@ -75,6 +76,10 @@ class Scorecard:
     draws: dict[str, Floats] = field(default_factory=dict)
     certificates: dict[str, CalibrationInterval] = field(default_factory=dict)
     zero_likelihood: int = 0
+
+    def report(self) -> None:
+        """Print the verdict: per purpose the error, what chance alone shows, and a bound."""
+        print(report_of(self))
 
 
 def scorecard(

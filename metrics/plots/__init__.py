@@ -6,7 +6,8 @@
 The rest of the package does without matplotlib.
 """
 
+from metrics.plots.display import UtilityDisplay
 from metrics.plots.ecdf import plot_ecdf
 from metrics.plots.utility import plot_utility
 
-__all__ = ["plot_ecdf", "plot_utility"]
+__all__ = ["UtilityDisplay", "plot_ecdf", "plot_utility"]

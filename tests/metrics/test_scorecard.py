@@ -233,3 +233,22 @@ def test_a_large_forecast_worked_on_by_parts_has_the_scorecard_of_a_small_one(mo
             numbers = list(value.values()) if isinstance(value, dict) else value
             again = list(found[key].values()) if isinstance(value, dict) else found[key]
             np.testing.assert_allclose(again, numbers, rtol=1e-9, atol=1e-12)
+
+
+def test_the_report_says_which_purposes_are_within_noise(forecast_of, capsys):
+    p, y = forecast_of("smooth", 400, 3, 0)
+    card = scorecard(p, y, utilities=0, bootstrap_repetitions=0)
+    card.report()
+    printed = capsys.readouterr().out.splitlines()
+    is_within = card.metrics["u_topk"] <= card.noise_floor["u_topk"]["q95"]
+    within, _, beyond = printed[0].partition("eyond noise")
+    assert ("shortlists" in within) == is_within != ("shortlists" in beyond)
+    numbers = next(line for line in printed if line.startswith("shortlists")).split()[1:]
+    bound = card.certificates["u_topk"].upper
+    expected = [card.metrics["u_topk"], card.noise_floor["u_topk"]["q95"], bound]
+    assert [float(number) for number in numbers] == pytest.approx(expected, abs=5e-5)
+
+
+def test_the_report_of_a_card_without_redrawn_labels_compares_nothing(forecast_of, capsys):
+    scorecard(*forecast_of("smooth", 100, 3, 0), utilities=0, floor_repetitions=0).report()
+    assert capsys.readouterr().out.startswith("Not compared with chance")
