@@ -69,7 +69,12 @@ def settings_of(kind: str, given: str, class_names: Names) -> dict[str, Any]:
     """
     target = f"{__name__}.{kind}"
     if kind == "utility":
-        return {"_target_": target, "function": given, "code": _code_of(given)}
+        utility(given)
+        try:
+            code = code_digest(given.replace(":", "."))
+        except UnknownTarget as error:
+            raise InputError(f"--utility {given}: no source in Python ({error})") from error
+        return {"_target_": target, "function": given, "code": code}
     path = Path(given)
     READERS[kind](path, class_names)  # a bad cell is told here, not by every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
@@ -110,24 +115,18 @@ def valuations(path: str | Path, class_names: Names, sha256: str | None = None) 
 
 def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> Decision:
     """The loss of each action under each class."""
-    table, order = _lines(path, class_names, sha256)
-    return Decision(numbers_of(Path(path), table, list(table.columns[1:]), FIX)[order])
+    lines = _lines(path, class_names, sha256)
+    return Decision(numbers_of(Path(path), lines, list(lines.columns), FIX))
 
 
 def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
     """What is gained by predicting a class (column) where another one (line) is true."""
-    table, order = _lines(path, class_names, sha256)
-    _check_match(list(table.columns[1:]), class_names, f"{path}: column", "columns, one per class")
-    matrix = numbers_of(Path(path), table, class_names, FIX)[order]
-    wrong = (matrix < 0) | (matrix > 1) | (np.eye(len(matrix), dtype=bool) & (matrix != 1))
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        fix = "a right prediction gains 1" if row == column else "gains lie in [0, 1]"
-        raise InputError(
-            f"{path}: column `{class_names[column]}`, row {order[row]}: {matrix[row, column]:g}, "
-            f"but {fix}; rescale it"
-        )
-    return GainMatrix(matrix)
+    lines = _lines(path, class_names, sha256)
+    _check_match(list(lines.columns), class_names, f"{path}: column", "columns, one per class")
+    try:
+        return GainMatrix(numbers_of(Path(path), lines, class_names, FIX))
+    except InputError as error:
+        raise InputError(str(error).replace("gains:", f"{path}:", 1)) from error
 
 
 READERS = {"payoffs": payoffs, "valuations": valuations, "losses": losses, "gain": gain}
@@ -137,14 +136,12 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
     """The utility p [n, C] -> u⃗ [n, C] of a module, by its name `module:function`."""
     module, _, name = function.partition(":")
     try:
-        value = getattr(import_module(module), name)
+        return FunctionUtility(getattr(import_module(module), name))
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(
-            f"{function}: no such function ({error}); give module:function, importable from here"
+            f"--utility {function}: no such function ({error}); give module:function, importable "
+            "from here"
         ) from error
-    if not callable(value):
-        raise InputError(f"{function}: a {type(value).__name__}, not a function of probabilities")
-    return FunctionUtility(value)
 
 
 def name_of(entry: Mapping[str, Any], index: int) -> str:
@@ -164,17 +161,6 @@ def name_of(entry: Mapping[str, Any], index: int) -> str:
 def actions_of(path: str | Path) -> list[str]:
     """The names of the actions in a file of losses."""
     return list(_read(path).columns[1:])
-
-
-def _code_of(function: str) -> str:
-    module, colon, name = function.partition(":")
-    if not (colon and module and name):
-        raise InputError(f"--utility {function}: give module:function, such as my_utility:value")
-    utility(function)
-    try:
-        return code_digest(f"{module}.{name}")
-    except UnknownTarget as error:
-        raise InputError(f"--utility {function}: no source in Python ({error})") from error
 
 
 def _ranks(class_names: Names) -> list[str]:
@@ -199,16 +185,12 @@ def _users(
     return users, numbers_of(Path(path), table, wanted, FIX)
 
 
-def _lines(
-    path: str | Path, class_names: Names, sha256: str | None
-) -> tuple[pd.DataFrame, list[int]]:
-    """The table of a file with a line per class, and the places of the classes' lines."""
+def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataFrame:
+    """The columns after the first one of a file with a line per class, in the classes' order."""
     table = _read(path, sha256)
-    if len(table.columns) < 2:
-        raise InputError(f"{path}: no column of numbers; the first line must name them")
     names = text_column(table.iloc[:, 0]).tolist()
     _check_match(names, class_names, f"{path}: first column:", "lines, one per class")
-    return table, [names.index(name) for name in class_names]
+    return table.iloc[[names.index(name) for name in class_names], 1:]
 
 
 def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:

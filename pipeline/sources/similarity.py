@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from metrics.archive import array_names, read_arrays
-from metrics.validation import InputError
+from metrics.validation import InputError, check_finite, check_numbers
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.file import check_is_file
 from pipeline.sources.heavy_imports import require
@@ -35,14 +36,19 @@ def class_similarity(
     download: str | None = None,
     whole_names: bool = False,
 ) -> SimilarityResult | None:
-    """The matrix S [C, C] that a benchmark's `similarity:` section asks for, or None if neither a
-    path nor a download is given (U_w2v is then left out).
+    """Cosine similarity of the classes' mean word vectors, or None without a path and a download.
 
     Args:
-        class_names: cifar10, cifar100, yahoo, imagenet, ... (see `class_names`), or a list.
+        class_names: cifar10, cifar100, yahoo, imagenet, ... (see `class_names`), or a list of C.
         vectors_path: word2vec file, binary or text, possibly gzipped.
         download: name in gensim's downloader, used without a path (word2vec-google-news-300).
-        whole_names: see `similarity_matrix`.
+        whole_names: look a name up as it is spelled if none of its tokens has a vector (files that
+            hold one vector per class name, such as `aquarium_fish`). Not the paper's rule.
+
+    Returns:
+        S [C, C], symmetric, in [-1, 1], with unit diagonal. Its details say what the vectors cover:
+        `out_of_vocabulary`, the classes without any vector, and `partly_covered`, by class the
+        tokens without one.
 
     Raises:
         MissingResource: the vectors are not there and cannot be downloaded.
@@ -51,59 +57,31 @@ def class_similarity(
     if vectors_path is None and download is None:
         return None
     names = resolve_names(class_names)
-    path = _existing(Path(vectors_path)) if vectors_path is not None else _downloaded(str(download))
-    matrix, report = similarity_matrix(names, path, whole_names=whole_names)
-    missing = report["out_of_vocabulary"]
-    line = (
-        f"word vectors {path.name}: {len(missing)} of {len(names)} classes have no vector "
-        f"({', '.join(missing) or 'none'}), {len(report['partly_covered'])} are covered in part"
-    )
-    return SimilarityResult(matrix, {**report, "line": line})
-
-
-def similarity_matrix(
-    class_names: Sequence[str], vectors_path: str | Path, *, whole_names: bool = False
-) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Cosine similarity of the classes' mean word vectors.
-
-    Args:
-        class_names: C names.
-        vectors_path: word2vec file, binary or text, possibly gzipped.
-        whole_names: look a name up as it is spelled if none of its tokens has a vector (files that
-            hold one vector per class name, such as `aquarium_fish`). Not the paper's rule.
-
-    Returns:
-        S float64 [C, C], symmetric, in [-1, 1], unit diagonal; and what the vectors cover:
-        `out_of_vocabulary`, the classes without any vector, and `partly_covered`, by class the
-        tokens without one.
-
-    Raises:
-        MissingResource: no such file.
-        InputError: not in word2vec's format.
-    """
-    path = _existing(Path(vectors_path))
+    path = Path(vectors_path) if vectors_path is not None else _downloaded(str(download))
     vectors = _load(path)
-    classes = np.zeros((len(class_names), vectors.vector_size))
-    unknown, partly = [], {}
-    for row, name in enumerate(class_names):
+    means = np.zeros((len(names), vectors.vector_size))
+    missing, partly = [], {}
+    for row, name in enumerate(names):
         tokens = tokenize(name)
         known = [token for token in tokens if token in vectors]
         if not known and whole_names:
-            known = [spelling for spelling in (name, name.lower()) if spelling in vectors][:1]
-            tokens = known or tokens
+            tokens = known = [word for word in (name, name.lower()) if word in vectors][:1]
         if not known:
-            unknown.append(name)
+            missing.append(name)
             continue
         if len(known) < len(tokens):
             partly[name] = [token for token in tokens if token not in vectors]
-        classes[row] = np.mean([vectors[token] for token in known], axis=0, dtype=np.float64)
-    return _cosine(classes), {
+        means[row] = np.mean([vectors[token] for token in known], axis=0, dtype=np.float64)
+    details = {
         "vectors": path.name,
         "dimensions": vectors.vector_size,
-        "classes": len(class_names),
-        "out_of_vocabulary": unknown,
+        "classes": len(names),
+        "out_of_vocabulary": missing,
         "partly_covered": partly,
+        "line": f"word vectors {path.name}: {len(missing)} of {len(names)} classes have no vector "
+        f"({', '.join(missing) or 'none'}), {len(partly)} are covered in part",
     }
+    return SimilarityResult(_cosine(means), details)
 
 
 def tokenize(name: str) -> list[str]:
@@ -118,16 +96,6 @@ def _cosine(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     matrix = (matrix + matrix.T) / 2  # BLAS does not promise symmetry to the last bit
     np.fill_diagonal(matrix, 1.0)
     return matrix
-
-
-def _existing(path: Path) -> Path:
-    if path.is_file():
-        return path
-    raise MissingResource(
-        f"word vectors {path} do not exist: download GoogleNews-vectors-negative300.bin.gz "
-        "(https://code.google.com/archive/p/word2vec) and set "
-        "benchmark.similarity.vectors_path=<file>, or benchmark.similarity=null to leave out U_w2v"
-    )
 
 
 def _downloaded(name: str) -> Path:
@@ -149,6 +117,13 @@ def _downloaded(name: str) -> Path:
 
 
 def _load(path: Path) -> Any:
+    if not path.is_file():
+        raise MissingResource(
+            f"word vectors {path} do not exist: download GoogleNews-vectors-negative300.bin.gz "
+            "(https://code.google.com/archive/p/word2vec) and set "
+            "benchmark.similarity.vectors_path=<file>, or benchmark.similarity=null to leave out "
+            "U_w2v"
+        )
     keyed_vectors = require("gensim.models").KeyedVectors
     logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it reports each step of a load
     try:
@@ -161,13 +136,10 @@ def _load(path: Path) -> Any:
 
 def _is_binary(path: Path) -> bool:
     """Whether the first vector is bytes: not as many decimal numbers as the header promises."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        header, first = file.readline(64), file.readline(1 << 20)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            header, first = file.readline(64), file.readline(1 << 20)
-        _, dimensions = (int(number) for number in header.split())
-        return len([float(number) for number in first.split()[1:]]) != dimensions
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: not readable ({error})") from error
+        return len([float(number) for number in first.split()[1:]]) != int(header.split()[1])
     except ValueError:
         return True
 
@@ -181,15 +153,10 @@ def file_similarity(*, path: str | Path) -> SimilarityResult:
     """
     path = Path(path)
     check_is_file(path, "an npz or CSV file with a similarity matrix")
-    given = _read_csv(path) if path.suffix.lower() == ".csv" else _read_npz(path)
-    if given.dtype.kind not in "biuf":
-        raise InputError(f"{path}: a matrix of {given.dtype}; give real numbers, [C, C]")
-    matrix = given.astype(np.float64)
+    matrix = _read_csv(path) if path.suffix.lower() == ".csv" else _read_npz(path)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise InputError(f"{path}: expected a matrix [C, C], got {list(matrix.shape)}")
-    if not np.isfinite(matrix).all():
-        row, column = np.argwhere(~np.isfinite(matrix))[0]
-        raise InputError(f"{path}: {matrix[row, column]} in row {row}, column {column}; replace it")
+    check_finite(torch.from_numpy(matrix), str(path))
     gap = np.abs(matrix - matrix.T)
     if gap.max() > ASYMMETRY * np.abs(matrix).max():
         row, column = np.unravel_index(int(gap.argmax()), gap.shape)
@@ -200,15 +167,15 @@ def file_similarity(*, path: str | Path) -> SimilarityResult:
     return SimilarityResult(matrix, {"path": str(path)})
 
 
-def _read_npz(path: Path) -> NDArray[Any]:
+def _read_npz(path: Path) -> NDArray[np.float64]:
     arrays = read_arrays(path, only=("matrix",))
     if "matrix" not in arrays:
-        found = ", ".join(array_names(path)) or "nothing"
-        raise InputError(f"{path}: no array `matrix` (it holds {found}); name it so")
-    return arrays["matrix"]
+        held = ", ".join(array_names(path)) or "nothing"
+        raise InputError(f"{path}: no array `matrix` (it holds {held}); name it so")
+    return check_numbers(arrays["matrix"], f"{path}: matrix").to(torch.float64).numpy()
 
 
-def _read_csv(path: Path) -> NDArray[Any]:
+def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
         return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except (ValueError, OverflowError, MemoryError) as error:

@@ -109,8 +109,8 @@ def numbers_of(
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
         wrong = ~np.isfinite(numbers)
         if wrong.any():
-            row = int(wrong.argmax())
-            cell = table[name].iloc[row : row + 1]
+            first = int(wrong.argmax())
+            row, cell = table.index[first], table[name].iloc[first : first + 1]
             what = "nothing" if cell.isna().all() else f"`{short(str(cell.item()))}`"
             raise InputError(
                 f"{path}: column `{short(name)}` holds {what} in row {row}, which is no finite "

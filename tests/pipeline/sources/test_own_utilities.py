@@ -53,7 +53,7 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
         ("valuations", "1,2,4\n1,1,0\n", "column `4` is none of 1, 2, 3"),
         ("losses", "class,a\ncat,1\ndog,1\n", "first column: `emu` is missing; give 3 lines"),
         ("losses", "class,a\ncat,1\ncat,1\ndog,2\nemu,1\n", "`cat` is there twice"),
-        ("gain", "t,cat,dog,emu\ncat,1,0,0\nemu,0,2,1\ndog,0,1,0\n", "column `dog`, row 1: 2,"),
+        ("gain", "t,cat,dog,emu\ncat,1,0,0\nemu,0,2,1\ndog,0,1,0\n", "values outside [0, 1]"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_told_by_cell_and_fix(tmp_path, kind, text, words):

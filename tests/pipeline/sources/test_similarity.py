@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from pipeline.sources.result import MissingResource
 from pipeline.sources.similarity import (
     class_similarity,
     file_similarity,
-    similarity_matrix,
     tokenize,
 )
 
@@ -41,10 +40,17 @@ def vectors(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def covered(names: Sequence[str], path: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """The matrix, and what the vectors cover."""
+    result = class_similarity(names, path, **options)
+    assert result is not None
+    return result.matrix, result.details
+
+
 @pytest.mark.parametrize("name", ["small.bin", "small.txt", "small.bin.gz"])
 def test_binary_and_text_give_the_cosines_of_mean_vectors(vectors: Path, name: str) -> None:
     names = ["Tiger_Shark", "cat", "great white-shark", "kangaroo"]
-    matrix, report = similarity_matrix(names, vectors / name)
+    matrix, report = covered(names, vectors / name)
     means = [[0.5, 1.0, 0.0], [3.0, 4.0, 0.0], [0.0, 1.0, 0.25], [0.0, 0.0, 0.0]]
     expected = np.eye(4)
     for row in range(3):
@@ -53,6 +59,7 @@ def test_binary_and_text_give_the_cosines_of_mean_vectors(vectors: Path, name: s
             expected[row, column] = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
     np.testing.assert_allclose(matrix, expected, atol=1e-7)
     assert matrix.dtype == np.float64
+    assert report.pop("line").startswith(f"word vectors {name}: 1 of 4 classes have no vector")
     assert report == {
         "vectors": name,
         "dimensions": 3,
@@ -69,13 +76,13 @@ def test_tokens_follow_the_papers_rule() -> None:
 
 def test_glove_for_cifar100_gives_a_sensible_symmetric_matrix(shared_dir: Path) -> None:
     path = shared_dir / "embeddings" / "cifar100_classes_glove100.txt"
-    matrix, report = similarity_matrix(CIFAR100, path)
+    matrix, report = covered(CIFAR100, path)
     # One vector per class name as spelled: two-word names have none under the paper's rule.
     assert report["out_of_vocabulary"] == [name for name in CIFAR100 if "_" in name]
     for name in report["out_of_vocabulary"]:
         row = CIFAR100.index(name)
         np.testing.assert_array_equal(matrix[row], np.eye(100)[row])
-    whole, report = similarity_matrix(CIFAR100, path, whole_names=True)
+    whole, report = covered(CIFAR100, path, whole_names=True)
     assert report["out_of_vocabulary"] == []
     np.testing.assert_array_equal(whole, whole.T)
     boy, girl, rocket = (CIFAR100.index(name) for name in ("boy", "girl", "rocket"))
@@ -125,7 +132,10 @@ def test_a_persons_matrix_from_npz_and_csv(tmp_path: Path) -> None:
         ({"other": np.eye(2)}, "no array `matrix`"),
         ({"matrix": np.ones((2, 3))}, r"expected a matrix \[C, C\]"),
         ({"matrix": np.array([[1, 0.5], [0.2, 1]])}, "not symmetric: 0.5 in row 0, column 1, but"),
-        ({"matrix": np.array([[1, np.nan], [np.nan, 1]])}, "nan in row 0, column 1"),
+        (
+            {"matrix": np.array([[1, np.nan], [np.nan, 1]])},
+            "2 rows hold NaN or infinite values, the first is row 0",
+        ),
     ],
 )
 def test_what_is_no_similarity_is_one_line(
