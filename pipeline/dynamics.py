@@ -84,7 +84,6 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
     }
     return Task(
         name=f"{benchmark} {family}",
-        row=benchmark,
         settings=settings,
         path=Path(settings["paths"]["data"]) / "dynamics" / benchmark / f"{family}.npz",
         key=sha256_of_json(content),

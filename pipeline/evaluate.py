@@ -74,7 +74,6 @@ def evaluate_task(unit: Unit) -> Task:
     }
     return Task(
         name=str(unit),
-        row=unit.calibrator,
         settings=unit.settings,
         path=unit.scores_path,
         key=sha256_of_json(content),

@@ -55,7 +55,6 @@ def fit_task(unit: Unit) -> Task:
     }
     return Task(
         name=str(unit),
-        row=unit.calibrator,
         settings=unit.settings,
         path=unit.fit_path,
         key=sha256_of_json(content),

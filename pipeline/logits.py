@@ -41,11 +41,9 @@ def logits_task(settings: Settings) -> Task:
     similarity = _key_of_target(settings["benchmark"].get("similarity"))
     return Task(
         name=name,
-        row=name,
         settings=settings,
         path=logits_path(settings),
         key=sha256_of_json({"made_from": made_from, "similarity": similarity}),
-        size=0,  # not known before they are made; sources run one by one
         make=partial(_made, settings, made_from),
     )
 

@@ -15,8 +15,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from calibrators.files import atomic_path
 from pipeline.harness.artifacts import json_text
 
@@ -25,10 +23,6 @@ RECORD = "record.json"
 Record = dict[str, Any]
 Save = Callable[[Path], object]
 """Writes an npz to a path."""
-
-
-class Busy(RuntimeError):
-    """Another process works on this unit."""
 
 
 def record_of(path: Path) -> Record | None:
@@ -70,35 +64,3 @@ def arrays_digest(path: Path, names: Collection[str] = ()) -> str:
                 while block := content.read(1 << 20):
                     digest.update(block)
     return digest.hexdigest()
-
-
-def made_by_one(
-    path: Path, key: str, lock: Path, make: Callable[[], object], force: bool, wait: bool
-) -> bool:
-    """Call `make` unless the unit is up to date, one process at a time; False where it is.
-
-    The lock ends with the process that holds it, however that dies. Where a file system has no
-    locks, two processes may do the same work, and the rename still keeps files whole.
-
-    Args:
-        lock: the lock file of this unit.
-        wait: wait for another process that holds the lock.
-
-    Raises:
-        Busy: another process holds the lock, and `wait` is false.
-    """
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    held = FileLock(lock, timeout=-1 if wait else 0)
-    try:
-        held.acquire()
-    except Timeout as error:
-        raise Busy(f"{path}: another process works on it") from error
-    except NotImplementedError:  # a file system without locks
-        pass
-    try:
-        if not force and is_current(path, key):
-            return False
-        make()
-        return True
-    finally:
-        held.release()

@@ -40,6 +40,14 @@ class CachedLogits:
         """The number of logits, n x C."""
         return self.n * int(self.details["classes"])
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """`logits` [n, C] float32 and `labels` [n] int64, read once for all units of a benchmark.
+
+        Where the source has them: `tested` [splits, n], which points test; `groups` [n];
+        `similarity` [C, C]. The logits stay in the file, whose memory processes share.
+        """
+        return _arrays(self.path, self.sha256, self.similarity_sha256)
+
 
 def logits_path(settings: Settings) -> Path:
     """data/logits/<benchmark>.npz"""
@@ -78,25 +86,9 @@ def _checked(path: Path, changed: int) -> CachedLogits | None:
 
 
 @lru_cache(maxsize=1)
-def load_logits(path: Path, sha256: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Logits [n, C], left in the file, and labels [n], for all units of the same benchmark.
-
-    Processes share the memory in which the system keeps the file. `sha256` is not checked again; it
-    makes another version of the file another entry.
-    """
-    arrays = read_npz(path, mapped=("logits",))
-    return arrays["logits"], arrays["labels"]
-
-
-def given_splits(settings: Settings) -> NDArray[np.bool_] | None:
-    """Which points test, [splits, n], where the benchmark's source says so; None elsewhere."""
-    cached = find_logits(settings)
-    return _tested(cached.path, cached.sha256) if "given_splits" in cached.details else None
-
-
-@lru_cache(maxsize=1)
-def _tested(path: Path, sha256: str) -> NDArray[np.bool_]:
-    return read_npz(path, mapped=("logits",))["tested"]
+def _arrays(path: Path, *versions: str | None) -> dict[str, NDArray[Any]]:
+    """The arrays of a file; the digests in `versions` make another version another entry."""
+    return read_npz(path, mapped=("logits",))
 
 
 def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:

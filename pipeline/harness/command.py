@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn
 
 import hydra
@@ -37,10 +36,6 @@ class UsageError(ValueError):
 
 class UnitsFailed(RuntimeError):
     """Some units of a stage failed; the others are done and stay. One line."""
-
-
-class Terminated(BaseException):
-    """SIGTERM, which schedulers send before they kill. Not an Exception: no unit shall catch it."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,30 +86,25 @@ def user_errors_in_one_line() -> Iterator[None]:
 
     A warning is one line, too, and the program continues.
     """
-    terminated = signal.signal(signal.SIGTERM, _terminate)
+    # SIGTERM is what schedulers send before they kill. SystemExit passes every `except Exception`.
+    before = signal.signal(signal.SIGTERM, lambda *_: _end("terminated", 143))
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
             yield
     except KeyboardInterrupt:
         _end("interrupted", 130)
-    except Terminated:
-        _end("terminated", 143)
     except Exception as error:
         if os.environ.get(FULL_ERROR) == "1" or not is_user_error(error):
             raise
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
     finally:
-        signal.signal(signal.SIGTERM, terminated)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _print_warning(message: Warning | str, *where: Any, **others: Any) -> None:
     print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
-
-
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise Terminated
 
 
 def _end(how: str, code: int) -> NoReturn:

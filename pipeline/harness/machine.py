@@ -6,6 +6,7 @@ import platform
 import resource
 import socket
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -61,22 +62,20 @@ def free_memory(group: Path | None = None) -> int:
     import psutil  # type: ignore[import-untyped]  # `status` has no use for it
 
     free = int(psutil.virtual_memory().available)
-    group = group or CONTROL_GROUPS / _name_of_control_group()
+    group = group or _control_group()
     for folder in (group, *group.parents):
-        if not (folder / "memory.max").is_file():
-            continue
-        limit, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
-        if limit.strip().isdigit():
+        with suppress(OSError, ValueError):  # there is no limit here
+            limit, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
             lines = (folder / "memory.stat").read_text().splitlines()
-            files = int(dict(line.split() for line in lines).get("inactive_file", 0))
-            free = min(free, max(0, int(limit) - int(used) + files))  # the system frees these files
+            files = int(dict(line.split() for line in lines)["inactive_file"])
+            free = min(free, max(0, limit - used + files))  # the system frees these files
     return free
 
 
-def _name_of_control_group() -> str:
+def _control_group() -> Path:
     listed = Path("/proc/self/cgroup")
-    lines = listed.read_text().splitlines() if listed.exists() else []
-    return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+    text = listed.read_text() if listed.exists() else ""
+    return CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
 
 
 @cache
@@ -101,6 +100,5 @@ def run_notes() -> dict[str, Any]:
         "memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib),
         "host": socket.gethostname(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cores": core_count(),
         "versions": versions(),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -15,14 +15,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 console = Console(soft_wrap=True)
 
 SECONDS_BETWEEN_LINES = 15.0
 """Without a terminal (a log file, a cluster job): at most one line in this time."""
-COUNTED = ("run", "up to date", "failed")
-"""What a stage's closing table says of tasks."""
 
 
 class Bar:
@@ -75,14 +72,3 @@ def say_files(paths: Iterable[Path]) -> None:
         stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])
     for stem, endings in stems.items():
         say(f"wrote {stem}.{endings[0] if len(endings) == 1 else '{' + ','.join(endings) + '}'}")
-
-
-def print_summary(title: str, rows: Mapping[str, Mapping[str, float]]) -> None:
-    """The closing table of a stage: per row how many tasks were COUNTED as what, and `seconds`."""
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for heading in (*COUNTED, "seconds"):
-        table.add_column(heading, justify="right")
-    for name, row in rows.items():
-        table.add_row(name, *(f"{row[key]:.0f}" for key in COUNTED), f"{row['seconds']:.1f}")
-    console.print(table)

@@ -27,6 +27,7 @@ ALLOWED_VALUES = {
     "evaluation.name": FILE_NAME,
     "splits.count": (r"[1-9]\d{0,2}|1000", f"a whole number from 1 to {MOST_SPLITS}, such as 10"),
     "splits.calibration_fraction": (r"0\.0*[1-9]\d*", "a number between 0 and 1, such as 0.7"),
+    "split": (r"\d+", "a whole number, such as 3"),
     "seed": SEED,
     "splits.seed": SEED,
     "force": ("True|False", "true or false"),
@@ -84,41 +85,42 @@ class Request:
     def from_hydra(cls, config: DictConfig) -> Request:
         """Read the request off a running Hydra program."""
         hydra = HydraConfig.get()
-        return cls.of(config, hydra.runtime.choices, list(hydra.overrides.task))
-
-    @classmethod
-    def of(cls, config: DictConfig, choices: Any, overrides: Sequence[str]) -> Request:
-        """A composed `config`, the options chosen for its groups, the overrides it came from."""
-        benchmark, calibrator = choices.get("benchmark"), choices.get("calibrator")
-        selecting = ("benchmark", "calibrator", "split")
+        benchmark, calibrator = (
+            hydra.runtime.choices.get(group) for group in ("benchmark", "calibrator")
+        )
+        benchmarks = [benchmark] if benchmark else config.suite.benchmarks
+        calibrators = [calibrator] if calibrator else config.suite.calibrators
         return cls(
             suite=config.suite.name,
-            benchmarks=_once([benchmark] if benchmark else config.suite.benchmarks),
-            calibrators=_once([calibrator] if calibrator else config.suite.calibrators),
+            benchmarks=tuple(dict.fromkeys(benchmarks)),  # each once: a unit has one file
+            calibrators=tuple(dict.fromkeys(calibrators)),
             splits=_splits(config),
-            overrides=tuple(text for text in overrides if _key(text) not in selecting),
+            overrides=tuple(text for text in hydra.overrides.task if not _selects(text)),
         )
 
-    def settings(self, benchmark: str, calibrator: str | None = None) -> Settings:
-        """The configuration of one benchmark, and calibrator if given, with all overrides."""
-        if calibrator is None:
-            kept = [text for text in self.overrides if not _key(text).startswith("calibrator.")]
-            return resolved(composed([*kept, f"benchmark={benchmark}"]))
-        chosen = [f"benchmark={benchmark}", f"calibrator={calibrator}"]
-        return resolved(composed([*self.overrides, *chosen]))
-
     def benchmark_settings(self) -> list[Settings]:
-        """One configuration per benchmark."""
-        return [self.settings(benchmark) for benchmark in self.benchmarks]
+        """One configuration per benchmark, with the first calibrator."""
+        first = self.calibrators[0]
+        return [resolved(self._composed(benchmark, first)) for benchmark in self.benchmarks]
 
     def units(self) -> list[Unit]:
-        """All units asked for: benchmarks, in them calibrators, in them splits."""
-        return [
-            unit
-            for benchmark in self.benchmarks
-            for calibrator in self.calibrators
-            for unit in units_of(self.settings(benchmark, calibrator), calibrator, self.splits)
-        ]
+        """All units asked for: benchmarks, in them calibrators, in them splits.
+
+        A benchmark and a calibrator are composed once each; their pairs are put together.
+        """
+        first = self.benchmarks[0]
+        calibrators = {name: self._composed(first, name).calibrator for name in self.calibrators}
+        units = []
+        for benchmark in self.benchmarks:
+            config = self._composed(benchmark, self.calibrators[0])
+            for name, calibrator in calibrators.items():
+                config.calibrator = calibrator
+                units += units_of(resolved(config), name, self.splits)
+        return units
+
+    def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
+        chosen = [f"benchmark={benchmark}", f"calibrator={calibrator}"]
+        return composed([*self.overrides, *chosen])
 
 
 def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:
@@ -171,14 +173,10 @@ def columns_of(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*chosen, *own]))
 
 
-def _key(override: str) -> str:
-    """`calibrator.on` of `calibrator.on=logits`, without the leading + or ~."""
-    return str(OverridesParser.create().parse_override(override).key_or_group)
-
-
-def _once(names: Sequence[str]) -> tuple[str, ...]:
-    """`names` in their order, each once: a unit has one file."""
-    return tuple(dict.fromkeys(names))
+def _selects(override: str) -> bool:
+    """Whether an override, with or without + or ~ before it, says which units are requested."""
+    key = OverridesParser.create().parse_override(override).key_or_group
+    return key in ("benchmark", "calibrator", "split")
 
 
 def _check(config: DictConfig) -> None:
@@ -190,12 +188,12 @@ def _check(config: DictConfig) -> None:
 
 def _splits(config: DictConfig) -> tuple[int, ...]:
     _check(config)
-    count = config.splits.count
+    every = range(config.splits.count)
     if config.split is None:
-        return tuple(range(count))
-    if type(config.split) is not int or not 0 <= config.split < count:
+        return tuple(every)
+    if config.split not in every:
         raise SelectionError(
-            f"split={config.split}: expected a number from 0 to {count - 1} "
-            f"(splits.count={count}), or leave it out for all"
+            f"split={config.split}: expected a number from 0 to {len(every) - 1} "
+            f"(splits.count={len(every)}), or leave it out for all"
         )
     return (config.split,)

@@ -17,7 +17,7 @@ import calibrators
 from calibrators.base import Calibrator
 from metrics.archive import array_names
 from metrics.validation import InputError
-from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
+from pipeline.harness.cached_logits import find_logits, rows_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
 from pipeline.scoring.splits import indices_of
@@ -32,9 +32,9 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     `on_all`: on all points; else on the calibration points of the first split.
     """
     cached = find_logits(settings)
-    logits, labels = load_logits(cached.path, cached.sha256)
+    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     if not on_all:
-        points, _ = indices_of(settings, cached.n, 0)
+        points, _ = indices_of(settings, cached, 0)
         logits, labels = rows_of(logits, points), labels[points]
     record = cached.details
     calibrator: Any = made_of(settings["calibrator"])

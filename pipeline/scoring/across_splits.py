@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from pipeline.harness.artifacts import read_npz, save_npz, sha256_of_json
+from pipeline.harness.artifacts import save_npz, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest
@@ -31,9 +31,9 @@ def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Recor
     Raises:
         UnitsFailed: records that could not be computed, after all others are done.
     """
-    tasks = [across_splits_task(units) for units in calibrators]
-    run_tasks(f"worst intervals {calibrators[0][0].benchmark}", tasks)
-    return {task.row: record_of(task.path) or {} for task in tasks}
+    tasks = {units[0].calibrator: across_splits_task(units) for units in calibrators}
+    run_tasks(f"worst intervals {calibrators[0][0].benchmark}", list(tasks.values()))
+    return {name: record_of(task.path) or {} for name, task in tasks.items()}
 
 
 def across_splits_task(units: Sequence[Unit]) -> Task:
@@ -43,7 +43,6 @@ def across_splits_task(units: Sequence[Unit]) -> Task:
     code = code_digest("pipeline.scoring.across_splits")
     return Task(
         name=f"{first.benchmark} {first.calibrator}, all splits",
-        row=first.calibrator,
         settings=first.settings,
         path=first.scores_path.with_name("worst.npz"),
         key=sha256_of_json({"scores": scores, "code": code}),
@@ -59,8 +58,8 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     """
     settings = units[0].settings
     logits = find_logits(settings)
-    groups = read_npz(logits.path, mapped=("logits",)).get("groups", np.empty(0, dtype=str))
-    tested = [indices_of(settings, logits.n, unit.split)[1] for unit in units]
+    groups = logits.arrays().get("groups", np.empty(0, dtype=str))
+    tested = [indices_of(settings, logits, unit.split)[1] for unit in units]
     names = large_enough(groups, tested) if len(groups) else []
     together = splits_together(logits.size, len(units))
     pooled: list[HeldOut] = []

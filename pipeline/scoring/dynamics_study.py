@@ -26,7 +26,7 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.validation import InputError
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
-from pipeline.harness.cached_logits import find_logits, load_logits
+from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Settings
 from pipeline.scoring.splits import indices_of
@@ -103,8 +103,8 @@ def studied(
 ) -> tuple[Save, Record]:
     """Run the study; return what writes its arrays, and its record."""
     cached = find_logits(settings)
-    logits, labels = load_logits(cached.path, cached.sha256)
-    points, _ = indices_of(settings, len(labels), split)
+    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
+    points, _ = indices_of(settings, cached, split)
     probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
     options = settings["dynamics"]
     truth = torch.from_numpy(labels[points]).to(device)

@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from pipeline.harness.cache import Record, Save
-from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
+from pipeline.harness.cached_logits import find_logits, rows_of
 from pipeline.harness.parallel import Progress
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Unit
@@ -21,8 +21,8 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     import torch
 
     cached = find_logits(unit.settings)
-    logits, labels = load_logits(cached.path, cached.sha256)
-    points, test = indices_of(unit.settings, len(labels), unit.split)
+    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
+    points, test = indices_of(unit.settings, cached, unit.split)
     calibrator: Any = made_of(unit.settings["calibrator"])
     calibrator.fit(
         torch.from_numpy(rows_of(logits, points)).to(device),

@@ -11,9 +11,9 @@ import numpy as np
 from hydra.utils import get_class
 from numpy.typing import NDArray
 
-from pipeline.harness.artifacts import read_npz, save_npz
+from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
-from pipeline.harness.cached_logits import find_logits, load_logits, rows_of
+from pipeline.harness.cached_logits import find_logits, rows_of
 from pipeline.harness.parallel import Progress
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, Unit
@@ -80,8 +80,8 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     kind: Any = get_class(unit.settings["calibrator"]["_target_"])
     calibrator = kind.load(unit.fit_path)
     cached = find_logits(unit.settings)
-    logits, labels = load_logits(cached.path, cached.sha256)
-    _, test = indices_of(unit.settings, len(labels), unit.split)
+    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
+    _, test = indices_of(unit.settings, cached, unit.split)
     parts = (
         calibrator.predict_proba(torch.from_numpy(rows_of(logits, test[a:b])).to(device))
         for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER)
@@ -118,7 +118,7 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
         test.labels,
         points=test.points,
         population=test.population,
-        similarity=similarity_of(settings),
+        similarity=find_logits(settings).arrays().get("similarity"),
         rows_sum_to_one=test.rows_sum_to_one,
         **options | {"own": made_of(options["own"])},
     )
@@ -142,9 +142,6 @@ def options_of(settings: Settings) -> Options:
     names = {field.name for field in fields(Options)}
     given = {k: v for k, v in settings["evaluation"].items() if k in names}
     own = made_of(given["own"])
-    return Options(**given | {"own": own, "similarity": similarity_of(settings)})
-
-
-def similarity_of(settings: Settings) -> NDArray[np.float64] | None:
-    """Similarity of the benchmark's classes [C, C], where it has one."""
-    return read_npz(find_logits(settings).path, mapped=("logits",)).get("similarity")
+    return Options(
+        **given | {"own": own, "similarity": find_logits(settings).arrays().get("similarity")}
+    )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.harness.cached_logits import given_splits
+from pipeline.harness.cached_logits import CachedLogits
+from pipeline.harness.units import Settings
 
 Indices = NDArray[np.int64]
 
@@ -36,18 +35,18 @@ def split_indices(
     return order[:count], order[count:]
 
 
-def indices_of(settings: dict[str, Any], n: int, split: int) -> tuple[Indices, Indices]:
+def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
     """The split that the benchmark's source gives; of most sources, `split_indices`.
 
     Raises:
         TooFewPoints, TooFewSplits: there is no such split.
     """
-    splits, tested = settings["splits"], given_splits(settings)
-    if tested is not None:
-        if split >= len(tested):
-            raise TooFewSplits(
-                f"splits.count={splits['count']}: the file itself gives {len(tested)}; set "
-                f"splits.count={len(tested)}"
-            )
-        return np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
-    return split_indices(n, split, splits["seed"], splits["calibration_fraction"])
+    splits, tested = settings["splits"], cached.arrays().get("tested")
+    if tested is None:
+        return split_indices(cached.n, split, splits["seed"], splits["calibration_fraction"])
+    if split >= len(tested):
+        raise TooFewSplits(
+            f"splits.count={splits['count']}: the file itself gives {len(tested)}; set "
+            f"splits.count={len(tested)}"
+        )
+    return np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])

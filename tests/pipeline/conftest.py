@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
@@ -35,7 +36,8 @@ def request_of(*overrides: str) -> Request:
     """What a stage reads off its command line."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("config", list(overrides), return_hydra_config=True)
-    return Request.of(config, config.hydra.runtime.choices, overrides)
+    HydraConfig.instance().set_config(config)
+    return Request.from_hydra(config)
 
 
 def run_all(request: Request) -> None:

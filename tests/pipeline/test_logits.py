@@ -19,7 +19,7 @@ def folder(tmp_path):
 
 def requested(request_tiny, **paths):
     """Digits, whose own source needs seconds, in the temporary folders of `tiny`."""
-    settings = request_tiny("split=0").settings("file")
+    (settings,) = request_tiny("split=0").benchmark_settings()
     return [
         {**settings, "benchmark": {**settings["benchmark"], "precomputed": "digits"}}
         | {"paths": {**settings["paths"], **paths}}

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import read_npz, save_npz
-from pipeline.harness.cache import Busy, arrays_digest, is_current, made_by_one, publish, record_of
+from pipeline.harness.cache import arrays_digest, is_current, publish, record_of
+from pipeline.harness.parallel import Task, attempt
 
 SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 ARRAYS = {"a": np.arange(300.0), "b": np.arange(4)}
@@ -64,50 +65,54 @@ def test_a_damaged_unit_counts_as_absent(unit, damage):
     assert not is_current(unit, "k")
 
 
-def make_noting(path, notes):
-    """Make a unit and leave a file whose name says which process did."""
+def make_noting(notes, device, progress):
+    """Leave a file whose name says which process made the unit."""
     (notes / str(os.getpid())).touch()
-    publish_arrays(path)
+    return partial(save_npz, arrays=ARRAYS), {}
 
 
-def made(path, lock, notes, barrier):
+def task_of(folder, make):
+    """A unit that `make` makes with the device and the progress."""
+    settings = {"paths": {"data": str(folder)}, "device": "cpu", "force": False}
+    return Task("unit", settings, folder / "unit.npz", "k", make)
+
+
+def made(folder, notes, barrier):
     barrier.wait(60)
-    made_by_one(path, "k", lock, partial(make_noting, path, notes), force=False, wait=True)
+    attempt(task_of(folder, partial(make_noting, notes)), wait=True)
 
 
 def test_of_two_processes_one_makes_a_unit(tmp_path):
-    path, lock, notes = tmp_path / "unit.npz", tmp_path / "locks/unit.lock", tmp_path / "notes"
+    notes = tmp_path / "notes"
     notes.mkdir()
     barrier = SPAWN.Barrier(2)
-    both = [SPAWN.Process(target=made, args=(path, lock, notes, barrier)) for _ in range(2)]
+    both = [SPAWN.Process(target=made, args=(tmp_path, notes, barrier)) for _ in range(2)]
     for one in both:
         one.start()
     for one in both:
         one.join(60)
     assert [one.exitcode for one in both] == [0, 0]
     assert len(list(notes.iterdir())) == 1
-    assert is_current(path, "k")
+    assert is_current(tmp_path / "unit.npz", "k")
 
 
-def hold(path, lock, held, end):
-    def wait():
+def hold(folder, held, end):
+    def wait(device, progress):
         held.set()
         end.wait(60)
 
-    made_by_one(path, "k", lock, wait, force=False, wait=True)
+    attempt(task_of(folder, wait), wait=True)
 
 
 def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
-    path, lock = tmp_path / "unit.npz", tmp_path / "locks/unit.lock"
     held, end = SPAWN.Event(), SPAWN.Event()
-    holder = SPAWN.Process(target=hold, args=(path, lock, held, end))
+    holder = SPAWN.Process(target=hold, args=(tmp_path, held, end))
     holder.start()
     assert held.wait(60)
-    make = partial(publish_arrays, path)
-    with pytest.raises(Busy, match=r"unit\.npz: another process works on it"):
-        made_by_one(path, "k", lock, make, force=False, wait=False)
-    assert not path.exists()
+    task = task_of(tmp_path, partial(make_noting, tmp_path))
+    assert attempt(task, wait=False).is_busy
+    assert not task.path.exists()
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(60)
-    assert made_by_one(path, "k", lock, make, force=False, wait=False)
-    assert is_current(path, "k")
+    assert not attempt(task, wait=False).is_busy
+    assert task.is_current()

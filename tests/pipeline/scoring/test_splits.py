@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from pipeline.harness.artifacts import write_npz
+from pipeline.harness.cached_logits import CachedLogits
 from pipeline.scoring.splits import TooFewSplits, indices_of, split_indices
 
 
@@ -22,11 +24,12 @@ def test_splits_differ_and_repeat():
     )
 
 
-def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(monkeypatch):
+def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(tmp_path):
     tested = np.array([[False, True, False, True]])
-    monkeypatch.setattr("pipeline.scoring.splits.given_splits", lambda settings: tested)
+    write_npz(tmp_path / "x.npz", logits=np.zeros((4, 2)), tested=tested)
+    cached = CachedLogits(tmp_path / "x.npz", "any", {"n": 4})
     settings = {"splits": {"count": 2}}
-    calibration, test = indices_of(settings, 4, 0)
+    calibration, test = indices_of(settings, cached, 0)
     assert (calibration.tolist(), test.tolist()) == ([0, 2], [1, 3])
     with pytest.raises(TooFewSplits, match=r"splits.count=2: the file itself gives 1"):
-        indices_of(settings, 4, 1)
+        indices_of(settings, cached, 1)
