@@ -50,8 +50,7 @@ from pipeline.harness.command import UnitsFailed, user_errors_in_one_line
 from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
-from pipeline.own.all_or_nothing import all_or_nothing
-from pipeline.own.deployed import check_is_loaded, fit_to_keep
+from pipeline.own.deployed import fit_to_keep
 from pipeline.own.options import parsed
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
@@ -134,15 +133,13 @@ def score(options: argparse.Namespace) -> None:
     for path in (options.file, options.test, options.similarity):
         if path is not None:
             check_is_file(path, "a file")
-    if options.save is not None:
-        check_is_loaded(settings_of(options, options.method))
-    options.draws = affordable_draws(options.file, settings)
     used = dict.fromkeys([*options.methods, *filter(None, [options.method])])
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     check_fits(options.file, {name: settings_of(options, name) for name in used}, general)
+    _read(settings)
+    options.draws = affordable_draws(settings)
     if options.draws < settings["evaluation"]["floor_repetitions"]:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
-    _read(settings)
     record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
     given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
@@ -153,15 +150,12 @@ def score(options: argparse.Namespace) -> None:
     shutil.rmtree(options.output / "scores", ignore_errors=True)
     run_fit(units)
     run_evaluate(units)
-    with all_or_nothing(options.output, last="metrics.json") as fresh:
-        write_results(settings_of(options), units, fresh, not options.quick, options.wide)
-        written = sorted(path.name for path in fresh.iterdir())
+    write_results(settings_of(options), units, options.output, not options.quick, options.wide)
     say(
         f"methods: {len(options.methods)}, splits: {len(units) // len(options.methods)}, points: "
         f"{record['n']:,}; {time.monotonic() - began:.0f} s"
     )
-    written.remove("report.html")
-    say(f"wrote {options.output / 'report.html'}, the page; beside it {', '.join(written)}")
+    say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
     if options.save is not None:
         _save(options)
 

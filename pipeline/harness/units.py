@@ -18,14 +18,12 @@ from pipeline.harness.command import CONF, UsageError
 
 Settings = dict[str, Any]
 """A configuration composed for one benchmark (and calibrator), resolved to plain values."""
-MOST_SPLITS = 1000
-"""Each is a file and a fit per calibrator."""
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
 ALLOWED_VALUES = {
     "benchmark.name": FILE_NAME,
     "evaluation.name": FILE_NAME,
-    "splits.count": (r"[1-9]\d{0,2}|1000", f"a whole number from 1 to {MOST_SPLITS}, such as 10"),
+    "splits.count": (r"[1-9]\d{0,2}|1000", "a whole number from 1 to 1000, such as 10"),
     "splits.calibration_fraction": (r"0\.0*[1-9]\d*", "a number between 0 and 1, such as 0.7"),
     "split": (r"\d+", "a whole number, such as 3"),
     "seed": SEED,

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import calibrators
+import pipeline.sources.peers  # noqa: F401  (so that `Calibrator.load` knows its calibrator)
 from calibrators.base import Calibrator
-from metrics.archive import array_names
 from metrics.validation import InputError
 from pipeline.harness.cached_logits import find_logits, rows_of
 from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
 from pipeline.scoring.splits import indices_of
 from pipeline.sources.answers import to_logits
-from pipeline.sources.file import check_is_file, read_given
-from pipeline.sources.peers import PeerCalibration  # so that `Calibrator.load` knows it
+from pipeline.sources.file import read_given
 
 
 def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
@@ -46,18 +44,6 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     return fitted
 
 
-def check_is_loaded(settings: Settings) -> None:
-    """`InputError` where `Calibrator.load` would not know the class that `settings` make."""
-    kind = type(made_of(settings["calibrator"]))
-    named = kind.__name__ in calibrators.__all__  # as `Calibrator.load` asks, which loads these
-    known = named and getattr(calibrators, kind.__name__, None) is kind
-    if not known and kind is not PeerCalibration:
-        raise InputError(
-            f"--save: scripts/apply.py could not load a {kind.__name__}, which "
-            "calibrators/__init__.py does not name; add it to WHERE and __all__ there"
-        )
-
-
 def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDArray[Any]:
     """Read the logits [n, C] of `path`, or the probabilities as such, that `calibrator` takes.
 
@@ -72,8 +58,6 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
     """
     takes = str(getattr(calibrator, "takes_", "logits"))
     names = [str(name) for name in getattr(calibrator, "class_names_", ())]
-    if path.suffix.lower() == ".npz":
-        _check_holds(path, takes)
     given = read_given(path, takes, labelled=False, classes=names)
     in_auto = values if takes == "logits" else takes
     given, _ = to_logits(path, replace(given, kind=takes), in_auto, names)
@@ -88,13 +72,3 @@ def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDA
         order = [given.names.index(name) for name in names]
         return logits[:, order]
     return logits
-
-
-def _check_holds(path: Path, takes: str) -> None:
-    check_is_file(path, "an npz, CSV or parquet file")
-    held = array_names(path)
-    if takes not in held:
-        raise InputError(
-            f"{path}: the calibrator was fitted on {takes}, but there is no array `{takes}` "
-            f"(it holds {', '.join(held) or 'nothing'}); add it, [n, C]"
-        )

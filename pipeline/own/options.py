@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.harness.command import CONF, Parser, known_instead
-from pipeline.harness.units import MOST_SPLITS
 from pipeline.reporting.names import METHODS
 from pipeline.sources.own_utilities import OWN, is_patching
 
@@ -34,7 +33,7 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.
     if options.quick:
         _make_quick(options)
     options.methods = list(dict.fromkeys(options.methods))
-    for check in (_what_is_out_of_range, _what_to_calibrate_for, _what_to_save):
+    for check in (_what_to_calibrate_for, _what_to_save):
         if mistake := check(options):
             parser.error(mistake)
     return options
@@ -122,18 +121,6 @@ def _add_own_utilities(parser: Parser) -> None:
         choices=[kind for kind in OWN if kind != "utility"],
         help="own utilities that both patchings calibrate to, instead of the standard ones",
     )
-
-
-def _what_is_out_of_range(options: argparse.Namespace) -> str | None:
-    """What is wrong with a number or the folder, if anything."""
-    if not 1 <= options.splits <= MOST_SPLITS:
-        return f"--splits: 1 to {MOST_SPLITS}"
-    if options.jobs != "auto" and not (options.jobs.isdecimal() and int(options.jobs) > 0):
-        return "--jobs: auto or a positive number"
-    existing = next(path for path in (options.output, *options.output.parents) if path.exists())
-    if not existing.is_dir():
-        return f"--output {options.output}: {existing} is a file; name a folder"
-    return None
 
 
 def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:

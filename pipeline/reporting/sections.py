@@ -21,8 +21,7 @@ from pipeline.reporting.tables import TableSpec, build_table, long_form
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.worst import Worst, pooled_note
 from pipeline.scoring.files import csv_text
-from pipeline.scoring.groups import LEAST
-from pipeline.scoring.worst import splits_together
+from pipeline.scoring.worst import SMALLEST_GROUP, splits_together
 
 
 def section_of(
@@ -136,7 +135,7 @@ def groups_of(scores: Scores, main: Section) -> Groups:
 def _too_small(name: str, points: int) -> str:
     return (
         f"Group {name} ({points:,} points) is too small to be scored: some split has "
-        f"fewer than {LEAST} of them in its test part."
+        f"fewer than {SMALLEST_GROUP} of them in its test part."
     )
 
 

@@ -18,11 +18,10 @@ from pipeline.harness.code import code_digest
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.units import Unit
 from pipeline.scoring.files import rounded
-from pipeline.scoring.groups import large_enough, scored_split
-from pipeline.scoring.held_out import HeldOut, held_out
+from pipeline.scoring.held_out import HeldOut, held_out, numbers_of, scored
 from pipeline.scoring.splits import indices_of
 from pipeline.scoring.tidy import Scored, curves_of, rows_of
-from pipeline.scoring.worst import class_names_of, splits_together, worst_of
+from pipeline.scoring.worst import SMALLEST_GROUP, class_names_of, splits_together, worst_of
 
 
 def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Record]:
@@ -60,7 +59,11 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     logits = find_logits(settings)
     groups = logits.arrays().get("groups", np.empty(0, dtype=str))
     tested = [indices_of(settings, logits, unit.split)[1] for unit in units]
-    names = large_enough(groups, tested) if len(groups) else []
+    names = [
+        name
+        for name in np.unique(groups).tolist()
+        if min((groups[points] == name).sum() for points in tested) >= SMALLEST_GROUP
+    ]
     together = splits_together(logits.size, len(units))
     pooled: list[HeldOut] = []
     parts: dict[str, list[Scored]] = {name: [] for name in names}
@@ -68,7 +71,9 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
         test = held_out(unit, "cpu")
         for name, scores in parts.items():
             of_group = test.where(groups[test.points] == name)
-            scores.append(scored_split(settings, unit.split, of_group))
+            card = scored(settings, of_group)
+            record = {**numbers_of(card), "n_test": len(of_group.labels)}
+            scores.append(Scored(unit.split, record, card.ecdf | card.draws))
         if len(pooled) < together:
             pooled.append(test)
     classes = class_names_of(settings, logits.details)

@@ -5,7 +5,6 @@ Every iteration draws fresh users from its own seed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +34,7 @@ FAMILIES = ("aligned", "misaligned")
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 COLUMNS = (
     "iteration", "worst", "mean", *QUANTILES, "brier",
-    "user", "low", "high", "step", "points", "seconds",
+    "user", "low", "high", "step", "points",
 )  # fmt: skip
 DRAWS_TOGETHER = 5
 Options = Mapping[str, Any]
@@ -114,7 +113,6 @@ def studied(
         f"{name}.{column}": table[column].to_numpy()
         for name, table in tables.items()
         for column in table
-        if column != "seconds"
     }
     return partial(save_npz, arrays=arrays), {
         "benchmark": settings["benchmark"]["name"],
@@ -148,7 +146,6 @@ def run_study(
     last = options["iterations"]
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
     for iteration in range(last + 1):
-        began = time.perf_counter()
         algorithm.number = iteration  # also where a round found no step: the next has other users
         if iteration < last:
             patch = algorithm.round()
@@ -158,8 +155,7 @@ def run_study(
         errors = auditor.errors
         if iteration in (*options["snapshots"], last):
             study.snapshots[iteration] = errors
-        seconds = time.perf_counter() - began
-        study.history.append(_row(iteration, errors, study.brier, patch, seconds))
+        study.history.append(_row(iteration, errors, study.brier, patch))
         study.brier += patch.loss_change if patch else 0.0
         if progress:
             progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
@@ -199,16 +195,12 @@ def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: in
 
 
 def _row(
-    iteration: int,
-    errors: NDArray[np.float64],
-    brier: float,
-    patch: Patch | None,
-    seconds: float,
+    iteration: int, errors: NDArray[np.float64], brier: float, patch: Patch | None
 ) -> list[float]:
     """One line of the history: before the patch, except for what the patch did."""
     spread = [float(np.quantile(errors, level)) for level in QUANTILES.values()]
     scores = [float(errors.max()), float(errors.mean()), *spread, brier]
     if patch is None:
-        return [iteration, *scores, int(errors.argmax()), np.nan, np.nan, 0.0, 0, seconds]
+        return [iteration, *scores, int(errors.argmax()), np.nan, np.nan, 0.0, 0]
     moved = [patch.utility.index, patch.low, patch.high, patch.step, patch.points]
-    return [iteration, *scores, *moved, seconds]
+    return [iteration, *scores, *moved]

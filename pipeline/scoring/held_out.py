@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,8 +19,6 @@ from pipeline.harness.units import Settings, Unit
 from pipeline.scoring.splits import indices_of
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
-    from torch import Tensor
-
     from metrics.measurement import Options
     from metrics.scorecard import Scorecard
 
@@ -82,12 +79,12 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     _, test = indices_of(unit.settings, cached, unit.split)
-    parts = (
-        calibrator.predict_proba(torch.from_numpy(rows_of(logits, test[a:b])).to(device))
-        for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER)
-    )
+    probabilities = torch.empty(len(test), logits.shape[1], dtype=torch.float64, device=device)
+    for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER):
+        rows = torch.from_numpy(rows_of(logits, test[a:b])).to(device)
+        probabilities[a:b] = calibrator.predict_proba(rows)
     return HeldOut(
-        _stacked(parts, len(test)),
+        probabilities,
         torch.from_numpy(labels[test]).to(device),
         test,
         len(labels),
@@ -95,30 +92,18 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     )
 
 
-def _stacked(parts: Iterator[Tensor], n: int) -> Tensor:
-    """The rows of all parts, [n, C], without holding them twice; a single part as it is."""
-    first = next(parts)
-    if len(first) == n:
-        return first
-    rows = first.new_empty(n, first.shape[1])
-    rows[: len(first)], done = first, len(first)
-    for part in parts:
-        rows[done : done + len(part)] = part
-        done += len(part)
-    return rows
-
-
 def scored(settings: Settings, test: HeldOut) -> Scorecard:
     """The scorecard of test points, with the options of the evaluation."""
     from metrics import scorecard
 
     options = {k: value for k, value in settings["evaluation"].items() if k != "name"}
+    similarity = find_logits(settings).arrays().get("similarity")
     return scorecard(
         test.probabilities,
         test.labels,
         points=test.points,
         population=test.population,
-        similarity=find_logits(settings).arrays().get("similarity"),
+        similarity=similarity,
         rows_sum_to_one=test.rows_sum_to_one,
         **options | {"own": made_of(options["own"])},
     )
@@ -141,7 +126,5 @@ def options_of(settings: Settings) -> Options:
 
     names = {field.name for field in fields(Options)}
     given = {k: v for k, v in settings["evaluation"].items() if k in names}
-    own = made_of(given["own"])
-    return Options(
-        **given | {"own": own, "similarity": find_logits(settings).arrays().get("similarity")}
-    )
+    similarity = find_logits(settings).arrays().get("similarity")
+    return Options(**given | {"own": made_of(given["own"]), "similarity": similarity})

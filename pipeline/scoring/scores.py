@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock
 
-from pipeline.harness.artifacts import CorruptFile, read_json, read_npz
+from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.cache import record_of
 from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import CONF, UsageError
@@ -44,23 +44,26 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
 
     A calibrator gets rows once all of its splits are among `units`.
 
+    Args:
+        units: up to date, as the evaluation leaves them.
+
     Raises:
-        OtherSettings: the units, or the rows that would stay in the files, were made with other
-            settings than asked for.
-        CorruptFile: a unit is absent or damaged.
+        OtherSettings: the rows that would stay in the files were made with other settings.
     """
     settings = units[0].settings
     complete = _complete(units)
     if not complete:
         return []
     header = _header(settings)
-    scored = {name: _scored(own, header) for name, own in complete.items()}
     across = kept_across_splits(list(complete.values()))
     files = score_files(settings)
     with FileLock(_lock(settings, files)):
         rows, curves, calibrators = _of_others(files, header, complete)
-        for name, splits in scored.items():
-            record = across[name]
+        for name, record in across.items():
+            splits = [
+                Scored(unit.split, record_of(unit.scores_path) or {}, read_npz(unit.scores_path))
+                for unit in complete[name]
+            ]
             rows.append(table_of(rows_of(name, splits, record["worst"]), ROW_COLUMNS))
             curves.append(table_of(curves_of(name, splits), CURVE_COLUMNS))
             for group in record["groups"].values():
@@ -117,27 +120,6 @@ def _header(settings: Settings) -> Row:
         "splits": settings["splits"],
         "logits": {k: v for k, v in details.items() if k != "versions"},
     }
-
-
-def _scored(units: Sequence[Unit], header: Mapping[str, Any]) -> list[Scored]:
-    """What the units' npz hold; all of them made with the settings of `header`."""
-    scored = []
-    for unit in units:
-        record = record_of(unit.scores_path)
-        if record is None:
-            raise CorruptFile(f"{unit.scores_path}: absent or damaged; evaluate it again")
-        own = {
-            "evaluation": without_folders(record["evaluation"]),
-            "splits": record["splits"],
-            "logits": {"sha256": record["logits_sha256"]},
-        }
-        if other := difference(own, header):
-            raise OtherSettings(
-                f"{unit.scores_path}: made with {other}, by another run in the same folder; give "
-                "each run its own paths.data and paths.results, and evaluate it again"
-            )
-        scored.append(Scored(unit.split, record, read_npz(unit.scores_path)))
-    return scored
 
 
 def _of_others(

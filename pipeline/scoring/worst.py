@@ -28,6 +28,8 @@ REPETITIONS = 100
 """Redrawn label vectors behind a diagram's noise band."""
 LARGEST = 60_000_000
 """Probabilities held at a time; of larger benchmarks the first splits only, at least one."""
+SMALLEST_GROUP = 20
+"""Test points that a group needs in every split to be scored."""
 DIGITS = 4
 """Significant digits of a diagram's numbers."""
 

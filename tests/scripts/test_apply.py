@@ -71,7 +71,7 @@ def test_score_saves_a_calibrator_of_probabilities_with_its_class_names(tmp_path
     assert found.columns.tolist() == names.tolist()
     np.testing.assert_allclose(found, by_hand.predict_proba(from_probabilities(p[:20])), atol=1e-6)
     np.savez(tmp_path / "logits.npz", logits=logits)
-    with pytest.raises(InputError, match="fitted on probabilities, but there is no array"):
+    with pytest.raises(InputError, match="no array `probabilities`"):
         run(target, tmp_path / "logits.npz", tmp_path / "x.npz")
 
 

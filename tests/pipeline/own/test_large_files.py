@@ -45,12 +45,12 @@ def bytes_in(line) -> list[int]:
 
 
 def test_what_does_not_fit_is_refused_with_its_bytes_and_what_would_fit(path, monkeypatch):
-    scaling = 1000 + 11 * 150 * CLASSES + 16 * 400 * 150  # 150 test points, 400 draws
+    scaling = 1000 + 11 * 150 * CLASSES  # 150 test points
     free(monkeypatch, scaling)
     monkeypatch.setattr(size, "BYTES_PER_LOGIT", 10_000)
     line = refused(path, "patching", "temperature", "vector", "dirichlet")
     assert line.startswith(f"{path}: 500 rows of 4 classes take ")
-    assert "for patching and dirichlet" in line
+    assert "for patching, dirichlet" in line
     assert "--methods temperature vector (" in line
     assert bytes_in(line) == [1000 + 10_000 * N * CLASSES, scaling, scaling]
     check_fits(path, {"temperature": settings_of("temperature")})
