@@ -20,13 +20,13 @@ from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import read_npz, sha256_of_json, write_json, write_text
 from pipeline.harness.cache import record_of
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
 from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.units import Request, Settings
 from pipeline.logits import require_logits
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.dynamics_study import check_options, studied
 from pipeline.scoring.files import csv_text, rounded
 

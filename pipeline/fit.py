@@ -13,13 +13,13 @@ from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import record_of
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import command
 from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import require_logits
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.fitted import fitted
 
 

@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.cached_logits import logits_path
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import command
 from pipeline.harness.machine import versions
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
-from pipeline.harness.targets import made_of
-from pipeline.harness.units import Request, Settings, columns_of
+from pipeline.harness.units import Request, Settings
+from pipeline.scoring.cached_logits import logits_path
+from pipeline.scoring.files import columns_of
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
@@ -68,7 +69,7 @@ def _made(
 ) -> tuple[Save, Record]:
     """Run the source, or keep the logits there are where only the similarity is another."""
     # The similarity first: where its word vectors are missing, no forward pass is spent.
-    similarity = made_of(settings["benchmark"].get("similarity"))
+    similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
     record = record_of(logits_path(settings)) or {}
     if record.get("made_from") == made_from and "details" in record and not settings["force"]:
         arrays, details = dict(read_npz(logits_path(settings))), dict(record["details"])
@@ -162,7 +163,8 @@ def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
     if ready is None:
         work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
         options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
-        result = made_of(benchmark["source"], **options)
+        source = instantiate(benchmark["source"], _convert_="all", _partial_=True)
+        result = source(**options)
         assert isinstance(result, SourceResult)
         return result
     from pipeline.sources.file import file_logits

@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.command import CONF, command
 from pipeline.harness.progress import console, say, say_files
-from pipeline.harness.units import Request, SelectionError, Settings, columns_of
+from pipeline.harness.units import Request, SelectionError, Settings
 from pipeline.reporting.candidates import candidates, known_benchmarks, paper_rule, table_titles
 from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import compare, printed_values
@@ -32,7 +32,7 @@ from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
 from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
-from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
+from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
 
 TITLE = "Utility calibration of multiclass classifiers"
 

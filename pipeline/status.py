@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 from rich.table import Table
@@ -26,13 +27,12 @@ from pipeline.logits import logits_task
 STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """Of one unit: one of STATES, and the reason."""
 
     unit: Unit
     name: str
-    why: str = ""
+    why: str
 
 
 @command
@@ -49,24 +49,22 @@ def main(config: DictConfig) -> None:
 
 
 def states(units: Sequence[Unit]) -> list[State]:
-    """The state of every unit, by the keys that the stages themselves ask for."""
+    """The state of every unit, by the keys that the stages themselves use."""
     errors = _last_errors(Path(units[0].settings["paths"]["data"]))
-    settings = {unit.benchmark: unit.settings for unit in units}
     logits = {
-        name: _not_done(logits_task(one), "no logits", errors) for name, one in settings.items()
+        name: _not_done(logits_task(settings), "no logits", errors)
+        for name, settings in {unit.benchmark: unit.settings for unit in units}.items()
     }
-    return [
-        State(
-            unit,
-            *(
-                logits[unit.benchmark]
-                or _not_done(fit_task(unit), "not fitted", errors)
-                or _not_done(evaluate_task(unit), "not evaluated", errors)
-                or (DONE, "")
-            ),
+    found = []
+    for unit in units:
+        state = (
+            logits[unit.benchmark]
+            or _not_done(fit_task(unit), "not fitted", errors)
+            or _not_done(evaluate_task(unit), "not evaluated", errors)
+            or (DONE, "")
         )
-        for unit in units
-    ]
+        found.append(State(unit, *state))
+    return found
 
 
 def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str] | None:
@@ -90,10 +88,8 @@ def _last_errors(data: Path) -> dict[str, str]:
     runs = []
     for path in (data / "log").glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
-            try:
+            with suppress(ValueError):  # cut by a kill
                 runs.append(json.loads(line))
-            except ValueError:  # cut by a kill
-                continue
     return {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
 
 

@@ -45,7 +45,6 @@ from omegaconf import DictConfig
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import UnitsFailed, user_errors_in_one_line
 from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
@@ -54,6 +53,7 @@ from pipeline.own.deployed import fit_to_keep
 from pipeline.own.options import parsed
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.sources.file import check_is_file
 from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
 

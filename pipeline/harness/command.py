@@ -142,4 +142,6 @@ def one_line(error: BaseException) -> str:
         return f"{group}={name}: no such name{known_instead(name, error.options)}"
     if isinstance(error, MissingMandatoryValue):
         return f"{error.full_key}: not given; add {error.full_key}=... to the command"
+    if isinstance(error, InstantiationException) and error.__cause__ is not None:
+        return one_line(error.__cause__)
     return " ".join(str(error).split()) or type(error).__name__

@@ -148,29 +148,6 @@ def resolved(config: DictConfig) -> Settings:
     return {str(key): value for key, value in settings.items()}
 
 
-ON_REQUEST = ("u_tce", "u_comb")
-"""Metrics that other columns imply: a table has them where its benchmark names them."""
-
-
-def columns_of(settings: Settings) -> tuple[str, ...]:
-    """The metrics of a benchmark's tables in order, those of own utilities last.
-
-    A benchmark that names none has all of metrics/registry.py but those of ON_REQUEST.
-
-    Raises:
-        InputError: a key that is no metric, with the nearest one that is.
-    """
-    # imports torch, which not every command needs
-    from metrics.registry import METRICS, check_keys
-
-    benchmark, own = settings["benchmark"], settings["evaluation"]["own"]
-    chosen = benchmark["metrics"]
-    if chosen is None:
-        chosen = [key for key in METRICS if key not in ON_REQUEST]
-    check_keys(chosen, own, f"benchmark={benchmark['name']}: metrics")
-    return tuple(dict.fromkeys([*chosen, *own]))
-
-
 def _selects(override: str) -> bool:
     """Whether an override, with or without + or ~ before it, says which units are requested."""
     key = OverridesParser.create().parse_override(override).key_or_group

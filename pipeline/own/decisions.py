@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from metrics.decisions import acting_threshold, constant_losses, decisions, net_benefit
 from pipeline.harness.artifacts import write_json, write_text
-from pipeline.harness.targets import made_of
 from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
 from pipeline.reporting.drawings import save_figure
@@ -42,7 +42,7 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         entry: the losses in `evaluation.own`.
         units: fitted, of one benchmark.
     """
-    losses: NDArray[np.float64] = made_of(entry).losses[0].numpy()
+    losses: NDArray[np.float64] = instantiate(entry, _convert_="all").losses[0].numpy()
     names = actions_of(entry["path"])
     priced: dict[str, list[_Priced]] = {}
     for unit in units:

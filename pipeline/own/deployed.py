@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 import pipeline.sources.peers  # noqa: F401  (so that `Calibrator.load` knows its calibrator)
 from calibrators.base import Calibrator
 from metrics.validation import InputError
-from pipeline.harness.cached_logits import find_logits, rows_of
-from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings
+from pipeline.scoring.cached_logits import find_logits, rows_of
 from pipeline.scoring.splits import indices_of
 from pipeline.sources.answers import to_logits
 from pipeline.sources.file import read_given
@@ -35,7 +35,7 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
         points, _ = indices_of(settings, cached, 0)
         logits, labels = rows_of(logits, points), labels[points]
     record = cached.details
-    calibrator: Any = made_of(settings["calibrator"])
+    calibrator: Any = instantiate(settings["calibrator"], _convert_="all")
     calibrator.fit(logits, labels)
     calibrator.takes_ = record.get("origin", {}).get("values", "logits")
     if "class_names" in record:

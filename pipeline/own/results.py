@@ -10,7 +10,6 @@ from typing import Any
 
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.progress import console
 from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import Record, decisions_of, write_decisions
@@ -23,6 +22,7 @@ from pipeline.reporting.report_page import Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
 from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import score_files
 from pipeline.sources.file import BELOW_CHANCE
 from pipeline.sources.own_utilities import aim_of

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from metrics.archive import array_headers
 from metrics.validation import InputError
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
 from pipeline.harness.units import Settings
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.sources.npz_arrays import MATRICES, SAVE
 from pipeline.sources.tables import TABLES
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from pipeline.harness.artifacts import save_npz, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.code import code_digest
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.units import Unit
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import rounded
 from pipeline.scoring.held_out import HeldOut, held_out, numbers_of, scored
 from pipeline.scoring.splits import indices_of

@@ -25,9 +25,9 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.validation import InputError
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Settings
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.splits import indices_of
 
 FAMILIES = ("aligned", "misaligned")
@@ -43,37 +43,26 @@ Options = Mapping[str, Any]
 
 @dataclass
 class Study:
-    """What is known after some iterations.
-
-    history: a list per iteration in the order of COLUMNS; snapshots: iteration -> UC of all users.
-    """
+    """What is known after some iterations."""
 
     brier: float
-    history: list[list[float]] = field(default_factory=list)
+    history: list[dict[str, float]] = field(default_factory=list)
+    """A row of COLUMNS per iteration; the last has no patch."""
     snapshots: dict[int, NDArray[np.float64]] = field(default_factory=dict)
-    floor: NDArray[np.float64] | None = None
-    """UC of the last iteration's users under labels drawn from the last forecast: [draws, m]."""
+    """UC of all users at the selected iterations."""
+    worst_floor: dict[str, float] | None = None
+    """The largest UC that sampling noise alone would show: mean, 5 % and 95 % quantile."""
 
-    def history_table(self) -> pd.DataFrame:
-        """One row per iteration; the last has no patch."""
-        table = pd.DataFrame(self.history, columns=list(COLUMNS))
-        return table.astype(dict.fromkeys(("iteration", "user", "points"), "int64"))
-
-    def snapshot_table(self) -> pd.DataFrame:
-        """Columns iteration, user, error: the distribution at the selected iterations."""
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """`history`, and `snapshots` with the columns iteration, user and error."""
         parts = [
             pd.DataFrame({"iteration": number, "user": np.arange(len(errors)), "error": errors})
             for number, errors in self.snapshots.items()
         ]
-        return pd.concat(parts, ignore_index=True)
-
-    def worst_floor(self) -> dict[str, float] | None:
-        """The largest UC that sampling noise alone would show: mean, 5 % and 95 % quantile."""
-        if self.floor is None:
-            return None
-        worst = self.floor.max(axis=1)
-        q05, q95 = np.quantile(worst, [0.05, 0.95])
-        return {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
+        return {
+            "history": pd.DataFrame(self.history, columns=list(COLUMNS)),
+            "snapshots": pd.concat(parts, ignore_index=True),
+        }
 
 
 def check_options(options: Options) -> None:
@@ -108,10 +97,9 @@ def studied(
     options = settings["dynamics"]
     truth = torch.from_numpy(labels[points]).to(device)
     study = run_study(probabilities, truth, family, options, progress)
-    tables = {"history": study.history_table(), "snapshots": study.snapshot_table()}
     arrays = {
         f"{name}.{column}": table[column].to_numpy()
-        for name, table in tables.items()
+        for name, table in study.tables().items()
         for column in table
     }
     return partial(save_npz, arrays=arrays), {
@@ -122,7 +110,7 @@ def studied(
         "classes": cached.details["classes"],
         "config": options,
         "logits_sha256": cached.sha256,
-        "worst_noise_floor": study.worst_floor(),
+        "worst_noise_floor": study.worst_floor,
     }
 
 
@@ -136,9 +124,8 @@ def run_study(
     """Patch `probabilities` [n, C] as the options say.
 
     Raises:
-        InputError: the options, or their fit to the number of classes, are wrong.
+        InputError: the options do not fit the number of classes.
     """
-    check_options(options)
     update = ProjectedDescent(options["step_size"], options["armijo"])
     state = PatchedForecast(probabilities, labels)
     study = Study(update.loss(state))
@@ -162,7 +149,9 @@ def run_study(
     if options["floor_draws"]:
         users = sample_users(family, state.probabilities.shape[1], last, options)
         noise = noise_errors(state, users, options["floor_draws"], options["seed"])
-        study.floor = noise.cpu().numpy()
+        worst = noise.cpu().numpy().max(axis=1)
+        q05, q95 = np.quantile(worst, [0.05, 0.95])
+        study.worst_floor = {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
     return study
 
 
@@ -196,11 +185,17 @@ def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: in
 
 def _row(
     iteration: int, errors: NDArray[np.float64], brier: float, patch: Patch | None
-) -> list[float]:
+) -> dict[str, float]:
     """One line of the history: before the patch, except for what the patch did."""
-    spread = [float(np.quantile(errors, level)) for level in QUANTILES.values()]
-    scores = [float(errors.max()), float(errors.mean()), *spread, brier]
+    row = {
+        "iteration": iteration,
+        "worst": float(errors.max()),
+        "mean": float(errors.mean()),
+        **{name: float(np.quantile(errors, level)) for name, level in QUANTILES.items()},
+        "brier": brier,
+    }
     if patch is None:
-        return [iteration, *scores, int(errors.argmax()), np.nan, np.nan, 0.0, 0]
-    moved = [patch.utility.index, patch.low, patch.high, patch.step, patch.points]
-    return [iteration, *scores, *moved]
+        none = {"low": np.nan, "high": np.nan, "step": 0.0, "points": 0}
+        return {**row, "user": int(errors.argmax()), **none}
+    moved = {name: getattr(patch, name) for name in ("low", "high", "step", "points")}
+    return {**row, "user": patch.utility.index, **moved}

@@ -33,6 +33,8 @@ CURVE_COLUMNS = ("calibrator", "group", "family", "level", "error", "floor_low",
 """Of `<benchmark>.ecdf.csv`."""
 TEXT = ("calibrator", "group", "split", "metric", "family")
 """Columns that are text, all others are numbers; an empty group means all points."""
+ON_REQUEST = ("u_tce", "u_comb")
+"""Metrics that other columns imply: a table has them where its benchmark names them."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,25 @@ def score_files(settings: Settings) -> ScoreFiles:
     """Where the scores of a benchmark lie."""
     results, name = Path(settings["paths"]["results"]), settings["benchmark"]["name"]
     return ScoreFiles(results, name, settings["evaluation"]["name"])
+
+
+def columns_of(settings: Settings) -> tuple[str, ...]:
+    """The metrics of a benchmark's tables in order, those of own utilities last.
+
+    A benchmark that names none has all of metrics/registry.py but those of ON_REQUEST.
+
+    Raises:
+        InputError: a key that is no metric, with the nearest one that is.
+    """
+    # imports torch, which not every command needs
+    from metrics.registry import METRICS, check_keys
+
+    benchmark, own = settings["benchmark"], settings["evaluation"]["own"]
+    chosen = benchmark["metrics"]
+    if chosen is None:
+        chosen = [key for key in METRICS if key not in ON_REQUEST]
+    check_keys(chosen, own, f"benchmark={benchmark['name']}: metrics")
+    return tuple(dict.fromkeys([*chosen, *own]))
 
 
 def difference(own: Mapping[str, Any], header: Mapping[str, Any]) -> str:

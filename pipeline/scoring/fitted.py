@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from hydra.utils import instantiate
+
 from pipeline.harness.cache import Record, Save
-from pipeline.harness.cached_logits import find_logits, rows_of
 from pipeline.harness.parallel import Progress
-from pipeline.harness.targets import made_of
 from pipeline.harness.units import Unit
+from pipeline.scoring.cached_logits import find_logits, rows_of
 from pipeline.scoring.splits import indices_of
 
 PREDICTED = 200
@@ -23,7 +24,7 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, test = indices_of(unit.settings, cached, unit.split)
-    calibrator: Any = made_of(unit.settings["calibrator"])
+    calibrator: Any = instantiate(unit.settings["calibrator"], _convert_="all")
     calibrator.fit(
         torch.from_numpy(rows_of(logits, points)).to(device),
         torch.from_numpy(labels[points]).to(device),

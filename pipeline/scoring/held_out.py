@@ -7,15 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from hydra.utils import get_class
+from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
 
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
-from pipeline.harness.cached_logits import find_logits, rows_of
 from pipeline.harness.parallel import Progress
-from pipeline.harness.targets import made_of
 from pipeline.harness.units import Settings, Unit
+from pipeline.scoring.cached_logits import find_logits, rows_of
 from pipeline.scoring.splits import indices_of
 
 if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
@@ -105,7 +104,7 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
         population=test.population,
         similarity=similarity,
         rows_sum_to_one=test.rows_sum_to_one,
-        **options | {"own": made_of(options["own"])},
+        **options | {"own": instantiate(options["own"], _convert_="all")},
     )
 
 
@@ -127,4 +126,5 @@ def options_of(settings: Settings) -> Options:
     names = {field.name for field in fields(Options)}
     given = {k: v for k, v in settings["evaluation"].items() if k in names}
     similarity = find_logits(settings).arrays().get("similarity")
-    return Options(**given | {"own": made_of(given["own"]), "similarity": similarity})
+    own = instantiate(given["own"], _convert_="all")
+    return Options(**given | {"own": own, "similarity": similarity})

@@ -16,11 +16,11 @@ from filelock import FileLock
 
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.cache import record_of
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import CONF, UsageError
 from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit
 from pipeline.scoring.across_splits import kept_across_splits
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import (
     CURVE_COLUMNS,
     ROW_COLUMNS,

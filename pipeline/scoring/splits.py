@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.harness.cached_logits import CachedLogits
 from pipeline.harness.units import Settings
+from pipeline.scoring.cached_logits import CachedLogits
 
 Indices = NDArray[np.int64]
 

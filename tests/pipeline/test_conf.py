@@ -12,8 +12,9 @@ from hydra.utils import get_method, instantiate
 
 import metrics
 from pipeline.harness.command import CONF
-from pipeline.harness.units import ON_REQUEST, columns_of, composed, resolved
+from pipeline.harness.units import composed, resolved
 from pipeline.reporting.names import PEERS, family
+from pipeline.scoring.files import ON_REQUEST, columns_of
 
 SHARED = yaml.safe_load((CONF / "shared" / "calibrators.yaml").read_text())["calibrators"]
 

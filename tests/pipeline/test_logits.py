@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.cached_logits import find_logits
 from pipeline.logits import run_logits
+from pipeline.scoring.cached_logits import find_logits
 from pipeline.sources.digits import digits_logits
 from tests.pipeline.conftest import times, write_example
 

@@ -9,8 +9,8 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import CorruptFile
 from pipeline.harness.cache import record_of
-from pipeline.harness.cached_logits import find_logits
 from pipeline.harness.command import UnitsFailed
+from pipeline.scoring.cached_logits import find_logits
 from scripts import suite_times
 from tests.pipeline.conftest import files_below, run_all, times, write_example
 

@@ -47,7 +47,7 @@ def test_stale_units_say_why(request_made, override, why):
 def test_a_failed_unit_says_why_until_it_succeeds(request_made, monkeypatch):
     request = request_made("calibrator=vector", "split=0", "calibrator.l2=0.5")
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.scoring.fitted.made_of", lambda *_, **__: 1 / 0)
+        patch.setattr("pipeline.scoring.fitted.instantiate", lambda *_, **__: 1 / 0)
         with pytest.raises(UnitsFailed):
             run_fit(request.units())
     assert found(request) == {("failed", "ZeroDivisionError: division by zero"): 1}

@@ -2,9 +2,9 @@
 
 import pytest
 from hydra.errors import InstantiationException
+from hydra.utils import instantiate
 
-from pipeline.harness.command import is_user_error
-from pipeline.harness.targets import made_of
+from pipeline.harness.command import is_user_error, one_line
 from pipeline.harness.units import SelectionError, composed, resolved
 from tests.pipeline.conftest import request_of
 
@@ -42,5 +42,6 @@ def test_a_value_that_no_stage_knows_is_one_line(override):
 
 def test_a_wrong_argument_is_the_users_error():
     with pytest.raises(InstantiationException) as caught:
-        made_of({"_target_": "calibrators.TemperatureScaling", "step": 1})
+        instantiate({"_target_": "calibrators.TemperatureScaling", "step": 1})
     assert is_user_error(caught.value)
+    assert one_line(caught.value).endswith("got an unexpected keyword argument 'step'")

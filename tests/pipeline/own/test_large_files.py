@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from metrics import InputError
-from pipeline.harness.cached_logits import CachedLogits
 from pipeline.harness.units import composed, resolved
 from pipeline.own import size
 from pipeline.own.size import check_fits
+from pipeline.scoring.cached_logits import CachedLogits
 from tests.pipeline.conftest import write_example
 
 N, CLASSES = 500, 4

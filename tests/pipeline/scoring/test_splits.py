@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import write_npz
-from pipeline.harness.cached_logits import CachedLogits
+from pipeline.scoring.cached_logits import CachedLogits
 from pipeline.scoring.splits import TooFewSplits, indices_of, split_indices
 
 
