@@ -18,7 +18,7 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_npz, sha256_of_json, write_json, write_text
+from pipeline.harness.artifacts import read_npz, write_json, write_text
 from pipeline.harness.cache import record_of
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
@@ -26,9 +26,9 @@ from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.units import Request, Settings
 from pipeline.logits import require_logits
-from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.dynamics_study import check_options, studied
 from pipeline.scoring.files import csv_text, rounded
+from pipeline.scoring.splits import task_on_split
 
 
 @command
@@ -66,29 +66,20 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
 
     Its key has the options, the points and the code; not the device.
     """
-    benchmark, logits = settings["benchmark"]["name"], find_logits(settings)
+    benchmark = settings["benchmark"]["name"]
     options = {
         key: value
         for key, value in settings["dynamics"].items()
         if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
     }  # those of other families have no effect
-    splits = settings["splits"]
-    content = {
-        "family": family,
-        "options": options,
-        "split": split,
-        "seed": splits["seed"],
-        "calibration_fraction": splits["calibration_fraction"],
-        "logits": logits.sha256,
-        "code": code_digest("pipeline.scoring.dynamics_study"),
-    }
-    return Task(
-        name=f"{benchmark} {family}",
-        settings=settings,
-        path=Path(settings["paths"]["data"]) / "dynamics" / benchmark / f"{family}.npz",
-        key=sha256_of_json(content),
-        size=logits.size,
-        make=partial(studied, settings, family, split),
+    code = code_digest("pipeline.scoring.dynamics_study")
+    return task_on_split(
+        settings,
+        split,
+        f"{benchmark} {family}",
+        Path(settings["paths"]["data"]) / "dynamics" / benchmark / f"{family}.npz",
+        partial(studied, settings, family, split),
+        {"family": family, "options": options, "code": code},
     )
 
 

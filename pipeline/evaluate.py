@@ -15,7 +15,6 @@ from functools import partial
 from omegaconf import DictConfig
 
 from pipeline.fit import fit_task
-from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import record_of
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import UnitsFailed, command
@@ -26,6 +25,7 @@ from pipeline.logits import require_logits
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.held_out import evaluated
 from pipeline.scoring.scores import write_scores
+from pipeline.scoring.splits import task_on_split
 
 
 @command
@@ -59,27 +59,15 @@ def evaluate_task(unit: Unit) -> Task:
     Its key has what was fitted and what it predicts, the test points, the options and the code.
     The fit's own key does not count: a fit that comes out the same leaves its scores.
     """
-    fit = record_of(unit.fit_path) or {}
-    evaluation, splits = unit.settings["evaluation"], unit.settings["splits"]
-    logits = find_logits(unit.settings)
+    fit, evaluation = record_of(unit.fit_path) or {}, unit.settings["evaluation"]
     content = {
         "fitted": [fit.get("arrays"), fit.get("predictions")],
-        "split": unit.split,
-        "seed": splits["seed"],
-        "calibration_fraction": splits["calibration_fraction"],
-        "logits": logits.sha256,
-        "similarity": logits.similarity_sha256,
+        "similarity": find_logits(unit.settings).similarity_sha256,
         "evaluation": evaluation,
         "code": code_digest("pipeline.scoring.held_out", *targets_in(evaluation)),
     }
-    return Task(
-        name=str(unit),
-        settings=unit.settings,
-        path=unit.scores_path,
-        key=sha256_of_json(content),
-        size=logits.size,
-        make=partial(evaluated, unit),
-    )
+    make = partial(evaluated, unit)
+    return task_on_split(unit.settings, unit.split, str(unit), unit.scores_path, make, content)
 
 
 def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:

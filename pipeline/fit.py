@@ -11,7 +11,6 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import record_of
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import command
@@ -19,8 +18,8 @@ from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import require_logits
-from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.fitted import fitted
+from pipeline.scoring.splits import task_on_split
 
 
 @command
@@ -43,23 +42,15 @@ def run_fit(units: Sequence[Unit]) -> None:
 
 def fit_task(unit: Unit) -> Task:
     """The task of fitting `unit`; its key has configuration, split, logits and code."""
-    calibrator, splits = unit.settings["calibrator"], unit.settings["splits"]
-    logits = find_logits(unit.settings)
-    content = {
-        "calibrator": calibrator,
-        "split": unit.split,
-        "seed": splits["seed"],
-        "calibration_fraction": splits["calibration_fraction"],
-        "logits": logits.sha256,
-        "code": code_digest("pipeline.scoring.fitted", *targets_in(calibrator)),
-    }
-    return Task(
-        name=str(unit),
-        settings=unit.settings,
-        path=unit.fit_path,
-        key=sha256_of_json(content),
-        size=logits.size,
-        make=partial(fitted, unit),
+    calibrator = unit.settings["calibrator"]
+    code = code_digest("pipeline.scoring.fitted", *targets_in(calibrator))
+    return task_on_split(
+        unit.settings,
+        unit.split,
+        str(unit),
+        unit.fit_path,
+        partial(fitted, unit),
+        {"calibrator": calibrator, "code": code},
     )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.harness.artifacts import sha256_of_json
+from pipeline.harness.cache import Record, Save
+from pipeline.harness.parallel import Progress, Task
 from pipeline.harness.units import Settings
-from pipeline.scoring.cached_logits import CachedLogits
+from pipeline.scoring.cached_logits import CachedLogits, find_logits
 
 Indices = NDArray[np.int64]
 
@@ -50,3 +57,23 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
             f"splits.count={len(tested)}"
         )
     return np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
+
+
+def task_on_split(
+    settings: Settings,
+    split: int,
+    name: str,
+    path: Path,
+    make: Callable[[str, Progress], tuple[Save, Record]],
+    content: Mapping[str, Any],
+) -> Task:
+    """A task whose key has the points of one split, and `content`: settings and code."""
+    cached, splits = find_logits(settings), settings["splits"]
+    points = {
+        "split": split,
+        "seed": splits["seed"],
+        "calibration_fraction": splits["calibration_fraction"],
+        "logits": cached.sha256,
+    }
+    key = sha256_of_json({**points, **content})
+    return Task(name, settings, path, key, make, cached.size)
