@@ -16,7 +16,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Vectors
 from metrics.kernels.compiled import compiled, compiled_sums
 from metrics.kernels.projection import project_row, project_rows_torch
-from metrics.kernels.threads import over_row_blocks
+from metrics.kernels.threads import over_blocks, row_blocks
 
 GRID = 2.0**40
 """`on_grid` rounds to multiples of 1 / GRID, a distance far above rounding in float64."""
@@ -166,7 +166,7 @@ def displacement(
         step_of_rows = table, of_row[block], vectors.by_rank, step
         _try_rows(p, order, labels, chosen[block], *step_of_rows, sums[block])
 
-    over_row_blocks(work, count, count * classes)
+    over_blocks(work, row_blocks(count, classes))
     slope, square = sums.sum(axis=0)
     return float(slope), float(square)
 

@@ -1,12 +1,12 @@
 """The range of a sorted running sum without the sort: buckets first, a sort where it matters.
 
-The running sum of residuals is wanted at its extremes and at a few positions only. One pass throws
-the points into buckets ordered by predicted utility and keeps, for each bucket, the sums of the
-positive and of the negative residuals. The running sum is then known at every bucket's border, and
-inside a bucket it can leave the range of its borders only where both signs occur, by the positive
-or the negative part at most. Only buckets that can still hold an extreme or that hold a wanted
-position are sorted, usually less than a percent of the points. Equal predictions share a bucket, so
-borders cut no tie. The result is exact up to the rounding of sums.
+Only the extremes of the running sum of residuals are needed. One pass throws the points into
+buckets ordered by predicted utility and keeps, for each bucket, the sums of the positive and of the
+negative residuals. The running sum is then known at every bucket's border, and inside a bucket it
+can leave the range of its borders only where both signs occur, by the positive or the negative part
+at most. Only buckets that can still hold an extreme are sorted, usually less than a percent of the
+points. Equal predictions share a bucket, so borders cut no tie. The result is exact up to the
+rounding of sums.
 
 With a tolerance, an interval may end only where two neighbouring predictions differ by more than
 it. A bucket's border is such a place if the gap across it is wide enough; a bucket narrower than
@@ -122,50 +122,18 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -
 
 @compiled
 def _cumulate(parts: Any, ends: Any, starts: Any) -> Any:
-    """Write the sum of all points before each bucket, and after the last.
+    """Write the sum of all points before each bucket.
 
     Return its extremes at the borders where an interval may end.
     """
     total = low = high = 0.0
-    starts[0] = 0.0
     for b in range(BUCKETS):
+        starts[b] = total
         total += parts[b, 0] - parts[b, 1]
         if ends[b]:
             low = min(low, total)
             high = max(high, total)
-        starts[b + 1] = total
     return low, high
-
-
-@compiled
-def _mark_edges(
-    bucket: Any, starts: Any, edges: Any, before: Any, at_edges: Any, is_open: Any
-) -> None:
-    """Write the sums at edges that are borders of buckets; mark the buckets of all others.
-
-    Also write the number of points before each bucket.
-    """
-    for i in range(bucket.size):
-        before[bucket[i] + 1] += 1
-    for b in range(BUCKETS):
-        before[b + 1] += before[b]
-    for k in range(edges.size):
-        b = _last_at_most(before, edges[k])
-        at_edges[k] = starts[b]
-        is_open[b] = is_open[b] or before[b] != edges[k]
-
-
-@compiled
-def _last_at_most(before: Any, place: int) -> int:
-    """The last b with before[b] <= place; NumPy's own search takes seconds to compile."""
-    first, last = 0, before.size - 1
-    while first < last:
-        middle = (first + last + 1) // 2
-        if before[middle] <= place:
-            first = middle
-        else:
-            last = middle - 1
-    return first
 
 
 @compiled
@@ -173,12 +141,9 @@ def _walk_open(
     v: Any,
     payoffs: Any,
     codes: Any,
-    edges: Any,
     starts: Any,
-    before: Any,
     bucket: Any,
     index: Any,
-    at_edges: Any,
     tolerance: float,
     ends: Any,
 ) -> Any:
@@ -186,16 +151,12 @@ def _walk_open(
     ordered = index[np.argsort(v[index], kind="mergesort")]
     low = high = total = 0.0
     current = -1
-    place = np.int64(0)
-    edge = 0
     for k in range(ordered.size):
         i = ordered[k]
         if bucket[i] != current:
             current = bucket[i]
             total = starts[current]
-            place = before[current]
         total += payoffs[codes[i]] - v[i]
-        place += 1
         following = ordered[min(k + 1, ordered.size - 1)]
         if k == ordered.size - 1 or bucket[following] != current:
             is_end = ends[current]
@@ -204,30 +165,17 @@ def _walk_open(
         if is_end:
             low = min(low, total)
             high = max(high, total)
-        while edge < edges.size and edges[edge] <= place:
-            if edges[edge] == place:
-                at_edges[edge] = total
-            edge += 1
     return low, high
 
 
 @compiled
 def range_by_buckets(
-    v: Any,
-    payoffs: Any,
-    codes: Any,
-    edges: Any,
-    scratch: Any,
-    places: Any,
-    at_edges: Any,
-    tolerance: float,
+    v: Any, payoffs: Any, codes: Any, scratch: Any, places: Any, tolerance: float
 ) -> Any:
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
-    They are taken at the end of all points, and where the next v is further than the tolerance,
-    which must be 0 if there are edges. Writes to `at_edges` the sum after `edges` (increasing,
-    0 … n) points, ties in the given order. `scratch` float64 [n] and `places` int32 [2, n] are
-    working memory.
+    They are taken at the end of all points, and where the next v is further than the tolerance.
+    `scratch` float64 [n] and `places` int32 [2, n] are working memory.
     """
     n = v.size
     bucket, index = places[0], places[1]
@@ -237,21 +185,17 @@ def range_by_buckets(
     ends, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
     if tolerance > 0:
         _mark_gaps(v, bucket, tolerance, ends, is_wide)
-    starts = np.empty(BUCKETS + 1)
+    starts = np.empty(BUCKETS)
     low, high = _cumulate(parts, ends, starts)
-    is_open = np.zeros(BUCKETS + 1, np.bool_)  # the last one is the position n
+    is_open = np.zeros(BUCKETS, np.bool_)
     for b in range(BUCKETS):  # those inside which the running sum may leave [low, high]
         beyond = starts[b] + parts[b, 0] > high or starts[b] - parts[b, 1] < low
         is_open[b] = beyond and is_wide[b]
-    before = np.zeros(BUCKETS + 1, np.int64)
-    if edges.size > 0:
-        _mark_edges(bucket, starts, edges, before, at_edges, is_open)
     m = 0
     for i in range(n):
         index[m] = i
         m += is_open[bucket[i]]
     if m == 0:
         return low, high
-    given = v, payoffs, codes, edges, starts, before, bucket, index[:m], at_edges
-    inside = _walk_open(*given, tolerance, ends)
+    inside = _walk_open(v, payoffs, codes, starts, bucket, index[:m], tolerance, ends)
     return min(low, inside[0]), max(high, inside[1])

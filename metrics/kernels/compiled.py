@@ -16,11 +16,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection
 from functools import cache
+from os.path import getmtime
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import event
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "compiled import compiled"
@@ -30,7 +30,7 @@ KEPT = 4
 
 
 def _folder() -> Path:
-    """The folder of the present kernels, which may not exist yet."""
+    """Return the folder of the present kernels, which may not exist yet."""
     sources = [
         text
         for package in (ROOT / "metrics", ROOT / "calibrators")
@@ -45,28 +45,27 @@ def _folder() -> Path:
 
 @cache
 def _kept_in() -> Path | None:
-    """The folder in which this process keeps compiled kernels; None if it cannot be written.
+    """Return the folder in which compiled kernels are kept; None if it cannot be written.
 
     When it makes a new one, it removes the oldest of the earlier ones.
     """
     folder = _folder()
     try:
         if not folder.exists():
+            earlier = sorted(folder.parent.glob("kernels-*"), key=getmtime)
             folder.mkdir(parents=True, exist_ok=True)  # another process may have made it meanwhile
-            earlier = [path for path in folder.parent.glob("kernels-*") if path != folder]
-            for path in sorted(earlier, key=_last_change)[:-KEPT]:
+            for path in earlier[:-KEPT]:
                 shutil.rmtree(path, ignore_errors=True)
+            _say(f"later runs find the code in {folder}")
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError:
+        _say(f"every run does, as {folder} cannot be written: set NUMBA_CACHE_DIR")
         return None
 
 
-def _last_change(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:  # another process that starts now removed it
-        return 0.0
+def _say(when: str) -> None:
+    print(f"compiling kernels as they are used, which can take a minute; {when}", file=sys.stderr)
 
 
 def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Callable[..., Any]:
@@ -75,11 +74,9 @@ def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Ca
     before, folder = settings.CACHE_DIR, _kept_in()
     settings.CACHE_DIR = str(folder or before)
     try:
-        kernel = numba.njit(nogil=True, cache=folder is not None, fastmath=set(fastmath))(function)
+        return numba.njit(nogil=True, cache=folder is not None, fastmath=set(fastmath))(function)
     finally:
         settings.CACHE_DIR = before
-    _notice.kernels.append(kernel)
-    return kernel
 
 
 def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,30 +86,3 @@ def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     same machine gives the same bytes.
     """
     return compiled(function, {"reassoc", "contract", "nsz"})
-
-
-class _Notice(event.Listener):
-    """Says on stderr, once per process, that kernels are compiled and not read from the folder."""
-
-    def __init__(self) -> None:
-        self.kernels: list[Any] = []
-        self.is_said = False
-
-    def on_start(self, event: event.Event) -> None:
-        """Called by numba when it starts to compile a function, of this project or another."""
-        dispatcher = event.data["dispatcher"]
-        if self.is_said or not any(dispatcher is kernel for kernel in self.kernels):
-            return
-        self.is_said = True
-        if folder := _kept_in():
-            later = f"later runs find the code in {folder}"
-        else:
-            later = f"every run does, as {_folder()} cannot be written: set NUMBA_CACHE_DIR"
-        print(f"compiling kernels, which can take a minute; {later}", file=sys.stderr)
-
-    def on_end(self, event: event.Event) -> None:
-        """Called by numba when a function is compiled."""
-
-
-_notice = _Notice()
-event.register("numba:compile", _notice)

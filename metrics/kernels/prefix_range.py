@@ -18,7 +18,6 @@ sort for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in float6
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,11 +28,11 @@ from torch import Tensor
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
 from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
-from metrics.kernels.threads import over_row_blocks
+from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
 from metrics.kernels.weighted_ranges import weighted_ranges_of_rows
 
-SORTED_AT_ONCE = 1 << 22
-"""Predictions whose order a thread holds at a time: 32 MiB."""
+SUMMED_AT_ONCE = 1 << 22
+"""Predictions times draws that a thread works on at a time; it holds the order of the former."""
 TILE = 8
 """Utilities read together: where they are columns of a matrix, neighbours share cache lines."""
 POINTS = 64
@@ -77,12 +76,15 @@ def prefix_range(
     """
     if weights is not None:
         return _weighted(predicted, payoffs, codes[0], edges, weights)
-    if edges is None:
-        edges = torch.tensor([0, predicted.shape[1]] if len(codes) > 1 else [], dtype=torch.int64)
     if predicted.device.type != "cpu":
-        return prefix_range_torch(predicted, payoffs, codes, edges, tolerance)
-    if len(codes) == 1:
-        return _one_draw(predicted, payoffs, codes, edges, tolerance)
+        none = torch.tensor([], dtype=torch.int64)
+        return prefix_range_torch(
+            predicted, payoffs, codes, none if edges is None else edges, tolerance
+        )
+    if len(codes) == 1 and edges is None:
+        return _one_draw(predicted, payoffs, codes, tolerance)
+    if edges is None:
+        edges = torch.tensor([0, predicted.shape[1]])
     return _several_draws(predicted, payoffs, codes, edges)
 
 
@@ -116,13 +118,11 @@ def _ranges_once(
     stop: int,
     payoffs: Any,
     codes: Any,
-    edges: Any,
     tolerance: float,
     low: Any,
     high: Any,
-    at_edges: Any,
 ) -> None:
-    """Write low, high [b] and at_edges [b, edges] of the utilities from `start` to `stop`."""
+    """Write low, high [b] of the utilities from `start` to `stop`."""
     n = predicted.shape[1]
     v = np.empty((TILE, n))
     scratch = np.empty(n)
@@ -135,49 +135,41 @@ def _ranges_once(
                     v[k, i] = predicted[first + k, i]
         for row in range(first, first + width):
             low[row], high[row] = range_by_buckets(
-                v[row - first],
-                payoffs[row],
-                codes,
-                edges,
-                scratch,
-                places,
-                at_edges[row],
-                tolerance,
+                v[row - first], payoffs[row], codes, scratch, places, tolerance
             )
 
 
-def _one_draw(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float
-) -> PrefixRange:
+def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float) -> PrefixRange:
     v, table = predicted.numpy(), payoffs.contiguous().numpy()
-    outcome = short_codes(codes, table.shape[1])[0]
-    positions = edges.to(torch.int64).contiguous().numpy()
-    sums = _Sums.of(len(v), 1, positions.size)
-    low, high, at_edges = (array[:, 0] for array in sums)
+    outcome = _short_codes(codes, table.shape[1])[0]
+    rows, n = v.shape
+    low, high = np.empty(rows), np.empty(rows)
 
     def work(start: int, stop: int) -> None:
-        given = v, start, stop, table, outcome, positions, tolerance
-        _ranges_once(*given, low, high, at_edges)
+        _ranges_once(v, start, stop, table, outcome, tolerance, low, high)
 
-    over_row_blocks(work, len(v), v.size, TILE)
-    return sums.by_draw()
+    over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TILE * n)))
+    at_edges = predicted.new_empty(1, rows, 0)
+    return PrefixRange(torch.from_numpy(low)[None], torch.from_numpy(high)[None], at_edges)
 
 
 def _several_draws(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) -> PrefixRange:
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
-    outcomes = short_codes(codes, table.shape[1])
+    outcomes = _short_codes(codes, table.shape[1])
     draws = Draws.of(np.ascontiguousarray(outcomes.T))
     positions = edges.to(torch.int64).contiguous().numpy()
     assert positions[0] == 0 and positions[-1] == v.shape[1], "edges: expected 0, …, n"
-    sums = _Sums.of(len(v), len(outcomes), positions.size)
+    sums = _empty_sums(len(v), len(outcomes), positions.size)
 
     def work(start: int, stop: int) -> None:
-        for part, order in _sorted_parts(v, start, stop, positions.size > 2):
-            results = (array[part] for array in sums)
-            ranges_of_draws(v[part], order, table[part], *draws, positions, *results)
+        part = slice(start, stop)
+        order = _order(v[part], positions.size > 2)
+        ranges_of_draws(
+            v[part], order, table[part], *draws, positions, *(array[part] for array in sums)
+        )
 
-    over_row_blocks(work, len(v), v.size * len(outcomes))
-    return sums.by_draw()
+    over_blocks(work, row_blocks(*_work_of(v, len(outcomes))))
+    return _by_draw(sums)
 
 
 def _weighted(
@@ -188,36 +180,36 @@ def _weighted(
     if predicted.device.type != "cpu":
         return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
-    sums = _Sums.of(len(v), len(weights), edges.shape[1])
-    outcome = short_codes(codes, table.shape[1])
+    outcome = _short_codes(codes, table.shape[1])
     by_point = np.ascontiguousarray(weights.numpy().T, np.float64)
     positions = edges.contiguous().numpy()
+    sums = _empty_sums(len(v), len(weights), edges.shape[1])
 
     def work(start: int, stop: int) -> None:
-        for part, order in _sorted_parts(v, start, stop, positions.size > 0):
-            given = v[part], order, table[part], outcome, by_point, positions
-            weighted_ranges_of_rows(*given, *(array[part] for array in sums))
+        part = slice(start, stop)
+        order = _order(v[part], positions.size > 0)
+        results = (array[part] for array in sums)
+        weighted_ranges_of_rows(v[part], order, table[part], outcome, by_point, positions, *results)
 
-    over_row_blocks(work, len(v), v.size * len(weights))
-    return sums.by_draw()
+    over_blocks(work, row_blocks(*_work_of(v, len(weights))))
+    return _by_draw(sums)
 
 
-def _sorted_parts(
-    v: NDArray[np.float64], first: int, last: int, stable: bool
-) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-    """Yield the rows from `first` to `last` in parts, with the order of each row.
+def _work_of(v: NDArray[np.float64], draws: int) -> tuple[int, int, int]:
+    """Return how `row_blocks` shall split the rows of v [b, n]."""
+    return len(v), v.shape[1] * draws, SUMMED_AT_ONCE
+
+
+def _order(v: NDArray[np.float64], stable: bool) -> NDArray[np.int32]:
+    """Return what sorts each row of v.
 
     Where bins may cut ties, these keep the order of their points. Otherwise ties may be added up in
     any order, and NumPy sorts in vector lanes.
     """
-    step = max(1, SORTED_AT_ONCE // v.shape[1])
-    for start in range(first, last, step):
-        part = slice(start, min(start + step, last))
-        order = np.argsort(v[part], axis=1, kind="stable" if stable else None)
-        yield part, order.astype(np.int32)
+    return np.argsort(v, axis=1, kind="stable" if stable else None).astype(np.int32)
 
 
-def short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
+def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
     """Return `codes` as unsigned integers of 16 bits, of 32 where they do not suffice.
 
     Unsigned: no index to wrap around. Short: less to read. And kernels are compiled for one type.
@@ -225,26 +217,22 @@ def short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
     return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
 
 
-class _Sums(NamedTuple):
-    """What kernels write, utility by utility, so that blocks of utilities are whole arrays.
+Sums = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
-    Parts of another layout than the whole would have every kernel compiled twice.
+
+def _empty_sums(rows: int, draws: int, edges: int) -> Sums:
+    """Return room for low, high [b, R] and at_edges [b, R, E].
+
+    They are ordered by utility: any rows of them are then whole arrays, of the layout for which the
+    kernels are compiled.
     """
+    return np.empty((rows, draws)), np.empty((rows, draws)), np.empty((rows, draws, edges))
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    at_edges: NDArray[np.float64]
 
-    @classmethod
-    def of(cls, rows: int, draws: int, edges: int) -> _Sums:
-        """Room for b utilities and R draws."""
-        pair = np.empty((2, rows, draws))
-        return cls(pair[0], pair[1], np.empty((rows, draws, edges)))
-
-    def by_draw(self) -> PrefixRange:
-        """[R, b] and [R, b, E]."""
-        arrays = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in self)
-        return PrefixRange(*map(torch.from_numpy, arrays))
+def _by_draw(sums: Sums) -> PrefixRange:
+    """Return what the kernels wrote as [R, b] and [R, b, E]."""
+    arrays = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in sums)
+    return PrefixRange(*map(torch.from_numpy, arrays))
 
 
 def weighted_prefix_range_torch(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.kernels.compiled import compiled
-from metrics.kernels.threads import over_row_blocks
+from metrics.kernels.threads import over_blocks, row_blocks
 
 PACKED = 1 << 16
 """Elements that are packed and sorted at a time: their memory stays in the cache."""
@@ -46,7 +46,7 @@ def near_tie_order(matrix: Tensor, tied: float) -> Tensor:
     def work(start: int, stop: int) -> None:
         rank_rows(values[start:stop], tied, order[start:stop])
 
-    over_row_blocks(work, len(values), values.size)
+    over_blocks(work, row_blocks(*values.shape))
     return torch.from_numpy(order)
 
 

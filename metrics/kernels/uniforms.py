@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from metrics.kernels.compiled import compiled
-from metrics.kernels.threads import over_row_blocks
+from metrics.kernels.threads import over_blocks, row_blocks
 
 GAMMA = 0x9E3779B97F4A7C15
 FIRST = 0xBF58476D1CE4E5B9
@@ -44,7 +44,7 @@ def hashed_uniforms(keys: Tensor, positions: Tensor, high: float = 1.0) -> Tenso
     def work(start: int, stop: int) -> None:
         _fill(streams, places[start:stop], high, uniforms[start:stop])
 
-    over_row_blocks(work, len(uniforms), uniforms.size)
+    over_blocks(work, row_blocks(*uniforms.shape))
     return torch.from_numpy(uniforms)
 
 

@@ -1,7 +1,8 @@
 """Ranges of sorted running sums under many sets of weights of the points, side by side.
 
-Where four points follow that are not tied, the sums and their extremes are read and written once
-for the four, which changes no rounding.
+Four points in a row that are not tied are added together: the sums and their extremes are read and
+written once for the four, which changes no rounding. A scorecard with 200 resamplings takes a sixth
+longer without.
 """
 
 from __future__ import annotations

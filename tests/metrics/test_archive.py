@@ -123,4 +123,5 @@ def test_headers_tell_shapes_types_and_what_can_be_mapped(tmp_path):
     for save, mapped in ((np.savez, True), (np.savez_compressed, False)):
         save(tmp_path / "x.npz", a=np.zeros((5, 2), np.float32), b=np.zeros(3))
         header = array_headers(tmp_path / "x.npz", only=("a", "c"))
-        assert header == {"a": ((5, 2), np.dtype(np.float32), mapped)}
+        assert list(header) == ["a"]
+        assert header["a"][:3] == ((5, 2), np.dtype(np.float32), mapped)

@@ -81,7 +81,8 @@ def ranges() -> Iterator[Named]:
         edges = torch.arange(5) * n // 4
         passed = weights.sum(dim=1, keepdim=True) * torch.tensor([0.0, 0.3, 0.31, 1.0])
         for name, sums in {
-            "one": prefix_range(v, payoffs, codes[:1], edges),
+            "one": prefix_range(v, payoffs, codes[:1]),
+            "one in bins": prefix_range(v, payoffs, codes[:1], edges),
             "columns": prefix_range(v.T.contiguous().T, payoffs, codes[:1]),
             "two": prefix_range(v, payoffs, codes, edges),
             "weighted": prefix_range(v, payoffs, codes[:1], weights=weights),

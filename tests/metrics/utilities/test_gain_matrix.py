@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from metrics import GainMatrix, reference
 from metrics.forecast import Forecast
-from metrics.utilities import gain_matrix
 
 
 def materialised(utilities, classes):
     """All matrices [m, C, C] of a class that holds none."""
-    columns = [utilities.columns(j).numpy() for j in range(classes)]  # each [true class, utility]
-    return np.stack(columns, axis=2).transpose(1, 0, 2)
+    matrices = np.stack([utilities.matrix(k).numpy() for k in range(utilities.utilities)])
+    assert matrices.shape[1:] == (classes, classes)
+    return matrices
 
 
 def errors_of(gains, p, y):
@@ -91,10 +91,10 @@ def test_the_bounds_exclude_no_class_that_is_chosen(
     p = p.clip(max=1)
     gains = random_gains(8, classes, low, low + width, seed)
     forecast = Forecast(torch.from_numpy(p))
-    predicted, chosen = GainMatrix(gains).choose(forecast)
+    _, predicted, chosen = GainMatrix(gains).choose(forecast)
     every = np.einsum("ni,mij->nmj", p, gains)
     np.testing.assert_allclose(predicted, every.max(axis=2), rtol=0, atol=1e-14)
-    largest = np.take_along_axis(every, chosen.numpy()[..., None], axis=2)[..., 0]
+    largest = np.take_along_axis(every, chosen.long().numpy()[..., None], axis=2)[..., 0]
     np.testing.assert_allclose(largest, every.max(axis=2), rtol=0, atol=1e-14)
 
 
@@ -144,7 +144,7 @@ def test_the_parts_of_the_partition_are_those_of_seed_0_unless_another_is_given(
     [GainMatrix.sample_aligned(150, 70, 1), GainMatrix.sample_misaligned(150, 70, 1, subsets=4)],
     ids=["aligned", "misaligned"],
 )
-def test_parts_on_threads_equal_one_product_over_all_classes(users, monkeypatch):
+def test_blocks_of_users_equal_one_product_over_all_classes(users, monkeypatch):
     """Uncertain rows, of which the bounds exclude no class, between confident ones.
 
     No row is quite flat: rounding, which differs between processors, would then choose the class.
@@ -156,24 +156,19 @@ def test_parts_on_threads_equal_one_product_over_all_classes(users, monkeypatch)
     outcomes = forecast.outcomes(torch.randint(70, (2, 400), generator=generator))
     gains = torch.stack([users.matrix(k) for k in range(150)])
     expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
-    monkeypatch.setattr(gain_matrix, "rows_per_block", lambda n: 7)
-    monkeypatch.setattr(gain_matrix, "BLOCK_BYTES", 3 * 8 * 2 * 400)
-    torch.set_num_threads(3)
-    try:
-        predicted, chosen = users.choose(forecast)
-        blocks = list(users.blocks(forecast, outcomes))
-        errors = users.errors(forecast, outcomes)
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(1)
+    monkeypatch.setattr("metrics.utilities.base.rows_per_block", lambda n: 7)
+    blocks = list(users.blocks(forecast, outcomes))
+    assert max(len(block.predicted) for block in blocks) == 7
+    _, predicted, chosen = users.choose(forecast)
+    chosen = chosen.long()
     torch.testing.assert_close(predicted, expected.max(dim=2).values, rtol=0, atol=1e-14)
     picked = expected.gather(2, chosen[:, :, None])[:, :, 0]
     torch.testing.assert_close(picked, predicted, rtol=0, atol=1e-14)
-    assert max(len(block.predicted) for block in blocks) == 3
     for draw in range(2):
         realized = torch.cat([block.payoffs[:, block.codes[draw]] for block in blocks]).T
         gained = gains[torch.arange(150), outcomes.labels[draw][:, None], chosen]
         assert torch.equal(realized, gained)
+    errors = users.errors(forecast, outcomes)
     torch.testing.assert_close(
         errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
     )
