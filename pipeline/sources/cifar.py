@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import tarfile
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,46 +131,37 @@ def load_network(
         known = ", ".join("/".join(name) for name in HASHES)
         raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
     digits, family = HASHES[dataset, model], model.partition("_")[0].rstrip("0123456789")
-    url = f"{RELEASES}/{family}/{dataset}_{model}-{digits}.pt"
-    path = _checkpoint(url, digits) if checkpoint is None else Path(checkpoint)
-    if not path.is_file():
+    name = f"{dataset}_{model}-{digits}.pt"
+    url = f"{RELEASES}/{family}/{name}"
+    path = Path(checkpoint or Path(torch.hub.get_dir()) / "checkpoints" / name)
+    network = NETWORKS[model](CLASSES[dataset])
+    safely: dict[str, Any] = {"map_location": "cpu", "weights_only": True}
+    try:
+        if checkpoint is None:
+            load = partial(torch.hub.load_state_dict_from_url, check_hash=True, progress=False)
+            network.load_state_dict(load(url, **safely))
+        else:
+            network.load_state_dict(torch.load(path, **safely))
+    except OSError as error:
         raise MissingResource(
-            f"checkpoint {path} does not exist: download {url} there, "
-            "or set benchmark.source.checkpoint=null to use torch.hub's folder"
-        )
+            f"checkpoint {path} is not there, and not downloaded ({reason_of(error)}): put {url} "
+            "there, or set benchmark.source.checkpoint=<file>"
+        ) from error
+    except Exception as error:  # torch.load raises whatever the unpickler meets
+        raise InputError(
+            f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); check dataset and "
+            "model, or delete the file and download it again"
+        ) from error
     sha256, warnings = sha256_of(path), []
     if not sha256.startswith(digits):
-        if path.name == url.rpartition("/")[2]:
+        if path.name == name:
             raise InputError(
                 f"{path}: its SHA-256 begins with {sha256[:8]}, its name says {digits}; "
                 "the file is damaged: delete it and download it again"
             )
         warnings = [f"{path.name} is not the zoo's checkpoint (SHA-256 {digits}...)"]
-    network = NETWORKS[model](CLASSES[dataset])
-    try:
-        network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
-    except Exception as error:  # torch.load raises whatever the unpickler meets
-        raise InputError(
-            f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); check dataset and "
-            "model"
-        ) from error
     origin = {"checkpoint": path.name, "sha256": sha256, "url": url, "warnings": warnings}
     return network.eval(), origin
-
-
-def _checkpoint(url: str, digits: str) -> Path:
-    """The checkpoint in torch.hub's folder, downloaded with its hash checked if it is not there."""
-    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
-    if not path.is_file():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            torch.hub.download_url_to_file(url, str(path), digits, progress=False)
-        except (OSError, RuntimeError) as error:
-            raise MissingResource(
-                f"checkpoint {path.name} is not in {path.parent} and its download failed "
-                f"({reason_of(error)}): put {url} there, or set benchmark.source.checkpoint=<file>"
-            ) from error
-    return path
 
 
 def _test_set(dataset: str, folder: Path, download: bool) -> Any:

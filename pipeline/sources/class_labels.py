@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from metrics.validation import InputError, check_labels
 from pipeline.sources.text import listed, short, text_of
 
-FEW = 5
-"""Points of a class of which a split's part for fitting, or for scoring, may hold none."""
 WHOLE = r"-?\d{1,15}"
 
 
@@ -40,7 +38,7 @@ def class_labels(
     Raises:
         InputError: a missing or unknown label, one that could mean two columns, another length.
     """
-    plain = _plain(labels, classes, field)
+    plain = _plain(labels, field)
     is_text = plain.dtype.kind == "U"
     if plain.shape != (n,) or (plain.dtype.kind == "f" and not np.isfinite(plain).all()):
         numbers = np.zeros(plain.shape) if is_text else plain
@@ -105,32 +103,27 @@ def _counted(classes: int, first: int = 0) -> list[str]:
 
 def label_names(labels: Any, field: str = "labels") -> list[str]:
     """The different labels as text, in increasing order; what is missing is left out."""
-    plain = _plain(labels, 2, field)
+    plain = _plain(labels, field)
     return _written(np.unique(plain[np.isfinite(plain)] if plain.dtype.kind == "f" else plain))
 
 
-def notes_on_rare_classes(labels: ClassLabels, classes: int, field: str = "labels") -> list[str]:
-    """Notes on classes that have few points or none.
+def notes_on_absent_classes(labels: ClassLabels, classes: int, field: str = "labels") -> list[str]:
+    """A note on columns without a point: they may be no classes.
 
     Raises:
         InputError: all points are of one class.
     """
     counts = np.bincount(labels.numbers, minlength=classes)
-    names = np.array(labels.names or [str(number) for number in range(classes)])
+    names = np.array(labels.names or _counted(classes))
     if counts.max() == len(labels.numbers) > 1:
         raise InputError(
             f"{field}: all {len(labels.numbers)} are {short(names[counts.argmax()])}; to say that "
             "always would seem perfect: give points of at least two classes"
         )
-    absent, rare = names[counts == 0], names[(counts > 0) & (counts < FEW)]
-    notes = []
-    if len(absent):
-        text = f"no point's label is {listed(absent)}"
-        notes.append(f"{text}; what is no class must not be among the columns")
-    if len(rare) and len(labels.numbers) >= FEW * classes:  # else it is the file that is small
-        text = f"fewer than {FEW} points each have the label {listed(rare)}"
-        notes.append(f"{text}: some splits are fitted or scored without them")
-    return notes
+    if counts.all():
+        return []
+    absent = listed(names[counts == 0])
+    return [f"no point's label is {absent}; what is no class must not be among the columns"]
 
 
 def class_of_column(column: str, labels: Sequence[str]) -> str | None:
@@ -158,7 +151,7 @@ def _whole(name: str) -> str:
     return re.sub(r"(\d)\.0+$", r"\1", name)
 
 
-def _plain(labels: Any, classes: int, field: str) -> NDArray[Any]:
+def _plain(labels: Any, field: str) -> NDArray[Any]:
     """Numbers or text; text that is all whole numbers becomes numbers."""
     plain = np.asarray(labels)
     if plain.dtype.kind in "SU" and plain.ndim == 1:
@@ -166,9 +159,7 @@ def _plain(labels: Any, classes: int, field: str) -> NDArray[Any]:
         if len(plain) and all(re.fullmatch(WHOLE, label) for label in plain.tolist()):
             plain = plain.astype(np.int64)
     if plain.dtype.kind not in "biufU":
-        raise InputError(
-            f"{field}: an array of {plain.dtype}; give class names or numbers 0 to {classes - 1}"
-        )
+        raise InputError(f"{field}: an array of {plain.dtype}; give class names or numbers")
     return plain
 
 

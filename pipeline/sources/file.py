@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.answers import as_float32, to_logits
-from pipeline.sources.class_labels import class_labels, label_names, notes_on_rare_classes
+from pipeline.sources.class_labels import class_labels, label_names, notes_on_absent_classes
 from pipeline.sources.columns import read_columns
 from pipeline.sources.given import Given, check_shapes
 from pipeline.sources.npz_arrays import read_npz_arrays
@@ -74,7 +74,7 @@ def file_logits(
     logits = as_float32(place, given.matrix)
     n, classes = logits.shape
     labels = class_labels(given.labels, n, classes, given.names, field)
-    notes += labels.notes + notes_on_rare_classes(labels, classes, field)
+    notes += labels.notes + notes_on_absent_classes(labels, classes, field)
     notes += notes_on_accuracy(logits, labels.numbers)
     origin = {"file": str(Path(path).absolute()), "sha256": sha256_of(path), "values": given.kind}
     if test is not None:

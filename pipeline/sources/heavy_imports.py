@@ -29,8 +29,10 @@ _defined: list[torch.library.Library] = []
 """Schemas live as long as their library object, so it is kept here."""
 
 
-def require(name: str) -> ModuleType:
+def require(name: str, install: str = "") -> ModuleType:
     """Import the module `name` (dotted names allowed), or say in one line how to install it.
+
+    `install`: what follows `pip install` in the message; by default the package's name.
 
     Raises:
         MissingResource: the package is not installed.
@@ -44,7 +46,7 @@ def require(name: str) -> ModuleType:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
         raise MissingResource(
-            f"the package {package} is not installed: pip install {package} "
+            f"the package {package} is not installed: pip install {install or package} "
             "(the tested version is pinned in pyproject.toml)"
         ) from error
 
@@ -55,15 +57,10 @@ def _import_torchvision() -> None:
     except RuntimeError as error:
         if MISSING_OPERATOR not in str(error):
             raise
-        _forget("torchvision")
+        for module in [module for module in sys.modules if module.startswith("torchvision")]:
+            del sys.modules[module]  # it is half imported
         library = torch.library.Library("torchvision", "DEF")
         for schema in SCHEMAS:
             library.define(schema)
         _defined.append(library)
         importlib.import_module("torchvision")
-
-
-def _forget(package: str) -> None:
-    """Drop a half-imported package, so that the next import starts afresh."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-        del sys.modules[name]

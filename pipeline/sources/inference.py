@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,12 +38,6 @@ PRECISIONS: dict[str, torch.dtype | None] = {
 Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
 """Logits [m, C] and labels [m] of consecutive items."""
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
-
-
-class LabelledData(Sized, Protocol):
-    """A map-style data set: item i is (input, label)."""
-
-    def __getitem__(self, index: int) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ class Run:
 
 def forward_logits(
     model: torch.nn.Module,
-    data: LabelledData,
+    data: Any,
     key: Mapping[str, Any],
     run: Run,
     collate: Collate | None = None,
@@ -91,7 +85,7 @@ def forward_logits(
 
     Args:
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
-        data: n items (input, label).
+        data: a map-style data set of n items (input, label).
         key: what identifies data and preprocessing; with the model's weights it names the shards.
         run: device, batches, precision and the folder of the shards.
         collate: turns a list of items into (inputs, labels); torch's own by default.
@@ -165,11 +159,9 @@ def _read_shard(path: Path, count: int) -> Rows | None:
     return logits, labels
 
 
-def _loader(
-    data: LabelledData, indices: range, run: Run, collate: Collate | None
-) -> DataLoader[Any]:
+def _loader(data: Any, indices: range, run: Run, collate: Collate | None) -> DataLoader[Any]:
     return DataLoader(
-        Subset(data, indices),  # type: ignore[arg-type]
+        Subset(data, indices),
         batch_size=run.batch_size,
         collate_fn=collate,
         num_workers=min(8, core_count()) if run.workers is None else run.workers,

@@ -22,7 +22,9 @@ from calibrators.base import Calibrator
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.result import MissingResource
+from pipeline.sources.result import reason_of
+
+INSTALL = "--constraint requirements.lock --requirement requirements-peers.txt"
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,9 @@ class PeerCalibration(Calibrator):
                 return foreign.fit(x, self.labels_)
         except ValueError as error:
             absent = np.setdiff1d(np.arange(x.shape[1]), self.labels_)
-            which = ", ".join(map(str, absent)) or "none"
-            reason = str(error).partition("\n")[0]
             raise InputError(
-                f"labels: {self.method} cannot be fitted; classes without a sample: {which} "
-                f"({reason})"
+                f"labels: {self.method} cannot be fitted; classes without a sample: "
+                f"{', '.join(map(str, absent)) or 'none'} ({reason_of(error)})"
             ) from error
 
     def _fit_again(self) -> Any:
@@ -125,13 +125,13 @@ class PeerCalibration(Calibrator):
     def _unfitted(self) -> Any:
         peer = self._peer()
         for package in peer.needs:
-            _required(package, self.method)
-        library = _required("probmetrics.calibrators", self.method)
+            require(package, INSTALL)
+        library = require("probmetrics.calibrators", INSTALL)
         try:
-            one = getattr(library, peer.name)(**(self.options or {}))
+            calibrator = getattr(library, peer.name)(**(self.options or {}))
         except (TypeError, ValueError) as error:
             raise InputError(f"options: {peer.name} does not take them ({error})") from error
-        return library.MulticlassOneVsRestCalibrator(one) if peer.one_vs_rest else one
+        return library.MulticlassOneVsRestCalibrator(calibrator) if peer.one_vs_rest else calibrator
 
     def _versions(self) -> NDArray[np.str_]:
         return np.array([f"{package} {version(package)}" for package in self._peer().needs])
@@ -140,17 +140,6 @@ class PeerCalibration(Calibrator):
         if self.method not in PEERS:
             raise InputError(f"method: {self.method!r} is none of {', '.join(PEERS)}")
         return PEERS[self.method]
-
-
-def _required(package: str, method: str) -> Any:
-    try:
-        return require(package)
-    except MissingResource as error:
-        raise MissingResource(
-            f"{method}: the package {package.partition('.')[0]} is not installed: "
-            "pip install --constraint requirements.lock --requirement requirements-peers.txt, "
-            "or the extra `peers`"
-        ) from error
 
 
 def _probabilities(logits: Tensor) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from metrics import InputError
-from pipeline.sources.class_labels import class_labels, notes_on_rare_classes
+from pipeline.sources.class_labels import class_labels, notes_on_absent_classes
 
 
 def numbered(labels, classes=3, names=None):
@@ -68,16 +68,14 @@ def test_what_is_unclear_is_refused(labels, names, words):
     assert str(caught.value).isprintable()
 
 
-def test_classes_of_few_points_or_none_are_noted():
-    assert notes_on_rare_classes(numbered([0, 1, 2] * 5), 3) == []
-    assert notes_on_rare_classes(numbered([0] * 16 + [2] * 4, 4), 4) == [
-        "no point's label is 1, 3; what is no class must not be among the columns",
-        "fewer than 5 points each have the label 2: some splits are fitted or scored without them",
-    ]
+def test_classes_without_a_point_are_noted():
+    assert notes_on_absent_classes(numbered([0, 1, 2] * 5), 3) == []
+    note = "no point's label is 1, 3; what is no class must not be among the columns"
+    assert notes_on_absent_classes(numbered([0] * 16 + [2] * 4, 4), 4) == [note]
     named = numbered(["cat"] * 5 + ["emu"] * 5, 3, ["cat", "dog", "emu"])
-    assert notes_on_rare_classes(named, 3)[0].startswith("no point's label is dog; ")
+    assert notes_on_absent_classes(named, 3)[0].startswith("no point's label is dog; ")
 
 
 def test_points_of_one_class_are_refused():
     with pytest.raises(InputError, match="labels: all 4 are 1; to say that always would seem perf"):
-        notes_on_rare_classes(numbered([1] * 4), 3)
+        notes_on_absent_classes(numbered([1] * 4), 3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +44,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         **{peer.name: Shares for peer in PEERS.values()},
         MulticlassOneVsRestCalibrator=lambda binary: binary,
     )
-    monkeypatch.setattr(peers, "require", lambda name: library)
+    monkeypatch.setattr(peers, "require", lambda name, install: library)
     monkeypatch.setattr(peers, "version", lambda name: "1.0")
     monkeypatch.setattr(Shares, "fits", 0)
     return library
@@ -86,18 +85,11 @@ def test_other_versions_than_the_fits_are_refused(package, points, tmp_path, mon
         PeerCalibration.load(path).predict_proba(points[0])
 
 
-def test_an_absent_package_is_named_with_the_command_that_installs_it(points, monkeypatch) -> None:
-    def absent(name: str) -> Any:
-        raise MissingResource(f"the package {name} is not installed")
-
-    monkeypatch.setattr(peers, "require", absent)
-    with pytest.raises(MissingResource, match=r"^beta: the package probmetrics .*-peers\.txt"):
-        PeerCalibration("beta").fit(*points)
-
-
 def test_any_absent_package_is_one_line_with_the_command() -> None:
     with pytest.raises(MissingResource, match=r"^the package not_there is not installed: pip ins"):
         require("not_there.inside")
+    with pytest.raises(MissingResource, match=r"-peers\.txt"):
+        require("not_there", peers.INSTALL)
 
 
 def test_export_and_weights_are_refused(package, points) -> None:
