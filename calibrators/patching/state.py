@@ -6,24 +6,21 @@ Only the rows that a patch moves are ranked anew. Every number of a row depends 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast
 from metrics.kernels.bounds import class_wise_sums, top_k_sums
-from metrics.kernels.compiled import compiled
-from metrics.kernels.ranks import places_of, rank_rows
+from metrics.kernels.ranks import places_of
 from metrics.kernels.threads import over_blocks, row_blocks
 
 TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that lie no further apart are ranked by class. Projection makes
 plateaus, entries that are equal except for rounding (in float32 as well), and rounding must not
 decide which of them are among the K most probable."""
-MOVED_ELEMENTS = 1 << 17
-"""Probabilities moved at a time."""
+MOVED_ELEMENTS = 1 << 15
+"""Probabilities that a thread moves at a time: too few for their ranking to start threads."""
 
 
 class PatchedForecast:
@@ -55,26 +52,18 @@ class PatchedForecast:
         Blocks are small, so that intermediate results stay in the cache.
         """
         self._sums: Tensor | None = None
-        if not self.on_cpu:
-            forecast = Forecast(moved(slice(0, len(rows))), TIED_RANKS)
-            self.probabilities[rows] = forecast.probabilities
-            self.order[rows] = forecast.order
-            self.top_sums[rows] = forecast.top_sums
-            self.ranks[rows] = places_of(self.labels[rows], forecast.order)
-            return
 
         def work(start: int, stop: int) -> None:
-            block = moved(slice(start, stop)).numpy()
-            order = np.empty(block.shape, np.int32)
-            rank_rows(block, TIED_RANKS, order)
-            arrays = (x.numpy() for x in (rows[start:stop], *self._arrays()))
-            _replace_rows(block, order, *arrays)
+            block = rows[start:stop]
+            forecast = Forecast(moved(slice(start, stop)), TIED_RANKS)
+            self.probabilities[block] = forecast.probabilities
+            self.order[block] = forecast.order
+            self.top_sums[block] = forecast.top_sums
+            self.ranks[block] = places_of(self.labels[block], forecast.order)
 
         classes = self.probabilities.shape[1]
-        over_blocks(work, row_blocks(len(rows), classes, MOVED_ELEMENTS))
-
-    def _arrays(self) -> tuple[Tensor, ...]:
-        return self.probabilities, self.order, self.top_sums, self.labels, self.ranks
+        size = MOVED_ELEMENTS if self.on_cpu else max(1, len(rows)) * classes
+        over_blocks(work, row_blocks(len(rows), classes, size))
 
     def forecast(self, rows: Tensor | None = None) -> Forecast:
         """Return the forecast as it is now, of all points or of `rows`, with the same ties."""
@@ -87,22 +76,3 @@ class PatchedForecast:
             by_class = class_wise_sums(self.probabilities, self.labels)
             self._sums = torch.stack([by_class, top_k_sums(self.top_sums, self.ranks)])
         return self._sums
-
-
-@compiled
-def _replace_rows(
-    moved: Any, moved_order: Any, rows: Any, p: Any, order: Any, sums: Any, labels: Any, ranks: Any
-) -> None:
-    """Write probabilities and order of `rows`, with their top-K sums and ranks."""
-    for k in range(rows.size):
-        i = rows[k]
-        total = 0.0
-        rank = 0
-        for j in range(p.shape[1]):
-            p[i, j] = moved[k, j]
-            klass = moved_order[k, j]
-            order[i, j] = klass
-            total += moved[k, klass]
-            sums[i, j] = total
-            rank = j if klass == labels[i] else rank
-        ranks[i] = rank

@@ -60,10 +60,10 @@ class ExponentialTilting:
         exponents = step * vectors.table
         if vectors.by_rank:
             places = state.order[rows][:, : exponents.shape[1]].to(torch.int64)
-            p.scatter_(1, places, p.gather(1, places) * exponents.exp()[vectors.of_row])
+            p.scatter_(1, places, p.gather(1, places) * exponents.exp())
         else:  # a number common to all classes cancels in Z, but could overflow before
             exponents -= exponents.amax(dim=1, keepdim=True)
-            p *= exponents.exp()[vectors.of_row]
+            p *= exponents.exp()
         return p.div_(p.sum(dim=1, keepdim=True))
 
 
@@ -95,11 +95,8 @@ class TiltProblem:
             masses = masses.gather(1, state.order[rows].to(torch.int64))
             levels = torch.nn.functional.pad(levels, (0, masses.shape[1] - levels.shape[1]))
         lowest = levels.amin(dim=1, keepdim=True)
-        levels, base = levels - lowest, lowest[vectors.of_row, 0]
-        span = float(levels.max())
-        if len(levels) > 1:
-            levels = levels[vectors.of_row]
-        return cls(levels, masses, float((u - base).sum()), span)
+        levels = levels - lowest
+        return cls(levels, masses, float((u - lowest[:, 0]).sum()), float(levels.max()))
 
     def excess(self, delta: float) -> tuple[float, float, bool]:
         """Return Σ (v_δ - u), which increases in δ, its derivative, and whether it is zero."""

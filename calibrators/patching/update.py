@@ -7,14 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from calibrators.patching.audit import Witness
-from calibrators.patching.state import PatchedForecast
+from calibrators.patching.state import MOVED_ELEMENTS, PatchedForecast
 from calibrators.patching.utilities import Vectors
-from metrics.kernels.compiled import compiled, compiled_sums
+from metrics.kernels.compiled import compiled
 from metrics.kernels.projection import project_row, project_rows_torch
 from metrics.kernels.threads import over_blocks, row_blocks
 
@@ -78,7 +77,7 @@ class ProjectedDescent:
         n, classes = state.probabilities.shape
 
         def try_step(eta: float) -> tuple[float, float]:
-            return displacement(state, rows, vectors, -witness.sign * eta)
+            return self.displacement(state, rows, vectors, -witness.sign * eta)
 
         if self.theory:
             eta = witness.error / classes
@@ -90,13 +89,39 @@ class ProjectedDescent:
 
     def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
         """Return Π_simplex(p + step u⃗) of `rows`."""
-        p, order = state.probabilities, state.order
-        if rows.device.type != "cpu":
-            return _moved_torch(state, rows, vectors, step)
-        moved = torch.empty(len(rows), p.shape[1], dtype=p.dtype)
-        arrays = (x.numpy() for x in (p, order, rows, vectors.table, vectors.of_row))
-        _move_rows(*arrays, vectors.by_rank, step, moved.numpy())
-        return moved
+        p = state.probabilities[rows]
+        push = step * vectors.table
+        if vectors.by_rank:
+            classes = state.order[rows, : push.shape[1]].to(torch.int64)
+            p.scatter_add_(1, classes, push.expand(len(p), -1))
+        else:
+            p += push
+        if p.device.type != "cpu":
+            return project_rows_torch(p)
+        _project_rows(p.numpy())
+        return p
+
+    def displacement(
+        self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
+    ) -> tuple[float, float]:
+        """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by a step along u⃗.
+
+        The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
+        """
+
+        def sums_of_rows(start: int, stop: int) -> Tensor:
+            block = slice(start, stop)
+            p = state.probabilities[rows[block]]
+            d = self.moved(state, rows[block], vectors.of(block), step).sub_(p)
+            of_label = d.gather(1, state.labels[rows[block], None])[:, 0]
+            vecdot = torch.linalg.vecdot
+            return torch.stack([vecdot(d, p) - of_label, vecdot(d, d)])
+
+        blocks = row_blocks(len(rows), state.probabilities.shape[1], MOVED_ELEMENTS)
+        # NumPy's sum, because the last bit of torch's depends on the number of threads.
+        sums = torch.cat(over_blocks(sums_of_rows, blocks), dim=1).cpu().numpy()
+        slope, square = sums.sum(axis=1)
+        return float(slope), float(square)
 
 
 def armijo_step(
@@ -145,90 +170,7 @@ def on_grid(moved: Tensor, before: Tensor) -> Tensor:
     return torch.where(changed, (moved * GRID).round_().div_(GRID), moved)
 
 
-def displacement(
-    state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
-) -> tuple[float, float]:
-    """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by a step along u⃗.
-
-    The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
-    """
-    if rows.device.type != "cpu":
-        before, of_label = state.probabilities[rows], state.labels[rows][:, None]
-        d = _moved_torch(state, rows, vectors, step) - before
-        return float((d * before).sum() - d.gather(1, of_label).sum()), float(d.square().sum())
-    classes, count = state.probabilities.shape[1], len(rows)
-    arrays = (state.probabilities, state.order, state.labels, rows, vectors.table, vectors.of_row)
-    p, order, labels, chosen, table, of_row = (array.numpy() for array in arrays)
-    sums = np.empty((count, 2))
-
-    def work(start: int, stop: int) -> None:
-        block = slice(start, stop)
-        step_of_rows = table, of_row[block], vectors.by_rank, step
-        _try_rows(p, order, labels, chosen[block], *step_of_rows, sums[block])
-
-    over_blocks(work, row_blocks(count, classes))
-    slope, square = sums.sum(axis=0)
-    return float(slope), float(square)
-
-
-def _moved_torch(state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
-    p = state.probabilities[rows]
-    push = step * vectors.table[vectors.of_row]
-    if not vectors.by_rank:
-        return project_rows_torch(p + push)
-    classes = state.order[rows][:, : push.shape[1]].to(torch.int64)
-    return project_rows_torch(p.scatter_add(1, classes, push))
-
-
 @compiled
-def _moved_row(p: Any, order: Any, vector: Any, by_rank: bool, step: float, x: Any) -> None:
-    """x = projection of p + step · u⃗ onto the simplex."""
-    if by_rank:
-        for j in range(p.size):
-            x[j] = p[j]
-        for k in range(vector.size):
-            x[order[k]] += step * vector[k]
-    else:
-        for j in range(p.size):
-            x[j] = p[j] + step * vector[j]
-    project_row(x)
-
-
-@compiled
-def _move_rows(
-    p: Any, order: Any, rows: Any, table: Any, of_row: Any, by_rank: bool, step: float, moved: Any
-) -> None:
-    for k in range(rows.size):
-        _moved_row(p[rows[k]], order[rows[k]], table[of_row[k]], by_rank, step, moved[k])
-
-
-@compiled_sums
-def _displacement(p: Any, x: Any) -> tuple[float, float]:
-    """Return <p, x - p> and ‖x - p‖²."""
-    slope = square = 0.0
-    for j in range(x.size):
-        moved = x[j] - p[j]
-        slope += moved * p[j]
-        square += moved * moved
-    return slope, square
-
-
-@compiled
-def _try_rows(
-    p: Any,
-    order: Any,
-    labels: Any,
-    rows: Any,
-    table: Any,
-    of_row: Any,
-    by_rank: bool,
-    step: float,
-    sums: Any,
-) -> None:
-    x = np.empty(p.shape[1])
-    for k in range(rows.size):
-        i = rows[k]
-        _moved_row(p[i], order[i], table[of_row[k]], by_rank, step, x)
-        slope, square = _displacement(p[i], x)
-        sums[k, 0] = slope - (x[labels[i]] - p[i, labels[i]])
-        sums[k, 1] = square
+def _project_rows(points: Any) -> None:
+    for k in range(points.shape[0]):
+        project_row(points[k])

@@ -30,24 +30,23 @@ KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
 
 
 class Vectors(NamedTuple):
-    """u⃗ of k rows: that of row i is table[of_row[i]], entry j for class j.
+    """u⃗ of k rows: float64 [k, C], or [1, C] where all rows have the same; entry j for class j.
 
     by_rank: entry j is for the class of rank j instead; ranks beyond the table's width are paid 0.
     """
 
     table: Tensor
-    of_row: Tensor
     by_rank: bool = False
 
-    def of(self, part: slice) -> Vectors:
+    def of(self, rows: slice) -> Vectors:
         """Return the vectors of a slice of the rows."""
-        return self._replace(of_row=self.of_row[part])
+        return self if len(self.table) == 1 else self._replace(table=self.table[rows])
 
     def spread(self, classes: int) -> float:
         """Mean over rows of ‖u⃗ - mean u⃗‖²: the simplex has no room along the mean."""
         means = self.table.sum(dim=1) / classes
         spreads = self.table.square().sum(dim=1) - classes * means.square()
-        return float(spreads[self.of_row].mean())
+        return float(spreads.mean())
 
 
 class Utility(Protocol):
@@ -116,7 +115,7 @@ class PayoffUtility:
         payoff = self.payoff.to(rows.device)
         if self.by_rank:
             payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
-        return Vectors(payoff[None], torch.zeros_like(rows), self.by_rank)
+        return Vectors(payoff[None], self.by_rank)
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ class ClassUtility:
         """A vector for each row."""
         forecast = state.forecast(rows)
         table = self.utilities.outcome_utilities(forecast, self.place).to(torch.float64)
-        return Vectors(table.contiguous(), torch.arange(len(rows), device=rows.device))
+        return Vectors(table)
 
 
 def drops(payoffs: Tensor) -> Tensor:

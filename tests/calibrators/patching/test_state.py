@@ -8,7 +8,7 @@ import torch
 
 from calibrators.patching.algorithm import move
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
-from calibrators.patching.update import ProjectedDescent, displacement
+from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import FunctionUtility, GainMatrix
 from metrics.kernels.projection import project_rows_torch
@@ -64,7 +64,7 @@ def vectors_of(state, utility):
     n = len(state.probabilities)
     vectors = utility.vectors(state, torch.arange(n))
     table = torch.zeros_like(state.probabilities)
-    table[:, : vectors.table.shape[1]] = vectors.table[vectors.of_row]
+    table[:, : vectors.table.shape[1]] = vectors.table
     if vectors.by_rank:
         table = torch.empty_like(table).scatter_(1, state.order.long(), table)
     return table
@@ -90,7 +90,7 @@ def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, cla
         expected[rows] = project_rows_torch((before + step * vectors_of(here, utility))[rows])
         on_device = rows.to(device)
         vectors = utility.vectors(there, on_device)
-        slope, square = displacement(there, on_device, vectors, step)
+        slope, square = UPDATE.displacement(there, on_device, vectors, step)
         loss = UPDATE.loss(there)
         move(there, UPDATE, on_device, vectors, step)
         move(here, UPDATE, rows, utility.vectors(here, rows), step)

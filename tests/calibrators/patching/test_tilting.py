@@ -49,7 +49,7 @@ def payoffs(state, utility, rows):
     """u⃗ by class of some rows: [k, C]."""
     table = utility.vectors(state, rows)
     full = torch.zeros(len(rows), CLASSES, dtype=torch.float64)
-    values = table.table[table.of_row]
+    values = table.table.expand(len(rows), -1)
     if table.by_rank:
         return full.scatter_(1, state.order[rows][:, : values.shape[1]].long(), values)
     return full + values
