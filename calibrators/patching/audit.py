@@ -28,7 +28,7 @@ from calibrators.patching.utilities import (
     drops,
 )
 from metrics.forecast import Outcomes
-from metrics.kernels.bounds import indicator_bounds
+from metrics.kernels.bounds import class_wise_sums, indicator_bounds, top_k_sums
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.product import product
 from metrics.utilities.base import UtilityClass
@@ -166,10 +166,11 @@ class StandardFamilies:
         self.within = torch.ones_like(self.hits).tril()
 
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
-        by_class, by_rank = state.indicator_sums()
-        fixed: list[Family] = [
-            indicator_family("class", state.probabilities, self.hits, state.labels, by_class),
-            indicator_family("top_k", state.top_sums, self.within, state.ranks, by_rank),
+        p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
+        by_class, by_rank = class_wise_sums(p, labels), top_k_sums(top_sums, ranks)
+        fixed = [
+            indicator_family("class", p, self.hits, labels, by_class),
+            indicator_family("top_k", top_sums, self.within, ranks, by_rank),
         ]
         return fixed + self.sampled(state, number)
 

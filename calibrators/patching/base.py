@@ -22,6 +22,7 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
 from calibrators.patching.utilities import (
     KINDS,
+    Kind,
     PayoffUtility,
     Utility,
     classes_of,
@@ -109,36 +110,31 @@ class Patching(Calibrator):
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
-        self.lows_ = np.array([p.low for p in fitted], dtype=np.float64)
-        self.highs_ = np.array([p.high for p in fitted], dtype=np.float64)
-        self.steps_ = np.array([p.step for p in fitted], dtype=np.float64)
-        self.errors_ = np.array([p.error for p in fitted], dtype=np.float64)
+        for name in ("low", "high", "step", "error"):
+            values = [getattr(patch, name) for patch in fitted]
+            setattr(self, f"{name}s_", np.array(values, dtype=np.float64))
         self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
         classes, own = int(self.n_features_in_), classes_of(self.utilities, self.standard)
-        kinds, payoffs = [KINDS[int(number)] for number in self.kinds_], self._payoffs()
-        patches = []
-        for t, (kind, change) in enumerate(zip(kinds, np.diff(self.losses_), strict=True)):
-            index, ends = int(self.indices_[t]), (float(self.lows_[t]), float(self.highs_[t]))
-            utility: Utility = (
-                numbered_utility(own, index, classes)
-                if kind == "own"
-                else PayoffUtility(kind, index, payoffs[t])
-            )
-            step, error = float(self.steps_[t]), float(self.errors_[t])
-            patches.append(Patch(utility, *ends, step, error, float(change)))
-        return patches
+        sampled = iter(torch.from_numpy(self.vectors_))
 
-    def _payoffs(self) -> Tensor:
-        """Return the payoffs by class or by rank, float64 [T, C]; "own" rows are unused."""
-        kinds = np.array(KINDS)[self.kinds_]
-        index, numbers = self.indices_[:, None], np.arange(int(self.n_features_in_))
-        events = np.where((kinds == "class")[:, None], numbers == index, numbers <= index)
-        payoffs = events.astype(np.float64)
-        payoffs[np.isin(kinds, SAMPLED)] = self.vectors_
-        return torch.from_numpy(payoffs)
+        def utility_of(kind: Kind, index: int) -> Utility:
+            if kind == "own":
+                return numbered_utility(own, index, classes)
+            if kind in SAMPLED:
+                return PayoffUtility(kind, index, next(sampled))
+            make = PayoffUtility.of_class if kind == "class" else PayoffUtility.of_top_k
+            return make(index, classes)
+
+        utilities = [
+            utility_of(KINDS[kind], index)
+            for kind, index in zip(self.kinds_.tolist(), self.indices_.tolist(), strict=True)
+        ]
+        columns = (self.lows_, self.highs_, self.steps_, self.errors_, np.diff(self.losses_))
+        numbers = zip(*(column.tolist() for column in columns), strict=True)
+        return [Patch(utility, *row) for utility, row in zip(utilities, numbers, strict=True)]
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         start, update = predicted(self.start, vars(self), logits), self._update()

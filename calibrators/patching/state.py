@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast
-from metrics.kernels.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.ranks import places_of
 from metrics.kernels.threads import over_blocks, row_blocks
 
@@ -51,7 +50,6 @@ class PatchedForecast:
 
         Blocks are small, so that intermediate results stay in the cache.
         """
-        self._sums: Tensor | None = None
 
         def work(start: int, stop: int) -> None:
             block = rows[start:stop]
@@ -69,10 +67,3 @@ class PatchedForecast:
         """Return the forecast as it is now, of all points or of `rows`, with the same ties."""
         p = self.probabilities
         return Forecast(p if rows is None else p[rows], TIED_RANKS)
-
-    def indicator_sums(self) -> Tensor:
-        """Return the sums that bound UC of U_CWE and U_topK (`kernels.bounds`): [2, 2, C]."""
-        if self._sums is None:
-            by_class = class_wise_sums(self.probabilities, self.labels)
-            self._sums = torch.stack([by_class, top_k_sums(self.top_sums, self.ranks)])
-        return self._sums

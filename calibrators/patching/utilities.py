@@ -9,9 +9,9 @@ functions of the user).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -49,30 +49,12 @@ class Vectors(NamedTuple):
         return float(spreads.mean())
 
 
-class Utility(Protocol):
-    """A utility; `kind` names its family, `index` is the class, K - 1, or its number there."""
-
-    @property
-    def kind(self) -> Kind:
-        """Its family."""
-
-    @property
-    def index(self) -> int:
-        """Its number in the family."""
-
-    def predicted(self, state: PatchedForecast) -> Tensor:
-        """Return v of every point: float64 [n]."""
-
-    def realized(self, state: PatchedForecast) -> Tensor:
-        """Return u of every point under its label: float64 [n]."""
-
-    def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """Return u⃗ of `rows`, int64 [k]."""
-
-
 @dataclass(frozen=True)
 class PayoffUtility:
-    """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank")."""
+    """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank").
+
+    `kind` names its family; `index` is the class, K - 1, or its number among the sampled ones.
+    """
 
     kind: Kind
     index: int
@@ -86,9 +68,7 @@ class PayoffUtility:
     @classmethod
     def of_class(cls, index: int, classes: int) -> PayoffUtility:
         """U_CWE: probability of class `index`."""
-        payoff = torch.zeros(classes, dtype=torch.float64)
-        payoff[index] = 1
-        return cls("class", index, payoff)
+        return cls("class", index, (torch.arange(classes) == index).to(torch.float64))
 
     @classmethod
     def of_top_k(cls, index: int, classes: int) -> PayoffUtility:
@@ -96,7 +76,7 @@ class PayoffUtility:
         return cls("top_k", index, (torch.arange(classes) <= index).to(torch.float64))
 
     def predicted(self, state: PatchedForecast) -> Tensor:
-        """A column for indicators, else a product with the probabilities or their top-K sums."""
+        """Return v of every point, float64 [n]: a column for indicators, else a product."""
         if self.kind == "class":
             return state.probabilities[:, self.index].contiguous()
         if self.kind == "top_k":
@@ -107,11 +87,11 @@ class PayoffUtility:
         return state.top_sums @ drops(payoff[None])[0]
 
     def realized(self, state: PatchedForecast) -> Tensor:
-        """The payoff of the label, or of its rank."""
+        """Return u of every point: the payoff of its label, or of the label's rank, float64 [n]."""
         return self.payoff.to(state.labels.device)[state.ranks if self.by_rank else state.labels]
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """The same for all rows; by rank only as far as it is not zero: one rank for top-1."""
+        """Return u⃗ of `rows`; by rank only as far as it is not zero: one rank for top-1."""
         payoff = self.payoff.to(rows.device)
         if self.by_rank:
             payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
@@ -130,30 +110,29 @@ class ClassUtility:
     first: int = 0
     kind: Kind = "own"
 
-    @property
-    def place(self) -> int:
-        """Its number in its class."""
-        return self.index - self.first
-
     def predicted(self, state: PatchedForecast) -> Tensor:
-        """As the class predicts."""
-        return self._both(state)[0]
+        """Return v of every point, as the class predicts it: float64 [n]."""
+        return self._predicted_and_realized(state)[0]
 
     def realized(self, state: PatchedForecast) -> Tensor:
-        """As the class pays."""
-        return self._both(state)[1]
+        """Return u of every point, as the class pays it: float64 [n]."""
+        return self._predicted_and_realized(state)[1]
 
-    def _both(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
+    def _predicted_and_realized(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
         forecast = state.forecast()
-        # Without labels they are -1; nobody asks for the realized utilities then.
+        # A forecast without labels has -1 everywhere. Only v is then used.
         outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
-        return self.utilities.predicted_and_realized(forecast, outcomes, self.place)
+        number = self.index - self.first
+        return self.utilities.predicted_and_realized(forecast, outcomes, number)
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """A vector for each row."""
-        forecast = state.forecast(rows)
-        table = self.utilities.outcome_utilities(forecast, self.place).to(torch.float64)
-        return Vectors(table)
+        """Return u⃗ of `rows`, a vector for each."""
+        number = self.index - self.first
+        table = self.utilities.outcome_utilities(state.forecast(rows), number)
+        return Vectors(table.to(torch.float64))
+
+
+Utility = PayoffUtility | ClassUtility
 
 
 def drops(payoffs: Tensor) -> Tensor:
@@ -161,17 +140,18 @@ def drops(payoffs: Tensor) -> Tensor:
     return payoffs - torch.nn.functional.pad(payoffs[:, 1:], (0, 1))
 
 
-NUMBERS: dict[type[Any], Callable[[Any], Tensor]] = {
-    Linear: lambda utilities: utilities.matrix,
-    Rank: lambda utilities: utilities.matrix,
-    Decision: lambda utilities: utilities.losses,
-    Similarity: lambda utilities: utilities.matrix,
-    GainMatrix: lambda utilities: torch.stack(
-        [utilities.matrix(k) for k in range(utilities.utilities)]
-    ),
+GIVEN_BY_NUMBERS = {
+    kind.__name__: kind for kind in (Linear, Rank, Decision, Similarity, GainMatrix)
 }
-"""The utility classes that are made of an array, and how to read that array."""
-BY_NAME = {kind.__name__: kind for kind in NUMBERS}
+"""The utility classes that are made of an array."""
+
+
+def _numbers_of(utilities: Any) -> Tensor:
+    """Return the array that a class of `GIVEN_BY_NUMBERS` is made of."""
+    if isinstance(utilities, GainMatrix):
+        return torch.stack([utilities.matrix(k) for k in range(utilities.utilities)])
+    numbers: Tensor = utilities.losses if isinstance(utilities, Decision) else utilities.matrix
+    return numbers
 
 
 def described(utilities: Any) -> dict[str, Any]:
@@ -182,14 +162,13 @@ def described(utilities: Any) -> dict[str, Any]:
     """
     if isinstance(utilities, Mapping):
         return dict(utilities)
-    if type(utilities) not in NUMBERS:
+    kind = type(utilities).__name__
+    if GIVEN_BY_NUMBERS.get(kind) is not type(utilities):
         raise InputError(
-            f"utilities: a {type(utilities).__name__} is not given by numbers, so it cannot be "
-            f"saved and predicting needs it; keep the calibrator in memory, or use one of "
-            f"{', '.join(BY_NAME)}"
+            f"utilities: a {kind} is not given by numbers, so it cannot be saved and predicting "
+            f"needs it; keep the calibrator in memory, or use one of {', '.join(GIVEN_BY_NUMBERS)}"
         )
-    values = NUMBERS[type(utilities)](utilities)
-    return {"kind": type(utilities).__name__, "values": values.tolist()}
+    return {"kind": kind, "values": _numbers_of(utilities).tolist()}
 
 
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
@@ -209,13 +188,8 @@ def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityC
 def _class_of(entry: Any) -> UtilityClass:
     if isinstance(entry, UtilityClass):
         return entry
-    if (
-        isinstance(entry, Mapping)
-        and entry.keys() == {"kind", "values"}
-        and entry["kind"] in BY_NAME
-    ):
-        utilities: UtilityClass = BY_NAME[entry["kind"]](entry["values"])
-        return utilities
+    if isinstance(entry, Mapping) and entry.get("kind") in GIVEN_BY_NUMBERS:
+        return GIVEN_BY_NUMBERS[entry["kind"]](entry["values"])
     raise InputError(
         f"utilities: a {type(entry).__name__} is no utility class; give one such as "
         "metrics.Linear, or metrics.FunctionUtility(function)"
