@@ -106,7 +106,7 @@ class Algorithm1:
             self.stopped = "calibrated"
             return None
         vectors = witness.utility.vectors(self.state, witness.rows)
-        step = self.update.step(self.state, witness, witness.rows, vectors)
+        step = self.update.step(self.state, witness, vectors)
         if step is None:
             self.stopped = "no step"
             return None

@@ -17,7 +17,7 @@ from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Patch
 from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
 from calibrators.patching.module import PatchedModule
-from calibrators.patching.start import Start, predicted, restored, stored
+from calibrators.patching.start import Start, restored, stored
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
 from calibrators.patching.utilities import (
@@ -137,7 +137,8 @@ class Patching(Calibrator):
         return [Patch(utility, *row) for utility, row in zip(utilities, numbers, strict=True)]
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        start, update = predicted(self.start, vars(self), logits), self._update()
+        start = restored(self.start, vars(self))._predict_proba(logits)
+        update = self._update()
         state = PatchedForecast(start)
         for patch in self.patches():
             patch.apply(state, update)

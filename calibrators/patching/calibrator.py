@@ -16,23 +16,17 @@ from torch import Tensor
 
 from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.audit import find_worst
 from calibrators.patching.base import Patching
-from calibrators.patching.hold_out import (
-    SCORED_EVERY,
-    STEP_SIZES,
-    HoldOut,
-    Objective,
-    TuningRun,
-    score_of,
-)
-from calibrators.patching.start import check_start, fit_start
+from calibrators.patching.hold_out import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
+from calibrators.patching.start import PaperStart, check_start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import classes_of
 from calibrators.solvers.search import best_run, evenly_spread, with_progress
 from metrics.validation import InputError
 
-PaperStart = Literal["softmax", "temperature"]
+Objective = Literal["u_comb", "brier", "nll"]
 
 
 class UtilityPatching(Patching):
@@ -177,8 +171,11 @@ class UtilityPatching(Patching):
         return Algorithm1(state, auditor, self._descent(step_size), self.tolerance)
 
     def _score(self, state: PatchedForecast) -> float:
+        """Return the objective of a held-out forecast; u_comb leaves sampled utilities out."""
+        if self.objective != "u_comb":
+            return float(state.losses(self.objective).mean())
         auditor = self._auditor(state.probabilities.shape[1], 0, state.labels.device)
-        return score_of(state, self.objective, auditor)
+        return find_worst(auditor(state, 0))[2]
 
     def _update(self) -> ProjectedDescent:
         return self._descent(self.step_size_)

@@ -10,16 +10,13 @@ every prediction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1
-from calibrators.patching.state import PatchedForecast
-from metrics.scores import LIKELIHOOD_FLOOR
+from calibrators.patching.state import PatchedForecast, Score
 
-Score = Literal["nll", "brier"]
 FOLDS = 5
 ENOUGH = 4000
 """Once so many points are held out, further folds would add little information."""
@@ -29,12 +26,12 @@ ROUNDING = 1e-9
 """Mean losses that differ by less are equal."""
 
 
-def point_losses(state: PatchedForecast, score: Score) -> Tensor:
-    """Return each point's -log p_y, or Σ_c (p_c - y_c)²: float64 [n]."""
-    of_label = state.probabilities.gather(1, state.labels[:, None])[:, 0]
-    if score == "nll":
-        return -of_label.clamp(min=LIKELIHOOD_FLOOR).log()
-    return state.probabilities.square().sum(dim=1) - 2 * of_label + 1
+def folds_of(labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the numbers of the other points and of the fold's points, fold by fold: int64."""
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+    folds = [order[k::FOLDS].to(labels.device) for k in range(FOLDS)]
+    for k, held in enumerate(folds):
+        yield torch.cat([fold for other, fold in enumerate(folds) if other != k]), held
 
 
 def held_out_losses(
@@ -55,8 +52,12 @@ def held_out_losses(
         seed: of the folds.
         fewest: `fewest_steps`, or the same with a progress bar.
     """
-    runs = list(_folds(probabilities, labels, run, seed))
-    losses = torch.cat([point_losses(state, score) for _, state in runs])[None]
+    runs: list[tuple[Algorithm1, PatchedForecast]] = []
+    for kept, held in folds_of(labels, seed):
+        if sum(len(state.labels) for _, state in runs) < ENOUGH:
+            fitted, scored = (PatchedForecast(probabilities[k], labels[k]) for k in (kept, held))
+            runs.append((run(fitted), scored))
+    losses = torch.cat([state.losses(score) for _, state in runs])[None]
     while len(losses) <= min(max_steps, fewest(losses) + PATIENCE):
         patches = [algorithm.round() for algorithm, _ in runs]
         if all(patch is None for patch in patches):
@@ -64,21 +65,9 @@ def held_out_losses(
         for patch, (algorithm, state) in zip(patches, runs, strict=True):
             if patch is not None:
                 patch.apply(state, algorithm.update)
-        now = torch.cat([point_losses(state, score) for _, state in runs])
+        now = torch.cat([state.losses(score) for _, state in runs])
         losses = torch.cat([losses, now[None]])
     return losses
-
-
-def _folds(
-    probabilities: Tensor, labels: Tensor, run: Callable[[PatchedForecast], Algorithm1], seed: int
-) -> Iterator[tuple[Algorithm1, PatchedForecast]]:
-    """Yield each fold's algorithm on the other points, and the forecast of the fold's points."""
-    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
-    folds = [order[k::FOLDS].to(labels.device) for k in range(FOLDS)]
-    for k in range(min(FOLDS, -(-ENOUGH // len(folds[0])))):
-        kept = torch.cat([fold for other, fold in enumerate(folds) if other != k])
-        held = PatchedForecast(probabilities[folds[k]], labels[folds[k]])
-        yield run(PatchedForecast(probabilities[kept], labels[kept])), held
 
 
 def fewest_steps(losses: Tensor) -> int:

@@ -19,20 +19,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.audit import Auditor, find_worst
 from calibrators.patching.state import PatchedForecast
 from calibrators.solvers.search import run_and_log
-from metrics.forecast import Forecast
-from metrics.scores import brier_scores, log_losses
 from metrics.validation import InputError
 
-Objective = Literal["u_comb", "brier", "nll"]
 STEP_SIZES = (1.0, 0.1, 0.03)
 """First step sizes tried by the line search; few enough that settings share runs."""
 SCORED_EVERY = 5
@@ -41,19 +37,6 @@ COMPARED_AT = 25
 """Patches after which runs are compared."""
 SURVIVORS = 3
 """Runs that go on."""
-
-
-def score_of(state: PatchedForecast, objective: Objective, auditor: Auditor) -> float:
-    """Return what tuning minimises: the worst UC that is audited, the Brier score or the NLL.
-
-    The objective is called u_comb because the standard auditor without samples audits U_CWE ∪
-    U_topK.
-    """
-    if objective == "u_comb":
-        return find_worst(auditor(state, 0))[2]
-    forecast = Forecast(state.probabilities)
-    measure = brier_scores if objective == "brier" else log_losses
-    return float(measure(forecast, forecast.outcomes(state.labels))[0])
 
 
 @dataclass(eq=False)
@@ -99,8 +82,14 @@ class HoldOut:
     ) -> None:
         self.probabilities, self.labels = probabilities, labels
         self.begin, self.score = begin, score
-        kept, held = _hold_out(len(labels), share, seed)
-        self.parts = kept.to(labels.device), held.to(labels.device)
+        n = len(labels)
+        if n < 2:
+            raise InputError(
+                "labels: tuning needs at least two points; give step_size, steps, sampled"
+            )
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(labels.device)
+        held = min(max(1, round(share * n)), n - 1)
+        self.parts = order[held:], order[:held]
 
     def race(self, runs: Sequence[TuningRun]) -> None:
         """Score all runs up to `COMPARED_AT` patches, then the best `SURVIVORS` to their ends.
@@ -141,12 +130,3 @@ class HoldOut:
         for limit in limits:
             tried = {"step_size": run.step_size, "steps": limit, "sampled": run.sampled}
             run_and_log(partial(score_at, limit), tried, run.log)
-
-
-def _hold_out(n: int, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Return (kept, held-out) row numbers, at least one each where n allows it."""
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    held = min(max(1, round(share * n)), n - 1)
-    if held < 1:
-        raise InputError("labels: tuning needs at least two points; give step_size, steps, sampled")
-    return order[held:], order[:held]

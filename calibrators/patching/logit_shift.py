@@ -21,9 +21,9 @@ from torch import Tensor
 from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
-from calibrators.patching.cross_validation import FOLDS, Score, fewest_steps, held_out_losses
+from calibrators.patching.cross_validation import FOLDS, fewest_steps, held_out_losses
 from calibrators.patching.start import Start, check_start, fit_start
-from calibrators.patching.state import PatchedForecast
+from calibrators.patching.state import PatchedForecast, Score
 from calibrators.patching.tilting import ExponentialTilting
 from calibrators.patching.utilities import classes_of
 from calibrators.solvers.search import with_progress

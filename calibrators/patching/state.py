@@ -6,6 +6,7 @@ Only the rows that a patch moves are ranked anew. Every number of a row depends 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,6 +14,9 @@ from torch import Tensor
 from metrics.forecast import Forecast
 from metrics.kernels.ranks import places_of
 from metrics.kernels.threads import over_blocks, row_blocks
+from metrics.scores import LIKELIHOOD_FLOOR
+
+Score = Literal["nll", "brier"]
 
 TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that lie no further apart are ranked by class. Projection makes
@@ -62,6 +66,14 @@ class PatchedForecast:
         classes = self.probabilities.shape[1]
         size = MOVED_ELEMENTS if self.on_cpu else max(1, len(rows)) * classes
         over_blocks(work, row_blocks(len(rows), classes, size))
+
+    def losses(self, score: Score) -> Tensor:
+        """Return each point's -log p_y, or Σ_c (p_c - y_c)²: float64 [n]."""
+        of_label = self.probabilities.gather(1, self.labels[:, None])[:, 0]
+        if score == "nll":
+            return -of_label.clamp(min=LIKELIHOOD_FLOOR).log()
+        # Σ (p - y)² = ‖p‖² - 2 p_y + 1, which needs no matrix of outcomes.
+        return self.probabilities.square().sum(dim=1) - 2 * of_label + 1
 
     def forecast(self, rows: Tensor | None = None) -> Forecast:
         """Return the forecast as it is now, of all points or of `rows`, with the same ties."""

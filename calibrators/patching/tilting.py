@@ -18,7 +18,6 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import Step
 from calibrators.patching.utilities import Vectors
 from calibrators.solvers.root import solve_increasing
-from metrics.scores import LIKELIHOOD_FLOOR
 
 LARGEST_SHIFT = 5.0
 """Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
@@ -39,14 +38,11 @@ class ExponentialTilting:
 
     def loss(self, state: PatchedForecast) -> float:
         """Return the NLL."""
-        of_label = state.probabilities.gather(1, state.labels[:, None])
-        return float(-of_label.clamp(min=LIKELIHOOD_FLOOR).log().mean())
+        return float(state.losses("nll").mean())
 
-    def step(
-        self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
-    ) -> Step | None:
+    def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
         """Return ν |δ|. δ has the sign of -ξ: it raises a predicted utility that was too low."""
-        problem = TiltProblem.of(state, witness, rows, vectors)
+        problem = TiltProblem.of(state, witness, vectors)
         if not problem.span > 0:
             return None
         bound = LARGEST_SHIFT / problem.span
@@ -81,10 +77,9 @@ class TiltProblem:
     span: float
 
     @classmethod
-    def of(
-        cls, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
-    ) -> TiltProblem:
+    def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> TiltProblem:
         """Set up the problem. An event has two levels, any other utility one per class."""
+        rows = witness.rows
         u = witness.utility.realized(state)[rows]
         if witness.utility.kind in ("class", "top_k"):
             v = witness.utility.predicted(state)[rows].clamp(max=1)

@@ -38,9 +38,7 @@ class Update(Protocol):
     def loss(self, state: PatchedForecast) -> float:
         """Return the mean loss that every step lowers."""
 
-    def step(
-        self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
-    ) -> Step | None:
+    def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
         """Return how far to go (line 8), a positive size; None if no step lowers the loss."""
 
     def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
@@ -66,25 +64,21 @@ class ProjectedDescent:
 
     def loss(self, state: PatchedForecast) -> float:
         """Return the Brier score."""
-        p, labels = state.probabilities, state.labels[:, None]
-        # ‖p - y‖² = ‖p‖² - 2 p_y + 1, which needs no matrix of outcomes.
-        return float((p.square().sum(dim=1) - 2 * p.gather(1, labels)[:, 0] + 1).mean())
+        return float(state.losses("brier").mean())
 
-    def step(
-        self, state: PatchedForecast, witness: Witness, rows: Tensor, vectors: Vectors
-    ) -> Step | None:
+    def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
         """Halve η from `first_step` on, or take theory's η."""
         n, classes = state.probabilities.shape
 
         def try_step(eta: float) -> tuple[float, float]:
-            return self.displacement(state, rows, vectors, -witness.sign * eta)
+            return self.displacement(state, witness.rows, vectors, -witness.sign * eta)
 
         if self.theory:
             eta = witness.error / classes
             slope, square = try_step(eta)
             return Step(eta, 2 * slope + square) if 2 * slope + square < 0 else None
         spread = vectors.spread(classes)
-        first = first_step(witness.error * n / len(rows), spread, self.step_size)
+        first = first_step(witness.error * n / len(witness.rows), spread, self.step_size)
         return armijo_step(try_step, first, self.armijo)
 
     def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:

@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.hold_out import score_of
+from calibrators.patching.audit import StandardFamilies, find_worst
 from calibrators.patching.state import PatchedForecast
 
 FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "losses_")
@@ -28,4 +27,4 @@ def tied_u_comb(p, y):
     """As an audit has it: near-equal predictions tied."""
     state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(y))
     auditor = StandardFamilies(p.shape[1], 0, 0, state.labels.device)
-    return score_of(state, "u_comb", auditor)
+    return find_worst(auditor(state, 0))[2]

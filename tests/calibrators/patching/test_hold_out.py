@@ -7,7 +7,7 @@ import torch
 from calibrators import LogitShiftPatching, UtilityPatching
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.cross_validation import fewest_steps, held_out_losses, point_losses
+from calibrators.patching.cross_validation import fewest_steps, held_out_losses
 from calibrators.patching.hold_out import (
     COMPARED_AT,
     SURVIVORS,
@@ -148,8 +148,8 @@ def test_point_losses_average_to_the_two_scores():
     p = softmax(logits)
     state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(labels))
     expected = negative_log_likelihood(p, labels)
-    assert float(point_losses(state, "nll").mean()) == pytest.approx(expected)
-    assert float(point_losses(state, "brier").mean()) == pytest.approx(brier_score(p, labels))
+    assert float(state.losses("nll").mean()) == pytest.approx(expected)
+    assert float(state.losses("brier").mean()) == pytest.approx(brier_score(p, labels))
 
 
 def test_a_gain_on_every_point_is_taken_however_small():
@@ -184,7 +184,7 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
     losses = held_out_losses(p, y, run, "nll", max_steps=3, seed=0, fewest=fewest_steps)
     assert [len(part) for part in kept] == [48] * 5
     assert losses.shape == (4, 60)
-    at_first = point_losses(PatchedForecast(p, y), "nll")
+    at_first = PatchedForecast(p, y).losses("nll")
     torch.testing.assert_close(losses[0].sort().values, at_first.sort().values)
 
 

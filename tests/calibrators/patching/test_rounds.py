@@ -102,7 +102,7 @@ def test_the_step_of_the_theory_is_refused_where_it_raises_the_score(payoff, low
     utility = PayoffUtility("linear", 0, torch.tensor([payoff, 0.0], dtype=torch.float64))
     witness = witness_of(state, utility)
     vectors = utility.vectors(state, witness.rows)
-    step = ProjectedDescent(1.0, theory=True).step(state, witness, witness.rows, vectors)
+    step = ProjectedDescent(1.0, theory=True).step(state, witness, vectors)
     assert (step is not None) == lowers_the_score
-    searched = ProjectedDescent(1.0).step(state, witness, witness.rows, vectors)
+    searched = ProjectedDescent(1.0).step(state, witness, vectors)
     assert searched is not None and searched.change < 0  # the default searches

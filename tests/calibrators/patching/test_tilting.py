@@ -39,7 +39,7 @@ def one_patch(state, utility, shrinkage=1.0):
     """Apply one patch; return its witness, its vectors, its signed step and what it predicted."""
     update, witness = ExponentialTilting(shrinkage), witness_of(state, utility)
     vectors = utility.vectors(state, witness.rows)
-    step = update.step(state, witness, witness.rows, vectors)
+    step = update.step(state, witness, vectors)
     signed = -witness.sign * step.size
     moved = update.moved(state, witness.rows, vectors, signed)
     return witness, moved, signed, step.change
@@ -107,4 +107,4 @@ def test_a_payoff_that_is_the_same_for_all_classes_is_no_reason_to_move(state):
     witness = witness_of(state, same)
     vectors = same.vectors(state, witness.rows)
     assert witness.error == pytest.approx(0, abs=1e-12)
-    assert ExponentialTilting(1.0).step(state, witness, witness.rows, vectors) is None
+    assert ExponentialTilting(1.0).step(state, witness, vectors) is None
