@@ -22,7 +22,7 @@ TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that lie no further apart are ranked by class. Projection makes
 plateaus, entries that are equal except for rounding (in float32 as well), and rounding must not
 decide which of them are among the K most probable."""
-MOVED_ELEMENTS = 1 << 15
+MOVED_ELEMENTS = 1 << 17
 """Probabilities that a thread moves at a time: too few for their ranking to start threads."""
 
 
