@@ -16,21 +16,20 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import write_json, write_text
-from pipeline.harness.command import CONF, command
+from pipeline.harness.command import command
 from pipeline.harness.progress import console, say, say_files
 from pipeline.harness.units import Request, SelectionError, Settings
-from pipeline.reporting.candidates import candidates, known_benchmarks, paper_rule, table_titles
-from pipeline.reporting.collect import Scores, wanted_scores
-from pipeline.reporting.comparison import compare, printed_values
+from pipeline.reporting.collect import Scores, statistics_of, wanted_scores
+from pipeline.reporting.comparison import paper_cells, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
-from pipeline.reporting.evidence import statistics_of
 from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
-from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
+from pipeline.reporting.table_model import TableSpec
+from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
 
@@ -101,8 +100,8 @@ def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Lead
 
     None where there is one benchmark or one method, and in the paper's look, which tests nothing.
     """
-    tables = {report.section.key: report.section.tables[0] for report in reports}
-    tested = all(table.look == "default" for table in tables.values())
+    tables = {report.section.spec.name: report.section.tables[0] for report in reports}
+    tested = all(table.spec.look == "default" for table in tables.values())
     if len(tables) < 2 or len(methods) < 2 or not tested:
         return None
     statistics = {name: statistics_of(long_form(table)) for name, table in tables.items()}
@@ -201,7 +200,7 @@ def write_metrics(reports: Iterable[BenchmarkReport], path: Path) -> Path:
     """All means as {benchmark: {method: {metric: mean}}}, for `dvc metrics`."""
     content: dict[str, dict[str, dict[str, float]]] = {}
     for report in reports:
-        own = content.setdefault(report.section.key, {})
+        own = content.setdefault(report.section.spec.name, {})
         for (method, metric), row in report.section.statistics.items():
             own.setdefault(method, {})[metric] = row["mean"]
     return write_json(path, content)
@@ -219,12 +218,9 @@ def write_paper_comparison(
     """
     if not any(one["benchmark"]["paper_key"] for one in settings):
         return [], []
-    known = known_benchmarks(CONF)
-    found = candidates(results, known, settings[0]["splits"]["count"])
-    cells = compare(found, printed_values(), paper_rule())
-    titles = table_titles(known)
-    files = write_comparison(cells, titles, results / "tables")
-    return files, [SUMMARY_HEADING, *summary_lines(cells, titles)]
+    cells = paper_cells(results, settings[0]["splits"]["count"])
+    files = write_comparison(cells, results / "tables")
+    return files, [SUMMARY_HEADING, *summary_lines(cells)]
 
 
 def print_report(
@@ -233,7 +229,7 @@ def print_report(
     """The tables, the counts against the paper, and one line per set of files written."""
     print_tables((table for report in reports for table in report.section.tables), console)
     for report in reports:
-        print_verdict(report.section.verdict, report.section.title, console)
+        print_verdict(report.section.verdict, report.section.spec.title, console)
         print_lines(report.section.groups, console)
     for title, default, preset in comparison:
         say(f"{title}: {default}" + (f"; preset=paper: {preset}" if preset else ""))

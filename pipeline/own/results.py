@@ -20,7 +20,8 @@ from pipeline.reporting.names import method_name
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Section, report_html
 from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
-from pipeline.reporting.tables import TableSpec, long_form, remarks_of, write_tables
+from pipeline.reporting.table_model import TableSpec
+from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import score_files
@@ -141,7 +142,7 @@ def _write_pages(
     title = settings["benchmark"]["title"]
     introduction = INTRODUCTION.format(file=Path(settings["benchmark"]["source"]["path"]).name)
     sections = [section, *groups.sections.values()]
-    made = provenance_of(MADE, [scores], section.specs[0].methods)
+    made = provenance_of(MADE, [scores], section.spec.methods)
     write_text(folder / "report.html", report_html(title, introduction, sections, made))
     write_text(folder / "report.md", report_markdown(title, sections))
     write_json(folder / "verdict.json", groups.added_to(section.verdict))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,8 @@ from pipeline.scoring.files import (
 
 CERTIFICATE_COLUMNS = ("estimate", "lower", "upper", "upper_finite")
 """Means over splits of bounds on the true UC, each of 95 % confidence."""
+Statistics = Mapping[tuple[str, str], Mapping[str, Any]]
+"""The rows of a tidy summary by method and metric."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Scores:
         return table[table["group"] == self.group]
 
 
-def summarise(scores: Scores, methods: Collection[str] | None = None) -> pd.DataFrame:
+def summarise(scores: Scores) -> pd.DataFrame:
     """Tidy summary over splits: one row per `method` and `metric`.
 
     `mean`, `two_se`: the paper's spread; `half_width`: of the 95 % `interval`, "bootstrap" where
@@ -115,22 +117,18 @@ def summarise(scores: Scores, methods: Collection[str] | None = None) -> pd.Data
     `floor_mean`, `floor_q95`, `p_value`: of the mean over splits, from the method's own
     probabilities; `beyond_floor`: p_value <= 0.05, None where the method has no floor for the
     metric; `zero_likelihood`: points per split whose label had probability 0 (of the NLL);
-    `values`: one per split; CERTIFICATE_COLUMNS; `splits`, `test_points`, `test_share`.
-
-    Args:
-        methods: those to keep; all if not given.
+    `values`: one per split; CERTIFICATE_COLUMNS; `upper_all`: of all classes of utilities together;
+    `splits`, `test_points`, `test_share`.
     """
-    rows = scores.own_rows()
-    rows = rows[rows["value"].notna()].rename(columns={"calibrator": "method"})
-    if methods is not None:
-        rows = rows[rows["method"].isin(list(methods))]
+    rows = scores.own_rows().rename(columns={"calibrator": "method"})
     is_mean = rows["split"] == ALL_SPLITS
-    values = rows[~is_mean].groupby(["method", "metric"])["value"].agg(tuple).rename("values")
-    table = rows[is_mean].join(values, on=["method", "metric"])
-    share, known = scores.test_share, table["p_value"].notna()
-    corrected = [corrected_half_width(one, share) for one in table["values"]]
+    upper_all = rows[is_mean & (rows["metric"] == ALL_CLASSES)].set_index("method")["upper"]
+    has_value = rows["value"].notna()
+    values = rows[~is_mean & has_value].groupby(["method", "metric"])["value"].agg(tuple)
+    table = rows[is_mean & has_value].join(values.rename("values"), on=["method", "metric"])
+    share = scores.test_share
+    corrected = [corrected_half_width(values, share) for values in table["values"]]
     summary = table.assign(
-        benchmark=scores.benchmark,
         mean=table["value"],
         two_se=table["values"].map(two_standard_errors).astype(np.float64),
         half_width=table["half_width"].fillna(pd.Series(corrected, table.index, np.float64)),
@@ -138,18 +136,20 @@ def summarise(scores: Scores, methods: Collection[str] | None = None) -> pd.Data
         half_width_corrected=corrected,
         half_width_bootstrap=table["half_width"],
         splits=table["values"].map(len),
-        beyond_floor=(table["p_value"] <= SIZE).astype(object).where(known, None),
+        beyond_floor=(table["p_value"] <= SIZE)
+        .astype(object)
+        .where(table["p_value"].notna(), None),
+        upper_all=table["method"].map(upper_all),
         test_points=table["n_test"].astype(int),
         test_share=share,
     )
     return summary.reset_index(drop=True)
 
 
-def upper_bounds(scores: Scores) -> dict[str, float]:
-    """Per method the upper bound on the true UC of all classes together, mean over splits."""
-    rows = scores.own_rows()
-    rows = rows[(rows["metric"] == ALL_CLASSES) & (rows["split"] == ALL_SPLITS)]
-    return dict(zip(rows["calibrator"], rows["upper"], strict=True))
+def statistics_of(summary: pd.DataFrame) -> Statistics:
+    """The rows of one benchmark's summary by method and metric."""
+    rows = summary.to_dict("records")
+    return {(row["method"], row["metric"]): {str(k): v for k, v in row.items()} for row in rows}
 
 
 class MissingScores(UnitsFailed):

@@ -9,15 +9,20 @@ are counted: our defaults, and the one rule for all tables of `preset=paper`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from omegaconf import DictConfig, OmegaConf
 
+from pipeline.harness.artifacts import read_json
+from pipeline.harness.command import CONF
+from pipeline.harness.units import composed
+from pipeline.reporting.collect import Scores, summarise
 from pipeline.reporting.names import family
+from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")
@@ -44,117 +49,125 @@ CELL_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """Results that can stand for the printed tables of `paper_key`.
+class PaperBenchmark(NamedTuple):
+    """A benchmark of conf/ that names the printed table it belongs to."""
 
-    `summary` is the tidy summary of `benchmark` (collect.summarise) with all its methods and
-    variants; `configuration` says what is special about it ("" for the default configuration).
-    """
-
+    name: str
+    title: str
     paper_key: str
-    benchmark: str
-    summary: pd.DataFrame
-    configuration: str = ""
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One choice for all printed tables: benchmarks, methods or variants, and a configuration."""
+def paper_cells(results: Path, splits: int) -> pd.DataFrame:
+    """Every printed cell beside each of our results, over so many splits, that can stand for it."""
+    known = paper_benchmarks()
+    config = composed(["preset=paper"])
+    rule = {
+        "benchmark": config.suite.benchmarks,
+        "variant": config.suite.calibrators,
+        "configuration": [_configuration(config.evaluation.name)],
+    }
+    return compare(our_results(results, known, splits), printed_values(known), rule)
 
-    benchmarks: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    configuration: str = ""
+
+def paper_benchmarks() -> list[PaperBenchmark]:
+    """The benchmarks of conf/ with a `paper_key`, those named like their key first."""
+    contents = {
+        path.stem: DictConfig(OmegaConf.load(path))
+        for path in sorted((CONF / "benchmark").glob("*.yaml"))
+    }
+    known = [
+        PaperBenchmark(name, content["title"], content["paper_key"])
+        for name, content in contents.items()
+        if content.get("paper_key")
+    ]
+    return sorted(known, key=lambda benchmark: benchmark.name != benchmark.paper_key)
 
 
-def printed_values(path: Path = PRINTED_VALUES) -> pd.DataFrame:
-    """The paper's cells, unscaled: table, method, metric, power_of_ten, printed, printed_two_se."""
-    cells = pd.read_csv(path).rename(columns={"benchmark": "table"})
+def _configuration(evaluation: str) -> str:
+    return "" if evaluation == DEFAULT_EVALUATION else f"evaluation={evaluation}"
+
+
+def printed_values(known: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
+    """The paper's cells, unscaled: table, method, metric, power_of_ten, printed, printed_two_se.
+
+    Further columns: the `title` of the table for people, and the `paper_key` of its benchmarks.
+    """
+    cells = pd.read_csv(PRINTED_VALUES).rename(columns={"benchmark": "table"})
     scale = 10.0 ** cells["power_of_ten"]
     # Rounded far below the printed digits: 0.939, not 0.9390000000000001.
     cells["printed"] = (cells["printed_mean"] / scale).round(12)
     cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
+    cells["paper_key"] = cells["table"].str.removesuffix(TABLE_ONE_SUFFIX)
+    titles = {benchmark.paper_key: benchmark.title for benchmark in reversed(known)}
+    title = cells["paper_key"].map(lambda key: titles.get(key, key))
+    cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
     return cells.drop(columns="printed_mean")
 
 
-def notes(path: Path = NOTES) -> dict[tuple[str, str, str], str]:
-    """What is known of printed cells that stay apart: tested reasons, conjectures, oddities.
+def our_results(results: Path, known: Sequence[PaperBenchmark], splits: int) -> pd.DataFrame:
+    """The means of all results over so many splits that can stand for a printed table.
 
-    By table, method and metric; the method `*` stands for a whole column of a table.
+    Besides the benchmarks of conf/ these are those called `<paper key>_<what>`: the same benchmark
+    run under another name (`benchmark.name=cifar10_repvgg_a2 ...`). All methods and variants that
+    were scored take part, in every evaluation. `candidate` numbers the pairs of benchmark and
+    evaluation, defaults first.
     """
-    rows = pd.read_csv(path)[["table", "method", "metric", "note"]]
-    return {(table, method, metric): note for table, method, metric, note in rows.to_numpy()}
+    names = [benchmark.name for benchmark in known]
+    results_of_paper = []
+    for path in sorted((results / "scores").glob("*.json")):
+        facts = read_json(path)
+        name, evaluation = facts["benchmark"], facts["evaluation"]["name"]
+        alike = (b for b in known if name == b.name or name.startswith(f"{b.paper_key}_"))
+        benchmark = next(alike, None)
+        if benchmark is not None and facts["splits"]["count"] == splits:
+            place = names.index(name) if name in names else len(names)
+            order = (evaluation != DEFAULT_EVALUATION, evaluation, place, name)
+            results_of_paper.append((*order, benchmark.paper_key))
+    tables = []
+    for candidate, (_, evaluation, _, name, key) in enumerate(sorted(results_of_paper)):
+        scores = Scores.read(ScoreFiles(results, name, evaluation))
+        assert scores is not None  # its facts were read above
+        table = summarise(scores)[["method", "metric", "mean", "two_se"]]
+        table.columns = ["variant", "metric", "ours", "ours_two_se"]
+        configuration = _configuration(evaluation)
+        tables.append(
+            table.assign(
+                candidate=candidate, paper_key=key, benchmark=name, configuration=configuration
+            )
+        )
+    return pd.concat(tables, ignore_index=True)
 
 
-def z_scores(
-    difference: NDArray[np.float64], two_se: NDArray[np.float64], other_two_se: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def compare(
+    ours: pd.DataFrame, printed: pd.DataFrame, rule: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """All comparable cells (CELL_COLUMNS and `title`), unscaled, in the printed order.
+
+    The first candidate of a paper key is its default; its rows of the unvaried methods have
+    `default` set. What `rule` takes, by its values of columns, has `preset` set. Cells of the paper
+    that a candidate lacks are left out.
+    """
+    ours = ours.assign(method=ours["variant"].map(family))
+    ours["variant_order"] = ours.groupby(["candidate", "method", "metric"]).cumcount()
+    cells = printed.reset_index(names="place").merge(ours, on=["paper_key", "method", "metric"])
+    cells["table_order"] = cells.groupby("table")["place"].transform("min")
+    cells = cells.sort_values(
+        ["table_order", "candidate", "variant_order", "place"], ignore_index=True
+    )
+    first = ours.groupby("paper_key")["candidate"].min()
+    is_first = cells["candidate"] == cells["paper_key"].map(first)
+    cells["default"] = is_first & (cells["variant"] == cells["method"])
+    cells["preset"] = cells[list(rule)].isin(rule).all(axis=1)
+    cells["difference"] = cells["ours"] - cells["printed"]
+    cells["z"] = _z_scores(cells)
+    cells["outside"] = cells["z"].abs() > LIMIT
+    return cells[[*CELL_COLUMNS, "title"]]
+
+
+def _z_scores(cells: pd.DataFrame) -> pd.Series:
     """Difference over the joint standard error; where that is zero or unknown, 0 or ±inf.
 
     A single split has no spread (NaN) and counts as exact.
     """
-    joint = np.hypot(np.nan_to_num(two_se) / 2, np.nan_to_num(other_two_se) / 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(difference == 0, 0.0, difference / joint))
-
-
-def compare(
-    candidates: Sequence[Candidate], printed: pd.DataFrame, rule: Rule | None = None
-) -> pd.DataFrame:
-    """All comparable cells (CELL_COLUMNS), unscaled, in the printed order.
-
-    The first candidate of a paper key is its default; its rows of the unvaried methods have
-    `default` set; what `rule` takes has `preset` set. Cells of the paper that a candidate lacks are
-    left out.
-    """
-    parts = []
-    seen: set[str] = set()
-    for candidate in candidates:
-        is_first = candidate.paper_key not in seen
-        seen.add(candidate.paper_key)
-        tables = printed[printed["table"].map(paper_key_of) == candidate.paper_key]
-        cells = _candidate_cells(candidate, tables, is_first)
-        parts.append(cells.assign(preset=_taken(cells, rule or Rule()))[list(CELL_COLUMNS)])
-    if not parts:
-        return pd.DataFrame(columns=list(CELL_COLUMNS))
-    order = {name: i for i, name in enumerate(dict.fromkeys(printed["table"]))}
-    cells = pd.concat(parts, ignore_index=True)
-    return cells.sort_values("table", key=lambda c: c.map(order), kind="stable", ignore_index=True)
-
-
-def _taken(cells: pd.DataFrame, rule: Rule) -> pd.Series:
-    return (
-        cells["benchmark"].isin(rule.benchmarks)
-        & cells["variant"].isin(rule.variants)
-        & (cells["configuration"] == rule.configuration)
-    )
-
-
-def paper_key_of(table: str) -> str:
-    """The benchmark of a printed table: `imagenet_vit` of `imagenet_vit_table1`."""
-    return table.removesuffix(TABLE_ONE_SUFFIX)
-
-
-def _candidate_cells(candidate: Candidate, printed: pd.DataFrame, is_first: bool) -> pd.DataFrame:
-    ours = candidate.summary[candidate.summary["benchmark"] == candidate.benchmark]
-    ours = ours.rename(columns={"method": "variant", "mean": "ours", "two_se": "ours_two_se"})
-    ours = ours[["variant", "metric", "ours", "ours_two_se"]].copy()
-    ours["method"] = ours["variant"].map(family)
-    ours["variant_order"] = ours.groupby(["method", "metric"]).cumcount()
-    cells = printed.reset_index(names="place").merge(ours, on=["method", "metric"])
-    cells = cells.sort_values(["variant_order", "place"], kind="stable")
-    cells["benchmark"] = candidate.benchmark
-    cells["configuration"] = candidate.configuration
-    cells["default"] = is_first & (cells["variant"] == cells["method"])
-    cells["difference"] = cells["ours"] - cells["printed"]
-    columns = ("difference", "ours_two_se", "printed_two_se")
-    cells["z"] = z_scores(*(cells[c].to_numpy(dtype=np.float64) for c in columns))
-    cells["outside"] = cells["z"].abs() > LIMIT
-    return cells
-
-
-def count_line(cells: pd.DataFrame) -> str:
-    """`38 of 42 within 3 s.e.`; empty where there is no cell."""
-    if cells.empty:
-        return ""
-    return f"{int((~cells['outside'].astype(bool)).sum())} of {len(cells)} within {LIMIT:g} s.e."
+    joint = np.hypot(cells["ours_two_se"].fillna(0) / 2, cells["printed_two_se"].fillna(0) / 2)
+    return (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)

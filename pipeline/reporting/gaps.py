@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from metrics.registry import metric
-from pipeline.reporting.evidence import Statistics, number_of
+from pipeline.reporting.collect import Statistics
 from pipeline.reporting.headline import UseVerdict
 from pipeline.reporting.intervals import SIZE
 from pipeline.reporting.names import method_name
@@ -90,16 +90,16 @@ def _largest(groups: Mapping[str, Statistics], method: str, key: str) -> Gap:
     error = math.hypot(_standard_error(one), _standard_error(other))
     tail = float(special.ndtr(-difference / error)) if error else 0.5
     p_value = float(np.minimum(1.0, math.comb(len(rows), 2) * 2 * tail))  # NaN stays
-    values = (number_of(one, "mean"), number_of(other, "mean"))
+    values = (one["mean"], other["mean"])
     return Gap(method, key, larger, smaller, values, beyond, difference, p_value)
 
 
 def _excess(row: Mapping[str, Any]) -> float:
     """The part of an error beyond chance; a score as it is."""
-    floor = number_of(row, "floor_mean")
-    return number_of(row, "mean") - (floor if math.isfinite(floor) else 0.0)
+    floor: float = row["floor_mean"]
+    return float(row["mean"]) - (floor if math.isfinite(floor) else 0.0)
 
 
 def _standard_error(row: Mapping[str, Any]) -> float:
     quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
-    return number_of(row, "half_width") / quantile
+    return float(row["half_width"]) / quantile

@@ -13,7 +13,7 @@ import pandas as pd
 
 from metrics.registry import metric
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting.evidence import Statistics, number_of
+from pipeline.reporting.collect import Statistics
 from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.wording import bound
@@ -88,7 +88,7 @@ def _row(method: str, benchmarks: Mapping[str, Statistics]) -> dict[str, object]
         scored = [values for name, values in rows if name == key]
         if scored:
             row[f"within_{key}"] = sum(_is_false(values, "beyond_floor") for values in scored)
-    uppers = [number_of(values, "upper") for key, values in rows if key in PURPOSES]
+    uppers = [values["upper"] for key, values in rows if key in PURPOSES]
     row["largest_bound"] = max(uppers, default=math.nan)
     for key in GAINS:
         saved = [

@@ -26,7 +26,7 @@ def report_markdown(
 
 
 def _section(section: Section) -> str:
-    parts = [f"## {escape_markdown(section.title)}", "### Verdict"]
+    parts = [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
     parts += _verdict(section.verdict)
     if section.decisions is not None:
         parts.append(section.decisions.markdown())

@@ -22,17 +22,15 @@ from omegaconf import OmegaConf
 
 from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
+from pipeline.reporting.collect import Statistics
 from pipeline.reporting.curves import Curves
-from pipeline.reporting.evidence import Statistics, number_of
-from pipeline.reporting.headings import html_heading
 from pipeline.reporting.headline import LEGEND, SIGNS
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.markdown import TextTable
-from pipeline.reporting.names import method_name
+from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.style import look, mixed, rgb
-from pipeline.reporting.table_formats import number, plain_floor_cell
-from pipeline.reporting.table_model import MARK, Cell, ResultTable
-from pipeline.reporting.tables import TableSpec
+from pipeline.reporting.table_formats import html_heading, number
+from pipeline.reporting.table_model import MARK, Cell, ResultTable, TableSpec
 from pipeline.reporting.verdict import Verdict, sign_rows
 from pipeline.reporting.wording import short
 from pipeline.reporting.worst import Worst
@@ -60,9 +58,6 @@ class Section:
     probabilities costs, where losses were given; `studies`: images of STUDY_CAPTIONS, if any.
     """
 
-    key: str
-    title: str
-    specs: Sequence[TableSpec]
     tables: Sequence[ResultTable]
     statistics: Statistics
     verdict: Verdict
@@ -75,6 +70,11 @@ class Section:
     studies: Mapping[str, Path] = field(default_factory=dict)
 
     @property
+    def spec(self) -> TableSpec:
+        """What the main table shows, the first of `tables`."""
+        return self.tables[0].spec
+
+    @property
     def drawn(self) -> set[str]:
         """The methods with a curve."""
         return {method for curves in self.curves for method in curves.errors}
@@ -82,7 +82,7 @@ class Section:
     @property
     def methods(self) -> list[str]:
         """All methods with a table row, a curve or a diagram."""
-        found = [m for spec in self.specs for m in spec.methods]
+        found = [m for table in self.tables for m in table.spec.methods]
         found += [m for curves in self.curves for m in curves.errors]
         return list(dict.fromkeys([*found, *(m for group in self.worst.values() for m in group)]))
 
@@ -105,7 +105,6 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["html_heading"] = html_heading
     environment.filters["typeset"] = _typeset
     return environment
 
@@ -140,7 +139,7 @@ def report_html(
             leaderboard=leaderboard,
             comparison=comparison,
             made={"what": provenance.what, "configuration": configuration},
-            data={section.key: _data(section) for section in sections},
+            data={section.spec.name: _data(section) for section in sections},
         )
     )
 
@@ -152,27 +151,21 @@ def _image_data(path: Path) -> str:
 
 def _cell(cell: Cell, column: Metric) -> dict[str, Any]:
     digits, scale = len(cell.mean.partition(".")[2]), 10.0**column.power
-    half, p = number_of(cell.row, "half_width") * scale, number_of(cell.row, "p_value")
+    half, p = cell.row["half_width"] * scale, cell.row["p_value"]
     no_floor = " –" if column.has_floor else ""
-    mean = float(cell.row["mean"]) * scale
+    mean, floor = cell.row["mean"] * scale, cell.row["floor_q95"] * scale
     interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
     return {
         "mean": cell.mean,
-        "value": _rounded(float(cell.row["mean"])),
+        "value": _rounded(cell.row["mean"]),
         "note": cell.note,
         "spread": f" ± {cell.spread}" if cell.spread else "",
         "interval": interval if math.isfinite(half) else " [–]",
         "p": f" p = {short(p)}" if math.isfinite(p) else no_floor,
-        "floor": _own_floor(cell, scale, digits),
+        "floor": f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else "",
         "best": cell.best,
         "beyond": bool(cell.beyond),
     }
-
-
-def _own_floor(cell: Cell, scale: float, digits: int) -> str:
-    """The method's own noise floor in words, which a reader sees on hover; empty without one."""
-    floor = number_of(cell.row, "floor_q95") * scale
-    return f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else ""
 
 
 def _data(section: Section) -> dict[str, Any]:
@@ -222,9 +215,10 @@ def _look(method: str) -> dict[str, Any]:
 SHOWN_BY: dict[str, Any] = {
     "captions": STUDY_CAPTIONS,
     "cell_of": _cell,
-    "floor_cell": plain_floor_cell,
+    "html_heading": html_heading,
     "look_of": _look,
     "mark": MARK,
+    "noise_floor": NOISE_FLOOR,
     "method_name": method_name,
     "metric": metric,
     "image_data": _image_data,

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting.collect import Scores, summarise, upper_bounds
+from pipeline.reporting.collect import Scores, Statistics, statistics_of, summarise
 from pipeline.reporting.curves import all_curves
-from pipeline.reporting.evidence import Statistics, evidence_of, number_of, statistics_of
 from pipeline.reporting.gaps import Gap, gap_of_use, largest_gaps
 from pipeline.reporting.headline import refusal
 from pipeline.reporting.report_page import Provenance, Section
-from pipeline.reporting.tables import TableSpec, build_table, long_form
+from pipeline.reporting.table_model import TableSpec
+from pipeline.reporting.tables import build_table, long_form
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.worst import Worst, pooled_note
 from pipeline.scoring.files import csv_text
@@ -28,28 +28,16 @@ def section_of(
     scores: Scores, specs: Sequence[TableSpec], studies: Mapping[str, Path] | None = None
 ) -> Section:
     """The section of a benchmark; the verdict reads the first of `specs`, its main table."""
-    methods = specs[0].methods
-    summary, uppers = summarise(scores), upper_bounds(scores)
-    tables = [build_table(summary, spec, uppers) for spec in specs]
+    methods, summary = specs[0].methods, summarise(scores)
+    tables = [build_table(summary, spec) for spec in specs]
     statistics = statistics_of(summary[summary["method"].isin(methods)])
     main, logits = tables[0], scores.facts["logits"]
+    rarest_class = logits.get("rarest_class", math.inf)
     size = int(logits.get("n", 0)) * int(logits.get("classes", 0))
     return Section(
-        key=specs[0].name,
-        title=specs[0].title,
-        specs=specs,
         tables=tables,
         statistics=statistics,
-        verdict=verdict_of(
-            evidence_of(main),
-            main.test_points,
-            main.splits,
-            main.certificates,
-            tested=main.look == "default",
-            refused=refusal(
-                main.test_points, logits.get("rarest_class", math.inf), scores.test_share
-            ),
-        ),
+        verdict=verdict_of(main, refusal(main.test_points, rarest_class, scores.test_share)),
         curves=all_curves(scores, methods),
         worst=_worst(scores, methods, statistics),
         pooled=pooled_note(main.splits, splits_together(size, main.splits)),
@@ -64,11 +52,11 @@ def _worst(
     found: dict[str, dict[str, Worst]] = {}
     for method in methods:
         for metric, record in scores.worst(method).items():
-            row = statistics.get((method, metric), {})
+            row = statistics[method, metric]
             found.setdefault(metric, {})[method] = Worst(
                 name=record["name"],
-                error=number_of(row, "mean"),
-                floor=number_of(row, "floor_q95"),
+                error=row["mean"],
+                floor=row["floor_q95"],
                 diagram=record["diagram"],
                 **{key: record[key] for key in ("low", "high", "share", "gap")},
             )
@@ -108,7 +96,7 @@ class Groups:
 
 def groups_of(scores: Scores, main: Section) -> Groups:
     """What the report says of the groups of points; empty where the points have none."""
-    spec, sections, tables, small = main.specs[0], {}, [], []
+    spec, sections, tables, small = main.spec, {}, [], []
     for place, (name, points) in enumerate(scores.groups.items()):
         own = scores.of_group(name)
         methods = [method for method in spec.methods if method in own.methods]
@@ -120,9 +108,11 @@ def groups_of(scores: Scores, main: Section) -> Groups:
         section = section_of(own, [replace(spec, title=title, stem=stem, methods=methods)])
         sections[name] = section
         tables.append(long_form(section.tables[0]).assign(group=name, points=points))
-    scored = [m for m in spec.methods if all(m in s.specs[0].methods for s in sections.values())]
+    scored = [m for m in spec.methods if all(m in s.spec.methods for s in sections.values())]
     statistics = {name: section.statistics for name, section in sections.items()}
-    gaps = largest_gaps(statistics, scored, [m.key for m in main.tables[0].metrics])
+    gaps = largest_gaps(
+        statistics, scored, [column.metric.key for column in main.tables[0].columns]
+    )
     told = [gap_of_use(gaps, use) for use in main.verdict.uses]
     return Groups(
         sections,

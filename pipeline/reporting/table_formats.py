@@ -1,14 +1,22 @@
-"""A ResultTable in LaTeX and Markdown; the page has a template of its own."""
+"""A ResultTable in LaTeX and Markdown; the page has a template of its own.
+
+A metric's heading is written as in the paper's tables. Its forms in LaTeX and in HTML follow from
+the plain one: U_CWE, CWE_bin, "U_lin 95 %".
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from html import escape
 
 from metrics.registry import METRICS, Metric
-from pipeline.reporting.headings import html_heading, latex_heading
 from pipeline.reporting.markdown import escape_markdown, markdown_table
+from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.table_model import MARK, Cell, ResultTable
 
+UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
+BINNED = re.compile(r"(.+)_bin")
 # Works with booktabs alone: where bm or graphicx is not loaded, bold and scaling degrade.
 LATEX_HEADER = r"""% Needs \usepackage{booktabs}; \usepackage{bm,graphicx} give the paper's look.
 \providecommand{\bm}[1]{\mathbf{#1}}
@@ -38,6 +46,29 @@ def number(value: float, decimals: int) -> str:
     return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
+def latex_heading(metric: Metric) -> str:
+    """The heading in LaTeX without the scale; an own utility of a configuration as its key."""
+    if metric.key not in METRICS:
+        return r"\texttt{" + metric.key.replace("_", r"\_") + "}"
+    if named := UTILITY.fullmatch(metric.text):
+        statistic = (named[2] or "").replace("%", r"\%")
+        return rf"$\mathcal{{U}}_{{\mathrm{{{named[1]}}}}}${statistic}"
+    if binned := BINNED.fullmatch(metric.text):
+        return rf"$\mathrm{{{binned[1]}}}^{{\mathrm{{bin}}}}$"
+    return "Brier Score" if metric.key == "brier" else metric.text
+
+
+def html_heading(metric: Metric) -> str:
+    """The heading in HTML, which is Markdown too, without the scale."""
+    if metric.key not in METRICS:
+        return f"<code>{escape(metric.key)}</code>"
+    if named := UTILITY.fullmatch(metric.text):
+        return f"U<sub>{escape(named[1])}</sub>{named[2] or ''}"
+    if binned := BINNED.fullmatch(metric.text):
+        return f"{binned[1]}<sup>bin</sup>"
+    return "Brier score" if metric.key == "brier" else metric.text
+
+
 def escape_latex(text: str) -> str:
     """Plain text as LaTeX text."""
     return "".join(LATEX_SPECIAL.get(character, character) for character in text)
@@ -45,35 +76,35 @@ def escape_latex(text: str) -> str:
 
 def latex(table: ResultTable) -> str:
     r"""The paper's columns as a `table*` for `\input`, and a second one for all other columns."""
-    keys = [column.key for column in table.metrics]
+    keys = [column.metric.key for column in table.columns]
     printed = [key for key in keys if key in PRINTED]
-    parts = [printed, [key for key in keys if key not in PRINTED]]
-    environments = [
-        _latex_table(table.with_columns(columns), "_more" if printed and number else "")
-        for number, columns in enumerate(parts)
-        if columns
-    ]
+    others = [key for key in keys if key not in PRINTED]
+    first, *second = filter(None, [printed, others])
+    environments = [_latex_table(table.with_columns(first))]
+    environments += [_latex_table(table.with_columns(keys), "_more") for keys in second]
     return LATEX_HEADER + "\n".join(environments)
 
 
-def _latex_table(table: ResultTable, end: str) -> str:
-    headings = [rf"{latex_heading(m)} ($\times 10^{{{m.power}}}$)" for m in table.metrics]
+def _latex_table(table: ResultTable, end: str = "") -> str:
+    metrics = [column.metric for column in table.columns]
+    headings = [rf"{latex_heading(m)} ($\times 10^{{{m.power}}}$)" for m in metrics]
+    rows = [[escape_latex(method_name(m)), *map(_latex_cell, cells)] for m, cells in table.rows]
+    body = [" & ".join(row) for row in rows]
     heading = " & ".join(["Method", *headings])
-    body = [" & ".join([escape_latex(r.name), *map(_latex_cell, r.cells)]) for r in table.rows]
     lines = [r"\toprule", rf"{heading} \\", r"\midrule", *(rf"{row} \\" for row in body)]
-    if table.floor is not None:
-        cells = " & ".join(_latex_floor_cell(cell) for cell in table.floor.cells)
-        lines += [r"\midrule", rf"{escape_latex(table.floor.name)} & {cells} \\"]
+    if table.has_floor:
+        floors = [f"${_latex_math(c.floor)}$" if c.floor else "--" for c in table.columns]
+        lines += [r"\midrule", rf"{' & '.join([NOISE_FLOOR, *floors])} \\"]
     inner = "\n".join(f"    {line}" for line in [*lines, r"\bottomrule"])
-    columns = "@{}l" + r"@{\hspace{0.8em}}c" * len(table.metrics) + "@{}"
-    tabular = f"\\begin{{tabular}}{{{columns}}}\n{inner}\n\\end{{tabular}}"
-    if len(table.metrics) >= WIDE:
+    alignment = "@{}l" + r"@{\hspace{0.8em}}c" * len(metrics) + "@{}"
+    tabular = f"\\begin{{tabular}}{{{alignment}}}\n{inner}\n\\end{{tabular}}"
+    if len(metrics) >= WIDE:
         tabular = f"\\resizebox{{\\linewidth}}{{!}}{{%\n{tabular}%\n}}"
     what = ", further columns" if end else ""
-    caption = escape_latex(f"{table.title}{what}. {' '.join(table.brief('Bold'))}")
+    caption = escape_latex(f"{table.spec.title}{what}. {' '.join(table.brief('Bold'))}")
     return (
         f"\\begin{{table*}}[t]\n"
-        f"  \\caption{{{caption}}}\n  \\label{{tab:{table.name}{end}}}\n"
+        f"  \\caption{{{caption}}}\n  \\label{{tab:{table.spec.name}{end}}}\n"
         f"  \\centering\n  \\small\n  \\vspace{{4pt}}\n{tabular}\n\\end{{table*}}\n"
     )
 
@@ -92,46 +123,25 @@ def _latex_cell(cell: Cell) -> str:
     return f"${text}{mark}{note}$"
 
 
-def _latex_floor_cell(cell: Cell) -> str:
-    if not cell.mean:
-        return "--"
-    return f"${_latex_math(cell.mean)}$"
-
-
-def plain_number(cell: Cell) -> str:
-    """`mean ± spread`, or the mean alone."""
-    return f"{cell.mean} ± {cell.spread}" if cell.spread else cell.mean
-
-
-def plain_marks(cell: Cell) -> str:
-    """What follows the number: the mark of the noise floor and a note."""
-    return (MARK if cell.beyond else "") + (f" ({cell.note})" if cell.note else "")
-
-
-def plain_cell(cell: Cell) -> str:
-    """`mean ± spread` with its marks."""
-    return plain_number(cell) + plain_marks(cell)
-
-
-def plain_floor_cell(cell: Cell) -> str:
-    """The noise floor, or `–` where there is none."""
-    return cell.mean or "–"
+def plain_cell(cell: Cell, best: str = "{}") -> str:
+    """`mean ± spread`, in the form `best` if the cell is marked; then † and a note, if any."""
+    text = f"{cell.mean} ± {cell.spread}" if cell.spread else cell.mean
+    number = best.format(text) if cell.best else text
+    return number + (MARK if cell.beyond else "") + (f" ({cell.note})" if cell.note else "")
 
 
 def markdown(table: ResultTable) -> str:
     """The same table as GitHub-flavoured Markdown, with its notes below."""
-    heading = ["Method", *(f"{_markdown_name(m)} {m.scale}" for m in table.metrics)]
-    rows = [[r.name, *(_markdown_cell(c) for c in r.cells)] for r in table.rows]
-    if table.floor is not None:
-        rows.append([f"*{table.floor.name}*", *(plain_floor_cell(c) for c in table.floor.cells)])
+    heading = ["Method", *(f"{_markdown_name(c.metric)} {c.metric.scale}" for c in table.columns)]
+    rows = [
+        [method_name(m), *(plain_cell(cell, "**{}**") for cell in cells)] for m, cells in table.rows
+    ]
+    if table.has_floor:
+        rows.append([f"*{NOISE_FLOOR}*", *(column.floor or "–" for column in table.columns)])
     notes = "\n\n".join(map(escape_markdown, table.notes))
-    title = escape_markdown(table.title)
+    title = escape_markdown(table.spec.title)
     return f"### {title}\n\n{markdown_table(heading, rows)}\n\n{notes}\n"
 
 
 def _markdown_name(column: Metric) -> str:
     return html_heading(column) if column.key in METRICS else f"`{column.text}`"
-
-
-def _markdown_cell(cell: Cell) -> str:
-    return f"**{plain_number(cell)}**{plain_marks(cell)}" if cell.best else plain_cell(cell)

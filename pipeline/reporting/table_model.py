@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -15,7 +15,29 @@ from pipeline.reporting.wording import bound
 MARK = "†"
 """Behind every number beyond its noise floor."""
 SMALL_SAMPLE = 2000
-"""Test points below which a table says what error could have been seen at all."""
+"""A table of fewer test points says which errors could have been seen at all."""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table shows: `metrics` and `methods` are keys in order.
+
+    stem: the name of its files, if that is not the benchmark's. remarks: sentences below the table.
+    look: "default", or "paper": two standard errors, the best mean in bold.
+    """
+
+    benchmark: str
+    title: str
+    metrics: Sequence[str]
+    methods: Sequence[str]
+    stem: str = ""
+    remarks: tuple[str, ...] = ()
+    look: Literal["default", "paper"] = "default"
+
+    @property
+    def name(self) -> str:
+        """The stem of the table's files and of its LaTeX label."""
+        return self.stem or self.benchmark
 
 
 @dataclass(frozen=True)
@@ -24,8 +46,7 @@ class Cell:
 
     best: not significantly worse than the best of its column (in the paper's look: the best mean).
     beyond: beyond the method's own noise floor; None where there is none. note: what a reader must
-    know of this cell. row: the unrounded numbers, those of `collect.summarise`. In the row of the
-    noise floor `mean` holds its 95 % quantile.
+    know of this cell. row: the unrounded numbers, those of `collect.summarise`.
     """
 
     mean: str
@@ -37,96 +58,93 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method's cells, in the order of the table's metrics."""
+class Column:
+    """The cells of one metric by method, and the noise floor of `ResultTable.floor_source`.
 
-    name: str
-    cells: tuple[Cell, ...]
-    key: str = ""
+    floor: its 95 % quantile as text; "" where there is none.
+    """
+
+    metric: Metric
+    cells: Mapping[str, Cell]
+    floor: str = ""
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One benchmark's table; `floor_source` is the method whose probabilities made `floor`.
+    """One benchmark's table; `floor_source` names the method whose probabilities made the floors.
 
-    look: "default", or "paper": two standard errors, the smallest mean in bold. interval: what the
-    numbers after ± are in the default look. certificates: by method the 95 % upper bound on the
-    true UC over all utility classes, mean over splits.
+    interval: what the numbers after ± are in the default look. test_points: of one split.
+    certificates: by method the 95 % upper bound on the true UC over all utility classes, mean over
+    splits.
     """
 
-    name: str
-    title: str
-    metrics: tuple[Metric, ...]
-    rows: tuple[Row, ...]
-    floor: Row | None
+    spec: TableSpec
+    columns: tuple[Column, ...]
     floor_source: str
     splits: int
-    remarks: tuple[str, ...] = ()
-    certificates: Mapping[str, float] = field(default_factory=dict)
-    look: Literal["default", "paper"] = "default"
     interval: str = "corrected"
     test_points: int = 0
+    certificates: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> list[tuple[str, list[Cell]]]:
+        """Per method its key and its cells, in the order of the columns."""
+        return [(m, [column.cells[m] for column in self.columns]) for m in self.spec.methods]
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether some metric has a noise floor."""
+        return any(column.floor for column in self.columns)
+
+    @property
+    def has_notes_in_cells(self) -> bool:
+        """Whether some cell has a note."""
+        return any(cell.note for column in self.columns for cell in column.cells.values())
 
     def with_columns(self, keys: Collection[str]) -> ResultTable:
         """The same table with these metrics alone."""
-        places = [k for k, metric in enumerate(self.metrics) if metric.key in keys]
-
-        def cut(row: Row) -> Row:
-            return replace(row, cells=tuple(row.cells[place] for place in places))
-
-        return replace(
-            self,
-            metrics=tuple(self.metrics[place] for place in places),
-            rows=tuple(map(cut, self.rows)),
-            floor=None if self.floor is None else cut(self.floor),
-        )
+        kept = [column for column in self.columns if column.metric.key in keys]
+        return replace(self, columns=tuple(kept))
 
     def brief(self, mark: str) -> tuple[str, ...]:
-        """The notes in short, for a terminal and a caption."""
+        """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
         over = f"Mean over {self.splits} splits" if self.splits > 1 else "One split"
-        spread = "2 standard errors" if self.look == "paper" else "half of a 95 % interval"
-        has_spread = any(cell.spread for row in self.rows for cell in row.cells)
-        best = "the best mean" if self.look == "paper" else "no test finds it worse than the best"
-        found = [f"{over} ± {spread}." if has_spread else f"{over}."]
-        found.append(f"{mark}: {best if self.splits > 1 else 'the best value'}.")
-        if self.floor is not None:
-            found.append(
+        spread = "2 standard errors" if self._is_paper else "half of a 95 % interval"
+        has_spread = any(cell.spread for column in self.columns for cell in column.cells.values())
+        best = "the best mean" if self._is_paper else "no test finds it worse than the best"
+        sentences = [f"{over} ± {spread}." if has_spread else f"{over}."]
+        sentences.append(f"{mark}: {best if self.splits > 1 else 'the best value'}.")
+        if self.has_floor:
+            sentences.append(
                 f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases "
                 f"(last row: that of {self.floor_source})."
             )
-        if any(cell.note for row in self.rows for cell in row.cells):
-            found.append("∞: infinite NLL, as so many labels had probability 0.")
-        return tuple(found)
+        if self.has_notes_in_cells:
+            sentences.append("∞: infinite NLL, as so many labels had probability 0.")
+        return tuple(sentences)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, one sentence or two each."""
-        return self.notes_with("Bold")
-
-    def notes_with(self, mark: str) -> tuple[str, ...]:
-        """The notes; `mark` names how the best cells are marked."""
-        found = (
-            f"{self.spread_note} {self.best_note(mark)}",
-            self.floor_note,
-            self.unnormalised_note,
-            self.within_note,
-            self.power_note,
-            self.certificate_note,
-            self.likelihood_note,
-            *self.remarks,
-        )
-        return tuple(note for note in found if note)
+        notes = [f"{self._spread_note()} {self._best_note()}"]
+        if self.has_floor:
+            notes += [self._floor_note(), *self._notes_on_floors()]
+        notes += [self._certificate_note(), self._likelihood_note(), *self.spec.remarks]
+        return tuple(note for note in notes if note)
 
     @property
-    def spread_note(self) -> str:
+    def _is_paper(self) -> bool:
+        return self.spec.look == "paper"
+
+    def _spread_note(self) -> str:
         """What the numbers after ± are."""
         if self.splits < 2:
             single = "One train/test split"
-            if self.look == "paper" or self.interval != "bootstrap":
+            if self._is_paper or self.interval != "bootstrap":
                 return f"{single}, so no spread."
             return f"{single}; ± 1.96 standard errors of the bootstrap over points."
         over = f"over {self.splits} train/test splits"
-        if self.look == "paper":
+        if self._is_paper:
             return f"Mean ± 2 standard errors {over}."
         if self.interval == "bootstrap":
             return (
@@ -138,33 +156,29 @@ class ResultTable:
             "(Nadeau & Bengio 2003)."
         )
 
-    def best_note(self, mark: str) -> str:
-        """What the marked cells are."""
+    def _best_note(self) -> str:
+        """What the cells in bold are."""
         if self.splits < 2:
-            return f"{mark}: the best value."
-        if self.look == "paper":
-            return f"{mark}: the best mean."
+            return "Bold: the best value."
+        if self._is_paper:
+            return "Bold: the best mean."
         return (
-            f"{mark}: not significantly worse than the best (paired over splits, corrected "
+            "Bold: not significantly worse than the best (paired over splits, corrected "
             "variance, Holm over methods, 5 %). The tests are paired, so a smaller mean may lack "
             "it where a larger one has it."
         )
 
-    @property
-    def likelihood_note(self) -> str:
+    def _likelihood_note(self) -> str:
         """Why a negative log-likelihood is finite."""
-        if all(metric.key != "nll" for metric in self.metrics):
+        if all(column.metric.key != "nll" for column in self.columns):
             return ""
         floored = f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that"
-        if not any(cell.note for row in self.rows for cell in row.cells):
+        if not self.has_notes_in_cells:
             return f"{floored}."
         return f"{floored}; ∞: without this it is infinite, as so many labels had probability 0."
 
-    @property
-    def floor_note(self) -> str:
+    def _floor_note(self) -> str:
         """What the noise-floor row and the marks say."""
-        if self.floor is None:
-            return ""
         shared = ", one per point for all splits" if self.splits > 1 else ""
         return (
             f"{MARK}: beyond the noise floor, the 95 % quantile of what the method's own "
@@ -173,67 +187,42 @@ class ResultTable:
             "larger."
         )
 
-    @property
-    def unnormalised_note(self) -> str:
-        """Why some methods have neither floor nor certificate."""
-        if self.floor is None or not self.without_floor:
-            return ""
-        names = ", ".join(row.name for row in self.rows if row.key in self.without_floor)
-        return (
-            f"{names}: no noise floor, no {MARK} and no certificate (–), because labels cannot be "
-            "drawn from rows that do not sum to one."
-        )
-
-    @property
-    def without_floor(self) -> set[str]:
-        """The methods without any noise floor, where the table has one."""
-        return {
-            row.key
-            for row in self.rows
-            if self.floor and all(cell.beyond is None for cell in row.cells)
-        }
-
-    @property
-    def within_note(self) -> str:
-        """Where nothing speaks against any method."""
-        without = self.without_floor
-        if self.floor is None or len(without) == len(self.rows):
-            return ""
-        columns = [
-            metric.text
-            for k, metric in enumerate(self.metrics)
-            if all(row.cells[k].beyond is False for row in self.rows if row.key not in without)
+    def _notes_on_floors(self) -> list[str]:
+        """Methods without a floor, metrics without a method beyond it, and what chance may hide."""
+        notes = []
+        without = [m for m, cells in self.rows if all(cell.beyond is None for cell in cells)]
+        if without:
+            notes.append(
+                f"{', '.join(map(method_name, without))}: no noise floor, no {MARK} and no "
+                "certificate (–), because labels cannot be drawn from rows that do not sum to one."
+            )
+        with_floor = [method for method in self.spec.methods if method not in without]
+        within = [
+            column.metric.text
+            for column in self.columns
+            if all(column.cells[method].beyond is False for method in with_floor)
         ]
-        if not columns:
-            return ""
-        return (
-            f"No method is beyond its noise floor in {', '.join(columns)}: nothing there speaks "
-            "against the calibration of any of them."
-        )
+        if with_floor and within:
+            notes.append(
+                f"No method is beyond its noise floor in {', '.join(within)}: nothing there speaks "
+                "against the calibration of any of them."
+            )
+        if 0 < self.test_points < SMALL_SAMPLE:
+            floors = [f"{c.metric.text} {c.floor}" for c in self.columns if c.floor]
+            notes.append(
+                f"Small sample: on {self.test_points} test points a miscalibration is as likely "
+                f"missed as seen unless it lifts an error above the noise floor "
+                f"({', '.join(floors)})."
+            )
+        return notes
 
-    @property
-    def power_note(self) -> str:
-        """What error a small sample could have shown."""
-        if self.floor is None or not 0 < self.test_points < SMALL_SAMPLE:
-            return ""
-        seen = [
-            f"{metric.text} {cell.mean}"
-            for metric, cell in zip(self.metrics, self.floor.cells, strict=True)
-            if cell.mean
-        ]
-        return (
-            f"Small sample: on {self.test_points} test points a miscalibration is as likely missed "
-            f"as seen unless it lifts an error above the noise floor ({', '.join(seen)})."
-        )
-
-    @property
-    def certificate_note(self) -> str:
+    def _certificate_note(self) -> str:
         """The certificates of all methods in one sentence."""
         if not self.certificates:
             return ""
-        uppers = {row.key: self.certificates.get(row.key, math.nan) for row in self.rows}
         bounds = ", ".join(
-            f"{method_name(method)} {bound(upper)}" for method, upper in uppers.items()
+            f"{method_name(method)} {bound(self.certificates.get(method, math.nan))}"
+            for method in self.spec.methods
         )
         users = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
         if self.splits > 1:

@@ -8,66 +8,36 @@ would score on a sample of this size. The paper's own look: ± 2 standard errors
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metrics.registry import Metric, metric
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting import table_formats
-from pipeline.reporting.collect import CERTIFICATE_COLUMNS
+from pipeline.reporting.collect import CERTIFICATE_COLUMNS, Statistics, statistics_of
 from pipeline.reporting.intervals import not_worse_than_best
-from pipeline.reporting.names import FLOOR_METHOD, NOISE_FLOOR, method_name
-from pipeline.reporting.table_model import Cell, ResultTable, Row
+from pipeline.reporting.names import FLOOR_METHOD, method_name
+from pipeline.reporting.table_formats import latex, markdown, number
+from pipeline.reporting.table_model import Cell, Column, ResultTable, TableSpec
 from pipeline.scoring.files import csv_text
-
-Numbers = Mapping[tuple[str, str], Mapping[Hashable, Any]]
-"""The rows of a tidy summary by (method, metric)."""
 
 
 class IncompleteResults(ValueError):
     """Methods of one table were evaluated with different metrics. One line."""
 
 
-@dataclass(frozen=True)
-class TableSpec:
-    """What a table shows: `metrics` and `methods` are keys in order.
-
-    `stem` names its files (else the benchmark does), `remarks` are sentences below the table.
-    """
-
-    benchmark: str
-    title: str
-    metrics: Sequence[str]
-    methods: Sequence[str]
-    stem: str = ""
-    remarks: tuple[str, ...] = ()
-    look: Literal["default", "paper"] = "default"
-
-    @property
-    def name(self) -> str:
-        """The stem of the table's files and of its LaTeX label."""
-        return self.stem or self.benchmark
-
-
-def build_table(
-    summary: pd.DataFrame, spec: TableSpec, uppers: Mapping[str, float] | None = None
-) -> ResultTable:
+def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
     """The formatted table of `spec` from the tidy summary (collect.summarise).
-
-    `uppers`: the certificates of all classes together (collect.upper_bounds), for the notes.
 
     A metric that no method has (U_w2v without word vectors) gets no column.
 
     Raises:
         IncompleteResults: some methods have a metric that another lacks, or none has any.
     """
-    rows = summary[summary["benchmark"] == spec.benchmark].to_dict("records")
-    numbers: Numbers = {(row["method"], row["metric"]): row for row in rows}
+    numbers = statistics_of(summary)
     keys = [key for key in spec.metrics if any((m, key) in numbers for m in spec.methods)]
     absent = [(m, k) for m in spec.methods for k in keys if (m, k) not in numbers]
     if absent or not keys:
@@ -76,54 +46,47 @@ def build_table(
             f"{spec.benchmark}: {method} has no value of {key}; evaluate it again with "
             f"python -m pipeline.evaluate benchmark={spec.benchmark} calibrator={method}"
         )
-    columns, floors = zip(*(_column(numbers, metric(key), spec) for key in keys))
-    floor = Row(NOISE_FLOOR, floors)
+    floor_source = _floor_source(numbers, spec.methods)
+    rows = [numbers[method, keys[0]] for method in spec.methods]
+    uppers = {row["method"]: row["upper_all"] for row in rows}
     return ResultTable(
-        name=spec.name,
-        title=spec.title,
-        metrics=tuple(metric(key) for key in keys),
-        rows=tuple(
-            Row(method_name(method), cells, method)
-            for method, cells in zip(spec.methods, zip(*columns), strict=True)
-        ),
-        floor=floor if any(cell.mean for cell in floor.cells) else None,
-        floor_source=method_name(_floor_method(numbers, spec.methods)),
-        splits=min(int(row["splits"]) for row in rows),
-        remarks=spec.remarks,
-        certificates={m: uppers[m] for m in spec.methods if m in uppers} if uppers else {},
-        look=spec.look,
+        spec,
+        columns=tuple(_column(numbers, metric(key), spec, floor_source) for key in keys),
+        floor_source=method_name(floor_source),
+        splits=rows[0]["splits"],
         interval=rows[0]["interval"],
-        test_points=int(rows[0]["test_points"]),
+        test_points=rows[0]["test_points"],
+        certificates=uppers if np.isfinite(list(uppers.values())).any() else {},
     )
 
 
-def _column(numbers: Numbers, column: Metric, spec: TableSpec) -> tuple[list[Cell], Cell]:
-    """One metric's cells, one per method, and its noise floor, to the same number of digits."""
+def _column(numbers: Statistics, column: Metric, spec: TableSpec, floor_source: str) -> Column:
+    """One metric's cells and its noise floor, all with the same number of digits."""
     scale = 10.0**column.power
     rows = {method: numbers[method, column.key] for method in spec.methods}
     spread_of = "two_se" if spec.look == "paper" else "half_width"
-    spreads = [row[spread_of] * scale for row in rows.values()]
-    digits = decimals([row["mean"] * scale for row in rows.values()], spreads)
+    spreads = {method: row[spread_of] * scale for method, row in rows.items()}
+    digits = decimals([row["mean"] * scale for row in rows.values()], list(spreads.values()))
     best = _best(rows, column, spec, digits)
-    cells = [
-        Cell(
-            table_formats.number(round(row["mean"] * scale, digits), digits),
-            "" if np.isnan(spread) else table_formats.number(spread, digits),
+    cells = {
+        method: Cell(
+            number(row["mean"] * scale, digits),
+            "" if np.isnan(spreads[method]) else number(spreads[method], digits),
             best=method in best,
             beyond=None if pd.isna(row["beyond_floor"]) else bool(row["beyond_floor"]),
-            note=_note(row),
-            row={str(name): value for name, value in row.items()},
+            # Only the NLL has zero_likelihood: it is finite by its floor alone.
+            note=f"∞, {row['zero_likelihood']:.3g}" if row["zero_likelihood"] > 0 else "",
+            row=row,
         )
-        for (method, row), spread in zip(rows.items(), spreads, strict=True)
-    ]
-    row = numbers[_floor_method(numbers, spec.methods), column.key]
-    if np.isnan(row["floor_mean"]):
-        return cells, Cell("", "", best=False)
-    return cells, Cell(table_formats.number(row["floor_q95"] * scale, digits), "", best=False)
+        for method, row in rows.items()
+    }
+    floor = numbers[floor_source, column.key]
+    has_floor = not np.isnan(floor["floor_mean"])
+    return Column(column, cells, number(floor["floor_q95"] * scale, digits) if has_floor else "")
 
 
 def _best(
-    rows: Mapping[str, Mapping[Hashable, Any]], column: Metric, spec: TableSpec, digits: int
+    rows: Mapping[str, Mapping[str, Any]], column: Metric, spec: TableSpec, digits: int
 ) -> set[str]:
     """The methods in bold: those that may be the best; in the paper's look the best mean."""
     if spec.look == "default":
@@ -136,36 +99,29 @@ def _best(
     return {method for method, value in printed.items() if value == top}
 
 
-def _note(row: Mapping[Hashable, Any]) -> str:
-    """Of an NLL that is finite only by its floor."""
-    if not row["zero_likelihood"] > 0:  # NaN for all other metrics
-        return ""
-    return f"∞, {row['zero_likelihood']:.3g}"
-
-
-def _floor_method(numbers: Numbers, methods: Sequence[str]) -> str:
+def _floor_source(numbers: Statistics, methods: Sequence[str]) -> str:
     """Temperature scaling, also where the table does not show it; else the first with a floor."""
-    known = [method for method, _ in numbers]
-    with_floor = [m for m, key in numbers if not np.isnan(numbers[m, key]["floor_mean"])]
-    choices = [m for m in (FLOOR_METHOD, *methods) if m in with_floor]
-    return choices[0] if choices else FLOOR_METHOD if FLOOR_METHOD in known else methods[0]
+    with_floor = {m for (m, _), row in numbers.items() if not np.isnan(row["floor_mean"])}
+    return next((m for m in (FLOOR_METHOD, *methods) if m in with_floor), methods[0])
 
 
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. C.1)."""
-TUNED = {"dirichlet": " runs for Dirichlet", "patching": " for patching"}
 
 
 def remarks_of(facts: Mapping[str, Any], methods: Sequence[str]) -> tuple[str, ...]:
     """For the tables' notes: splits without a patch, and settings that are not the paper's."""
     remarks = [remark for method in methods if (remark := _without_patches(facts, method))]
-    tuned = [method for method in PAPER_RUNS if method in methods]
-    configs = {method: facts["calibrators"][method]["config"] for method in tuned}
-    runs = {m: int(configs[m].get("tuning_runs", PAPER_RUNS[m])) for m in tuned}
-    if any(runs[method] != PAPER_RUNS[method] for method in tuned):
-        done = " and ".join(f"{runs[method]}{TUNED[method]}" for method in tuned)
-        paper = " and ".join(str(PAPER_RUNS[method]) for method in tuned)
-        remarks.append(f"Tuned with {done}; the paper: {paper} (tuning=paper).")
+    runs = {
+        method: facts["calibrators"][method]["config"].get("tuning_runs", paper_runs)
+        for method, paper_runs in PAPER_RUNS.items()
+        if method in methods
+    }
+    if any(runs[method] != PAPER_RUNS[method] for method in runs):
+        words = [f"{runs[m]} for {method_name(m)} (the paper: {PAPER_RUNS[m]})" for m in runs]
+        remarks.append(
+            f"Tuning runs: {', '.join(words)}; the tuning “paper” has as many as the paper."
+        )
     points = facts["evaluation"]["utility_batch"]
     if points is not None:
         remarks.append(
@@ -227,7 +183,7 @@ be the best; the last ones are bounds on the true UC."""
 
 def long_form(table: ResultTable) -> pd.DataFrame:
     """The table's numbers unscaled, one row per method and metric (CSV_COLUMNS)."""
-    cells = [{**cell.row, "not_worse": cell.best} for row in table.rows for cell in row.cells]
+    cells = [{**cell.row, "not_worse": cell.best} for _, cells in table.rows for cell in cells]
     return pd.DataFrame(cells)[list(CSV_COLUMNS)]
 
 
@@ -239,10 +195,7 @@ def write_tables(tables: Iterable[ResultTable], folder: Path) -> list[Path]:
     """
     written = []
     for table in tables:
-        texts = {
-            "tex": table_formats.latex(table),
-            "md": table_formats.markdown(table),
-            "csv": csv_text(long_form(table)),
-        }
-        written += [write_text(folder / f"{table.name}.{end}", text) for end, text in texts.items()]
+        texts = {"tex": latex(table), "md": markdown(table), "csv": csv_text(long_form(table))}
+        stem = table.spec.name
+        written += [write_text(folder / f"{stem}.{end}", text) for end, text in texts.items()]
     return written

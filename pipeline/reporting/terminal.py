@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline.reporting.headline import LEGEND
-from pipeline.reporting.table_formats import plain_cell, plain_floor_cell
-from pipeline.reporting.table_model import Cell, ResultTable
+from pipeline.reporting.names import NOISE_FLOOR, method_name
+from pipeline.reporting.table_formats import plain_cell
+from pipeline.reporting.table_model import ResultTable
 from pipeline.reporting.verdict import Verdict, is_use, sign_rows
 
 SCORES = ("brier", "nll", "accuracy")
@@ -25,24 +26,19 @@ def rich_table(table: ResultTable, starred: bool = False) -> Table:
 
     `starred`: best cells get a star, for output that shows no bold.
     """
-    shown = Table(title=table.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-    shown.title_style = "bold"
+    shown = Table(title=table.spec.title, box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.title_justify, shown.title_style = "left", "bold"
+    best = f"[bold green]{'*' if starred else ''}{{}}[/]"
     shown.add_column("Method", no_wrap=True)
-    for column in table.metrics:
-        shown.add_column(f"{column.text}\n{column.scale}", justify="right", overflow="fold")
-    for row in table.rows:
-        shown.add_row(row.name, *(_cell(cell, starred) for cell in row.cells))
-    if table.floor is not None:
+    for column in table.columns:
+        heading = f"{column.metric.text}\n{column.metric.scale}"
+        shown.add_column(heading, justify="right", overflow="fold")
+    for method, cells in table.rows:
+        shown.add_row(method_name(method), *(plain_cell(cell, best) for cell in cells))
+    if table.has_floor:
         shown.add_section()
-        cells = map(plain_floor_cell, table.floor.cells)
-        shown.add_row(table.floor.name, *cells, style="dim")
+        shown.add_row(NOISE_FLOOR, *(c.floor or "–" for c in table.columns), style="dim")
     return shown
-
-
-def _cell(cell: Cell, starred: bool) -> str:
-    if not cell.best:
-        return plain_cell(cell)
-    return f"[bold green]{'*' if starred else ''}{plain_cell(cell)}[/]"
 
 
 def print_tables(
@@ -62,8 +58,8 @@ def print_tables(
         keys = fitting_columns(table, UNLIMITED if wide else console.width, starred)
         cut = table.with_columns(keys)
         _print(rich_table(cut, starred), console, wide)
-        notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.remarks]))
-        if left := [metric.text for metric in table.metrics if metric.key not in keys]:
+        notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.spec.remarks]))
+        if left := [c.metric.text for c in table.columns if c.metric.key not in keys]:
             notes[f"Not shown here: {', '.join(left)}."] = None
     lines = wrap(" ".join(notes), console.width)
     if len(lines) > NOTE_LINES:
@@ -74,7 +70,7 @@ def print_tables(
 
 def fitting_columns(table: ResultTable, width: int, starred: bool = False) -> list[str]:
     """The metrics whose columns fit into `width`, at least one, in the order of the table."""
-    order = [metric.key for metric in table.metrics]
+    order = [column.metric.key for column in table.columns]
     first = [key for key in order if is_use(key)]
     chosen: list[str] = []
     for key in dict.fromkeys([*first, *(key for key in SCORES if key in order), *order]):

@@ -26,6 +26,7 @@ from pipeline.reporting.headline import (
     unknown_sentence,
 )
 from pipeline.reporting.names import method_name
+from pipeline.reporting.table_model import Cell, ResultTable
 from pipeline.reporting.wording import bound, names, short
 
 USES: Mapping[str, tuple[str, str]] = {
@@ -39,27 +40,8 @@ SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_ra
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What is known of one method and metric, unscaled.
-
-    `beyond`: whether the error exceeds the method's own floor (None: no floor); `best`: not
-    significantly worse than the best; `floor`: the floor's 95 % quantile; `p_value`: of the floor;
-    `upper`: the 95 % upper bound on the true error, mean over splits; `infinite`: without the
-    smallest probability that counts, the NLL would be infinite.
-    """
-
-    mean: float
-    best: bool
-    beyond: bool | None
-    floor: float = math.nan
-    p_value: float = math.nan
-    upper: float = math.nan
-    infinite: bool = False
-
-
-Table = Mapping[str, Mapping[str, Evidence]]
-"""{metric: {method: evidence}}, methods in the order of the table."""
+Cells = Mapping[str, Cell]
+"""One metric's cells by method, in the order of the table."""
 
 
 @dataclass(frozen=True)
@@ -106,46 +88,41 @@ def sign_rows(verdict: Verdict) -> list[list[str]]:
     ]
 
 
-def verdict_of(
-    table: Table,
-    points: int,
-    splits: int,
-    certificates: Mapping[str, float] | None = None,
-    tested: bool = True,
-    refused: str = "",
-) -> Verdict:
+def verdict_of(table: ResultTable, refused: str = "") -> Verdict:
     """The verdict on one benchmark.
 
+    One split compares nothing, and neither does the paper's look, whose best is the smallest mean.
+
     Args:
-        table: evidence by metric and method.
-        points: test points of one split. splits: their number; one split compares nothing.
-        certificates: per method the 95 % upper bound on the error of every user of the standard
-            classes, mean over splits.
-        tested: whether `best` comes from tests; in the paper's look it is the smallest number.
         refused: why nothing is recommended (headline.refusal), if so.
     """
-    compared = tested and splits > 1 and any(len(column) > 1 for column in table.values())
-    barred = _barred(table)
-    keys = [key for key in table if is_use(key) and table[key]]
-    uses = [_use(key, table[key], compared, barred, bool(refused)) for key in keys]
-    overall = _overall(uses, table, barred) if compared and not refused else None
+    columns = {column.metric.key: column.cells for column in table.columns}
+    splits, methods = table.splits, table.spec.methods
+    compared = table.spec.look == "default" and splits > 1 and len(methods) > 1
+    barred = _barred(columns.get("nll", {}))
+    uses = [
+        _use(key, cells, compared, barred, bool(refused))
+        for key, cells in columns.items()
+        if is_use(key)
+    ]
+    overall = None
+    if compared and not refused:
+        overall = _overall(uses, columns.get("brier", {}), barred)
     chosen = overall or (uses[0].take if uses else "")
-    upper = (certificates or {}).get(chosen, math.nan)
     headline = refused or (headline_of(uses, compared) if uses else "")
     summary = (
         *choice_sentence(uses, overall, barred),
-        *bound_sentence(upper, chosen, splits),
-        *unknown_sentence(uses, points, splits),
+        *bound_sentence(table.certificates.get(chosen, math.nan), chosen, splits),
+        *unknown_sentence(uses, table.test_points, splits),
     )
     prose = (*(use.sentence for use in uses), *summary)
     return Verdict(headline, summary, prose, tuple(uses), overall, bool(refused))
 
 
-def _barred(table: Table) -> list[str]:
+def _barred(likelihoods: Cells) -> list[str]:
     """The methods that are not recommended for their infinite NLL, unless that is all of them."""
-    column = table.get("nll", {})
-    infinite = [method for method, cell in column.items() if cell.infinite]
-    return infinite if len(infinite) < len(column) else []
+    infinite = [m for m, cell in likelihoods.items() if cell.row["zero_likelihood"] > 0]
+    return infinite if len(infinite) < len(likelihoods) else []
 
 
 def is_own(key: str) -> bool:
@@ -169,7 +146,7 @@ def _names_of_use(key: str) -> tuple[str, str]:
 
 
 def _use(
-    key: str, column: Mapping[str, Evidence], compared: bool, barred: Collection[str], refused: bool
+    key: str, column: Cells, compared: bool, barred: Collection[str], refused: bool
 ) -> UseVerdict:
     within = tuple(m for m, cell in column.items() if cell.beyond is False)
     beyond = tuple(m for m, cell in column.items() if cell.beyond)
@@ -179,14 +156,14 @@ def _use(
         allowed = allowed or [m for m in column if m not in barred]
     # Among equals those that nothing speaks against come first, then the smaller error.
     pool = [] if refused else [m for m in allowed if m in within] or allowed
-    take = min(pool, key=lambda m: column[m].mean, default="")
+    take = min(pool, key=lambda m: column[m].row["mean"], default="")
     as_good = () if refused else tuple(m for m in best if m != take)
     sure = "too few points" if refused else "alone" if len(column) < 2 else ""
     sure = sure or ("not tested" if not compared else "as good as others" if as_good else "clearly")
     sentences = [_noise_sentence(key, column, within, beyond)]
     if not refused:
         sentences.append(_take(column, take, as_good, sure))
-    if take and is_own(key) and math.isfinite(upper := column[take].upper):
+    if take and is_own(key) and math.isfinite(upper := column[take].row["upper"]):
         over = ", on average over the splits" if compared else ""
         sentences.append(f"The 95 % upper bound on its error is {bound(upper)}{over}.")
     use, label = _names_of_use(key)
@@ -200,21 +177,19 @@ def _use(
         will_do=tuple(pool) if compared else (),
         as_good=as_good,
         sure=sure,
-        not_seen_below=column[take or next(iter(column))].floor,
+        not_seen_below=column[take or next(iter(column))].row["floor_q95"],
         signs={m: _sign(cell, compared) for m, cell in column.items()},
         sentence=" ".join(sentences),
     )
 
 
-def _sign(cell: Evidence, compared: bool) -> str:
+def _sign(cell: Cell, compared: bool) -> str:
     if compared and not cell.best:
         return WORSE
     return UNKNOWN if cell.beyond is None else BEYOND if cell.beyond else WITHIN
 
 
-def _noise_sentence(
-    key: str, column: Mapping[str, Evidence], within: Sequence[str], beyond: Sequence[str]
-) -> str:
+def _noise_sentence(key: str, column: Cells, within: Sequence[str], beyond: Sequence[str]) -> str:
     use = _names_of_use(key)[0]
     start = f"{use[0].upper()}{use[1:]} ({metric(key).text}):"
     if not within and not beyond:
@@ -230,15 +205,15 @@ def _noise_sentence(
     )
 
 
-def _p(column: Mapping[str, Evidence], methods: Sequence[str]) -> str:
-    values = [column[m].p_value for m in methods]
+def _p(column: Cells, methods: Sequence[str]) -> str:
+    values = [column[m].row["p_value"] for m in methods]
     if not all(map(math.isfinite, values)):
         return ""
     least, most = short(min(values)), short(max(values))
     return f" (p = {least})" if least == most else f" (p = {least} to {most})"
 
 
-def _take(column: Mapping[str, Evidence], take: str, as_good: Sequence[str], sure: str) -> str:
+def _take(column: Cells, take: str, as_good: Sequence[str], sure: str) -> str:
     if not take:
         return f"None is recommended: the NLL of the best ({names(as_good)}) is infinite."
     cell, name = column[take], method_name(take)
@@ -251,18 +226,17 @@ def _take(column: Mapping[str, Evidence], take: str, as_good: Sequence[str], sur
     else:
         text = f"Take {name}: every other method's error is significantly larger."
     if cell.beyond:
-        text += f" It is off by more than chance, too (p = {short(cell.p_value)})."
+        text += f" It is off by more than chance, too (p = {short(cell.row['p_value'])})."
     return text
 
 
-def _overall(uses: Sequence[UseVerdict], table: Table, barred: Collection[str]) -> str | None:
-    """A method that is among the best for every use; the one with the best Brier score of those."""
+def _overall(uses: Sequence[UseVerdict], brier: Cells, barred: Collection[str]) -> str | None:
+    """The method that is among the best for every use; of several, that of the best Brier score."""
     if not uses:
         return None
-    brier = table.get("brier", {})
     good = [{use.take, *use.as_good}.difference(barred) for use in uses]
     return min(
-        (method for method in uses[0].signs if all(method in those for those in good)),
-        key=lambda method: brier[method].mean if method in brier else math.inf,
+        (method for method in uses[0].signs if all(method in best for best in good)),
+        key=lambda method: brier[method].row["mean"] if method in brier else math.inf,
         default=None,
     )

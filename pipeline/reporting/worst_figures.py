@@ -33,7 +33,7 @@ WIDEST = 34
 
 def drawings_of(section: Section, folder: Path, end: str = "") -> list[Drawing]:
     """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images."""
-    curves = partial(ecdf_figure, section.curves, section.title)
+    curves = partial(ecdf_figure, section.curves, section.spec.title)
     first = [Drawing(curves, folder, f"ecdf{end}")] if section.curves else []
     return first + worst_drawings(section, folder, f"worst{end}")
 
@@ -42,7 +42,7 @@ def worst_drawings(section: Section, folder: Path, stem: str) -> list[Drawing]:
     """`<stem>_<metric>` for U_CWE, U_topK and own utilities."""
     return [
         Drawing(
-            partial(worst_figure, group, f"{section.title}: worst of {metric(key).text}"),
+            partial(worst_figure, group, f"{section.spec.title}: worst of {metric(key).text}"),
             folder,
             f"{stem}_{key}",
         )

@@ -12,7 +12,7 @@ from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import Provenance, report_html
 from pipeline.reporting.sections import section_of
-from pipeline.reporting.tables import TableSpec
+from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.worst import pooled_note
 from pipeline.scoring.files import ScoreFiles
 from tests.pipeline.reporting.browser import Browser, chromium
@@ -59,7 +59,7 @@ def sections(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def html(sections):
-    statistics = {one.title: one.statistics for one in sections}
+    statistics = {one.spec.title: one.statistics for one in sections}
     leaderboard = leaderboard_of(statistics, list(LEVELS))
     return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, (), leaderboard)
 

@@ -18,11 +18,10 @@ from pipeline.reporting import table_formats
 from pipeline.reporting.collect import summarise
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_page import SHOWN_BY, templates
-from pipeline.reporting.table_model import ResultTable
+from pipeline.reporting.table_model import ResultTable, TableSpec
 from pipeline.reporting.tables import (
     CSV_COLUMNS,
     IncompleteResults,
-    TableSpec,
     build_table,
     long_form,
     write_tables,
@@ -47,7 +46,6 @@ def summary_of(
         noise = np.random.default_rng(place).normal(size=10)
         noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(10) / 2
         row = dict.fromkeys(CSV_COLUMNS, math.nan) | {
-            "benchmark": "b",
             "method": method,
             "metric": key,
             "mean": mean,
@@ -61,6 +59,7 @@ def summary_of(
             "beyond_floor": (method, key) in beyond if metric(key).has_floor else None,
             "test_points": 3000,
             "test_share": 0.3,
+            "upper_all": math.nan,
             "values": tuple(mean + np.nan_to_num(two_se) * noise),
         }
         rows.append(row)
@@ -90,19 +89,19 @@ def test_the_papers_look_scales_rounds_and_marks_the_largest_accuracy_and_least_
     small,
 ) -> None:
     rows = build_table(small, replace(SMALL, look="paper")).rows
-    cells = {row.name: [(c.mean, c.spread, c.best) for c in row.cells] for row in rows}
+    cells = {m: [(c.mean, c.spread, c.best) for c in row] for m, row in rows}
     assert cells == {
-        "Uncalibrated": [("94.50", "0.20", True), ("36.4", "4.1", False)],
-        "Temp. Scaling": [("94.50", "0.20", True), ("21.3", "0.8", False)],
-        "Vector Scaling": [("94.10", "0.20", False), ("15.8", "1.0", True)],
+        "uncalibrated": [("94.50", "0.20", True), ("36.4", "4.1", False)],
+        "temperature": [("94.50", "0.20", True), ("21.3", "0.8", False)],
+        "vector": [("94.10", "0.20", False), ("15.8", "1.0", True)],
     }
 
 
 def test_the_default_look_has_intervals_and_marks_all_that_may_be_the_best(small) -> None:
-    rows = build_table(small, SMALL).rows
-    assert rows[2].cells[1].spread == "2.0"  # the half width, twice the standard errors here
-    assert [row.cells[1].best for row in rows] == [False, False, True]
-    assert all(row.cells[0].best for row in rows)  # accuracies within each other's noise
+    accuracy, error = (list(column.cells.values()) for column in build_table(small, SMALL).columns)
+    assert error[2].spread == "2.0"  # the half width, twice the standard errors here
+    assert [cell.best for cell in error] == [False, False, True]
+    assert all(cell.best for cell in accuracy)  # accuracies within each other's noise
 
 
 def test_cells_beyond_their_own_floor_are_marked_in_every_format(small) -> None:
@@ -126,15 +125,17 @@ def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
     summary = summary_of({("isotonic", "nll"): (0.61, 0.01), ("vector", "nll"): (0.6, 0.01)})
     summary["zero_likelihood"] = [3.4, 0.0]
     table = build_table(summary, TableSpec("b", "B", ("nll",), ("isotonic", "vector")))
-    assert table_formats.plain_cell(table.rows[0].cells[0]).endswith(" (∞, 3.4)")
-    assert table_formats.plain_cell(table.rows[1].cells[0]).endswith("2.0")
+    cells = table.columns[0].cells
+    assert table_formats.plain_cell(cells["isotonic"]).endswith(" (∞, 3.4)")
+    assert table_formats.plain_cell(cells["vector"]).endswith("2.0")
     assert r"(\infty, 3.4)" in table_formats.latex(table)
     assert any("without this it is infinite" in note for note in table.notes)
 
 
 def test_certificates_stand_in_the_notes_rounded_up_and_in_the_csv(small) -> None:
     small.loc[small["method"] == "vector", "upper"] = 0.0321
-    table = build_table(small, SMALL, {"uncalibrated": 0.0601, "vector": 0.0321})
+    small["upper_all"] = small["method"].map({"uncalibrated": 0.0601, "vector": 0.0321})
+    table = build_table(small, SMALL)
     assert any(
         note.endswith("Uncalibrated .061, Temp. Scaling –, Vector Scaling .033.")
         and "confidence" not in note  # a mean over splits of bounds is no bound of one thing

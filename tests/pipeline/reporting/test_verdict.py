@@ -1,27 +1,49 @@
 """The sentences follow the tests and not the smallest number."""
 
+import math
+
 import pytest
 
+from metrics.registry import metric
 from pipeline.reporting.headline import BEYOND as BEYOND_NOISE
 from pipeline.reporting.headline import WITHIN as WITHIN_NOISE
 from pipeline.reporting.headline import WORSE, refusal
-from pipeline.reporting.verdict import Evidence, sign_rows, verdict_of
+from pipeline.reporting.table_model import Cell, Column, ResultTable, TableSpec
+from pipeline.reporting.verdict import sign_rows, verdict_of
 from pipeline.reporting.wording import interval, rounded_up
 
-WITHIN = {"beyond": False, "floor": 0.005, "p_value": 0.3}
-BEYOND = {"beyond": True, "floor": 0.005, "p_value": 0.002}
+WITHIN = {"beyond": False, "p_value": 0.3}
+BEYOND = {"beyond": True, "p_value": 0.002}
 
 
-def cell(mean, best=False, **rest):
-    return Evidence(mean, best, **{**WITHIN, **rest})
+def cell(mean, best=False, beyond=False, p_value=0.3, infinite=0.0):
+    row = {
+        "mean": mean, "floor_q95": 0.005, "p_value": p_value, "upper": math.nan,
+        "zero_likelihood": infinite,
+    }  # fmt: skip
+    return Cell("", "", best, beyond, row=row)
+
+
+def verdict(columns, points=3000, splits=10, certificates=(), refused=""):
+    """The verdict on cells by metric and method."""
+    methods = list(next(iter(columns.values())))
+    table = ResultTable(
+        TableSpec("b", "B", list(columns), methods),
+        tuple(Column(metric(key), cells) for key, cells in columns.items()),
+        "Temp. Scaling",
+        splits,
+        test_points=points,
+        certificates=dict(certificates),
+    )
+    return verdict_of(table, refused)
 
 
 def test_a_method_within_noise_goes_before_a_smaller_error_that_no_test_tells_apart():
     column = {"temperature": cell(0.004, True, **BEYOND), "vector": cell(0.0045, True)}
-    verdict = verdict_of({"u_cwe": column}, points=3000, splits=10)
-    (use,) = verdict.uses
+    result = verdict({"u_cwe": column})
+    (use,) = result.uses
     assert (use.take, use.as_good) == ("vector", ("temperature",))
-    assert verdict.sentences[0] == (
+    assert result.sentences[0] == (
         "Single decisions by class (U_CWE): Vector Scaling is within noise of perfectly calibrated "
         "(p = .30), Temp. Scaling is not. Take Vector Scaling; no test tells Temp. Scaling from it."
     )
@@ -29,7 +51,7 @@ def test_a_method_within_noise_goes_before_a_smaller_error_that_no_test_tells_ap
 
 def test_a_clear_winner_that_is_beyond_its_floor_says_both():
     column = {"temperature": cell(0.02, True, **BEYOND), "isotonic": cell(0.09, **BEYOND)}
-    text = verdict_of({"u_topk": column}, 3000, 10).sentences[0]
+    text = verdict({"u_topk": column}).sentences[0]
     assert "no method is within noise" in text
     assert "Take Temp. Scaling: every other method's error is significantly larger." in text
     assert text.endswith("It is off by more than chance, too (p = .0020).")
@@ -54,9 +76,9 @@ def test_one_method_for_all_uses_where_it_is_among_the_best_everywhere(best, ove
         for key in ("u_cwe", "u_topk")
     }
     table["brier"] = {"vector": cell(0.2, beyond=None), "isotonic": cell(0.1, beyond=None)}
-    verdict = verdict_of(table, 3000, 10)
-    assert verdict.overall == overall
-    assert any(words in sentence for sentence in verdict.summary)
+    result = verdict(table)
+    assert result.overall == overall
+    assert any(words in sentence for sentence in result.summary)
 
 
 def column_of(*methods, best=(), **rest):
@@ -73,15 +95,15 @@ def test_the_headline_says_for_each_use_what_will_do_and_the_signs_say_why():
         "u_topk": column_of(*FIVE, best=["vector"]),
         "u_dcg": column_of(*FIVE, best=["vector"]),
     }
-    verdict = verdict_of(table, 3000, 10, {"vector": 0.0123})
-    assert verdict.headline == (
+    result = verdict(table, certificates={"vector": 0.0123})
+    assert result.headline == (
         "Any of four methods will do for single decisions; for shortlists and graded gains take "
         "Vector Scaling."
     )
-    assert verdict.uses[0].signs["vector"] == BEYOND_NOISE
-    assert verdict.uses[1].signs == {m: WITHIN_NOISE if m == "vector" else WORSE for m in FIVE}
-    assert sign_rows(verdict)[1] == ["Vector Scaling", "○", "✓", "✓"]
-    assert verdict.summary == (
+    assert result.uses[0].signs["vector"] == BEYOND_NOISE
+    assert result.uses[1].signs == {m: WITHIN_NOISE if m == "vector" else WORSE for m in FIVE}
+    assert sign_rows(result)[1] == ["Vector Scaling", "○", "✓", "✓"]
+    assert result.summary == (
         "One method for all of these is Vector Scaling: no test finds a better one; it is within "
         "noise for shortlists and graded gains and beyond noise for single decisions.",
         "With Vector Scaling the 95 % upper bound on the error of any user of these classes "
@@ -92,20 +114,20 @@ def test_the_headline_says_for_each_use_what_will_do_and_the_signs_say_why():
 
 
 def test_where_no_test_finds_a_difference_that_is_the_headline():
-    verdict = verdict_of({"u_cwe": column_of(*THREE, best=THREE)}, 3000, 10)
-    assert verdict.headline == (
+    result = verdict({"u_cwe": column_of(*THREE, best=THREE)})
+    assert result.headline == (
         "Too few points to rank the methods: no test finds a difference among the three."
     )
-    assert not any("Take" in sentence for sentence in verdict.summary)
+    assert not any("Take" in sentence for sentence in result.summary)
 
 
 def test_a_method_with_an_infinite_likelihood_is_not_recommended():
-    nll = {m: cell(1.0, beyond=None, infinite=m == "temperature") for m in THREE}
+    nll = {m: cell(1.0, beyond=None, infinite=float(m == "temperature")) for m in THREE}
     table = {"nll": nll, "u_cwe": column_of(*THREE, best=THREE[:2])}
-    verdict = verdict_of(table, 3000, 10)
-    assert verdict.overall == verdict.uses[0].take == "vector"
-    assert verdict.headline == "For single decisions take Vector Scaling."
-    assert "(Temp. Scaling: not recommended, infinite NLL)" in verdict.summary[0]
+    result = verdict(table)
+    assert result.overall == result.uses[0].take == "vector"
+    assert result.headline == "For single decisions take Vector Scaling."
+    assert "(Temp. Scaling: not recommended, infinite NLL)" in result.summary[0]
 
 
 @pytest.mark.parametrize(
@@ -118,10 +140,10 @@ def test_a_method_with_an_infinite_likelihood_is_not_recommended():
 def test_a_small_sample_gets_no_recommendation_but_what_is_needed(given, words):
     refused = refusal(*given)
     assert words in refused
-    verdict = verdict_of({"u_cwe": column_of(*THREE, best=["vector"])}, 60, 10, refused=refused)
-    assert verdict.headline == refused
-    assert (verdict.overall, verdict.uses[0].take) == (None, "")
-    assert "ake Vector" not in " ".join([*verdict.sentences, *verdict.summary])
+    result = verdict({"u_cwe": column_of(*THREE, best=["vector"])}, refused=refused)
+    assert result.headline == refused
+    assert (result.overall, result.uses[0].take) == (None, "")
+    assert "ake Vector" not in " ".join([*result.sentences, *result.summary])
     assert refusal(500, 10, 0.3) == ""
 
 
@@ -129,23 +151,23 @@ def test_one_split_compares_nothing():
     table = {
         key: {"temperature": cell(0.1, True), "vector": cell(0.2)} for key in ("u_cwe", "u_dcg")
     }
-    verdict = verdict_of(table, 50, 1)
-    assert verdict.overall is None
-    assert all(use.sure == "not tested" for use in verdict.uses)
-    assert "a single split" in verdict.headline
-    assert not any("Take" in sentence for sentence in verdict.sentences)
+    result = verdict(table, splits=1)
+    assert result.overall is None
+    assert all(use.sure == "not tested" for use in result.uses)
+    assert "a single split" in result.headline
+    assert not any("Take" in sentence for sentence in result.sentences)
 
 
 def test_own_utilities_are_a_use_and_shared_columns_are_none():
     keys = ("u_payoffs_ann", "u_tce", "accuracy")
     table = {key: {"temperature": cell(0.1, True)} for key in keys}
-    (use,) = verdict_of(table, 50, 10).uses
+    (use,) = verdict(table).uses
     assert use.use == "your own utility payoffs_ann"
 
 
 def test_only_the_bound_of_a_single_split_is_said_to_hold_with_95_percent_confidence():
     table = {"u_cwe": {"temperature": cell(0.1, True)}}
-    (one, many) = (verdict_of(table, 50, k, {"temperature": 0.13}).sentences[1] for k in (1, 10))
+    (one, many) = (verdict(table, 50, k, {"temperature": 0.13}).sentences[1] for k in (1, 10))
     assert one.startswith("With 95 % confidence no user of these classes")
     assert "confidence" not in many and "is .13, on average over the 10 splits" in many
 
