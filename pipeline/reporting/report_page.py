@@ -105,11 +105,11 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["typeset"] = _typeset
+    environment.filters["typeset"] = typeset
     return environment
 
 
-def _typeset(sentence: str) -> Markup:
+def typeset(sentence: str) -> Markup:
     """A sentence as HTML, in which names of metrics such as U_CWE have a subscript."""
     return Markup(re.sub(r"\bU_(\w+)", r"U<sub>\1</sub>", str(escape(sentence))))
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from markupsafe import escape
 
 from metrics.registry import METRICS, utility_metric
 from pipeline.harness.artifacts import read_json
 from pipeline.report import run_report, table_specs
 from pipeline.reporting.collect import MissingScores
+from pipeline.reporting.report_page import typeset
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 
@@ -66,7 +66,7 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     assert verdict["verdict"] and verdict["summary"]
     for sentence in (verdict["headline"], *verdict["summary"]):
         assert sentence in " ".join(printed.split())
-        assert str(escape(sentence)) in page
+        assert typeset(sentence) in page
     run_report(request)
     assert files_of(results) == files
 
