@@ -76,8 +76,8 @@ def apply(options: argparse.Namespace) -> None:
         with atomic_path(options.output) as temporary:
             _write_table(temporary, probabilities, names)
     else:
-        known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
-        write_npz(options.output, probabilities=probabilities, **known)
+        named: dict[str, Any] = {"class_names": np.array(names)} if names else {}
+        write_npz(options.output, probabilities=probabilities, **named)
     n, classes = probabilities.shape
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
 

@@ -129,7 +129,7 @@ def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     began = time.monotonic()
     settings = settings_of(options)
-    units_for(options)  # a mistake in any of them is told before anything is written
+    units_for(options)  # so that a mistake in any of them is reported before anything is written
     for path in (options.file, options.test, options.similarity):
         if path is not None:
             check_is_file(path, "a file")
@@ -142,11 +142,11 @@ def score(options: argparse.Namespace) -> None:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
-    given = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
+    files = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
-    options.own = own_utilities(given, names)
+    options.own = own_utilities(files, names)
     units = units_for(options)
-    # Of other options: the numbers of what they leave alone come again from out/data.
+    # They may be of other options. Numbers that stay come again from out/data.
     shutil.rmtree(options.output / "scores", ignore_errors=True)
     run_fit(units)
     run_evaluate(units)

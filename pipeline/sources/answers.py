@@ -34,9 +34,9 @@ FARTHEST_SUM = 0.2
 
 
 def to_logits(
-    place: Path | str, given: Given, values: str, classes: Sequence[str]
+    place: Path | str, contents: Given, values: str, classes: Sequence[str]
 ) -> tuple[Given, list[str]]:
-    """`given` with logits [n, C] as its matrix, and notes on what was decided.
+    """`contents` with logits [n, C] as its matrix, and notes on what was decided.
 
     Args:
         place: the file or files, for messages.
@@ -46,22 +46,22 @@ def to_logits(
     Raises:
         InputError: these are no logits or probabilities, or could be either.
     """
-    kind = given.kind or values
+    kind = contents.kind or values
     if kind == "auto":
-        kind = "probabilities" if _are_probabilities(given.matrix) else "logits"
-    is_single = np.ndim(given.matrix) == 1 or np.shape(given.matrix)[1:] == (1,)
-    both = both_classes(given.matrix, f"{place}: {kind}") if is_single else given.matrix
+        kind = "probabilities" if _are_probabilities(contents.matrix) else "logits"
+    is_single = np.ndim(contents.matrix) == 1 or np.shape(contents.matrix)[1:] == (1,)
+    both = both_classes(contents.matrix, f"{place}: {kind}") if is_single else contents.matrix
     if kind == "logits" and values == "auto":
         _refuse_lookalikes(place, both)
     notes = list[str]()
     if is_single:
-        given, notes = _of_both_classes(replace(given, matrix=both), kind, classes)
+        contents, notes = _of_both_classes(replace(contents, matrix=both), kind, classes)
     if kind == "logits":
-        logits = check_logits(given.matrix, name=f"{place}: logits").numpy()
+        logits = check_logits(contents.matrix, name=f"{place}: logits").numpy()
     else:
-        logits, rounded = _logits_of_probabilities(f"{place}: probabilities", given.matrix)
+        logits, rounded = _logits_of_probabilities(f"{place}: probabilities", contents.matrix)
         notes += rounded
-    return replace(given, kind=kind, matrix=logits), notes
+    return replace(contents, kind=kind, matrix=logits), notes
 
 
 def _are_probabilities(matrix: NDArray[Any]) -> bool:
@@ -93,13 +93,13 @@ def as_float32(place: Path | str, logits: NDArray[Any]) -> NDArray[np.float32]:
     return small
 
 
-def _of_both_classes(given: Given, kind: str, classes: Sequence[str]) -> tuple[Given, list[str]]:
+def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tuple[Given, list[str]]:
     """A single column that became 1 - p and p: names for both; log-odds z become 0 and z.
 
     A table's column that bears a class's name (sick, p_sick, p1) is that class's; any other one is
     the second class's. A note says which, unless its name is the class's.
     """
-    matrix, names = given.matrix, given.names
+    matrix, names = contents.matrix, contents.names
     notes, meant = list[str](), "the second class"
     if names is not None and len(names) == 1 and classes:
         column = names[0]
@@ -111,7 +111,7 @@ def _of_both_classes(given: Given, kind: str, classes: Sequence[str]) -> tuple[G
     if kind == "logits":
         matrix = torch.stack([torch.zeros_like(matrix[:, 1]), matrix[:, 1]], dim=1)
         notes = [f"the single column of logits is taken for the log-odds of {short(meant)}"]
-    return replace(given, matrix=matrix, names=names), notes
+    return replace(contents, matrix=matrix, names=names), notes
 
 
 def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:

@@ -84,8 +84,8 @@ def cifar_logits(
         InputError: unknown names, or a damaged file.
     """
     if (dataset, normalization) not in NORMALIZATIONS:
-        known = ", ".join("/".join(name) for name in NORMALIZATIONS)
-        raise InputError(f"dataset={dataset} normalization={normalization}: choose from {known}")
+        offered = ", ".join("/".join(name) for name in NORMALIZATIONS)
+        raise InputError(f"dataset={dataset} normalization={normalization}: choose from {offered}")
     mean, std = NORMALIZATIONS[dataset, normalization]
     network, origin = load_network(dataset, model, checkpoint)
     images = _test_set(dataset, Path(data_dir), download)
@@ -128,8 +128,8 @@ def load_network(
         InputError: unknown model, wrong hash, or a file that does not fit the network.
     """
     if (dataset, model) not in HASHES:
-        known = ", ".join("/".join(name) for name in HASHES)
-        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
+        offered = ", ".join("/".join(name) for name in HASHES)
+        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {offered}")
     digits, family = HASHES[dataset, model], model.partition("_")[0].rstrip("0123456789")
     name = f"{dataset}_{model}-{digits}.pt"
     url = f"{RELEASES}/{family}/{name}"

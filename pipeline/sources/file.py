@@ -63,32 +63,38 @@ def file_logits(
     """
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
-    place, given = str(path), read_given(Path(path), values, groups)
+    place, contents = str(path), read_given(Path(path), values, groups)
     if test is not None:
-        given = _joined(place, given, str(test), read_given(Path(test), values, groups))
+        contents = _joined(place, contents, str(test), read_given(Path(test), values, groups))
         place = f"{path} and {test}"
     field = f"{place}: labels"
-    is_named = given.names is not None  # a single column is then that of the class it names
-    known = label_names(given.labels, field) if is_named else []
-    given, notes = to_logits(place, given, values, known)
-    logits = as_float32(place, given.matrix)
+    is_named = contents.names is not None  # a single column is then that of the class it names
+    label_texts = label_names(contents.labels, field) if is_named else []
+    contents, notes = to_logits(place, contents, values, label_texts)
+    logits = as_float32(place, contents.matrix)
     n, classes = logits.shape
-    labels = class_labels(given.labels, n, classes, given.names, field)
+    labels = class_labels(contents.labels, n, classes, contents.names, field)
     notes += labels.notes + notes_on_absent_classes(labels, classes, field)
     notes += notes_on_accuracy(logits, labels.numbers)
-    origin = {"file": str(Path(path).absolute()), "sha256": sha256_of(path), "values": given.kind}
+    origin = {
+        "file": str(Path(path).absolute()),
+        "sha256": sha256_of(path),
+        "values": contents.kind,
+    }
     if test is not None:
         origin |= {"test": str(Path(test).absolute()), "test_sha256": sha256_of(test)}
     details: dict[str, Any] = {
         "source": "a file",
         "model": Path(path).stem,
-        "preprocessing": "none" if given.kind == "logits" else "logarithm of probabilities",
+        "preprocessing": "none" if contents.kind == "logits" else "logarithm of probabilities",
         "origin": origin,
         "warnings": notes,
     }
     if labels.names is not None:
         details["class_names"] = labels.names
-    return SourceResult(logits, labels.numbers, details, groups=given.groups, tested=given.tested)
+    return SourceResult(
+        logits, labels.numbers, details, groups=contents.groups, tested=contents.tested
+    )
 
 
 def read_given(
@@ -101,19 +107,19 @@ def read_given(
     """What a file gives, shapes and groups checked; see `read_columns` and `read_npz_arrays`."""
     check_is_file(path, "an npz, CSV or parquet file")
     if path.suffix.lower() in TABLES:
-        given = read_columns(path, groups, labelled, classes)
+        contents = read_columns(path, groups, labelled, classes)
     else:
-        given = read_npz_arrays(path, values, groups, labelled)
-    check_shapes(path, given, values)
-    if given.groups is None:
-        return given
-    names = text_of(given.groups, len(given.labels), f"{path}: groups")
+        contents = read_npz_arrays(path, values, groups, labelled)
+    check_shapes(path, contents, values)
+    if contents.groups is None:
+        return contents
+    names = text_of(contents.groups, len(contents.labels), f"{path}: groups")
     if (count := len(np.unique(names))) > MOST_GROUPS:
         raise InputError(
             f"{path}: groups: {count} different names for {len(names)} rows, at most "
             f"{MOST_GROUPS}; give the group that a point belongs to, not its number"
         )
-    return replace(given, groups=names)
+    return replace(contents, groups=names)
 
 
 def check_is_file(path: Path, wanted: str) -> None:

@@ -65,14 +65,14 @@ def tested_by(path: Path, splits: Mapping[str, Any], n: int) -> NDArray[np.bool_
     return np.array(rows) if rows else None
 
 
-def check_shapes(path: Path, given: Given, values: str = "auto") -> None:
+def check_shapes(path: Path, contents: Given, values: str = "auto") -> None:
     """`InputError` where the arrays are no forecast at all, before any number is looked at.
 
     `values`: "logits" takes zeros and ones, and whole numbers, as logits.
     """
-    field = given.kind or "columns"
-    matrix, labels = np.asarray(given.matrix), np.asarray(given.labels)
-    if given.labels is not None and labels.ndim != 1:
+    field = contents.kind or "columns"
+    matrix, labels = np.asarray(contents.matrix), np.asarray(contents.labels)
+    if contents.labels is not None and labels.ndim != 1:
         raise InputError(
             f"{path}: labels: shape {list(labels.shape)}; give one class per row, [n] (of one-hot "
             "labels: labels.argmax(axis=1))"
@@ -80,7 +80,7 @@ def check_shapes(path: Path, given: Given, values: str = "auto") -> None:
     if matrix.dtype.kind not in "biuf" or not matrix.size or not matrix.ndim:
         return
     is_turned = matrix.ndim == 2 and len(matrix) != labels.size == matrix.shape[1]
-    if given.labels is not None and is_turned:
+    if contents.labels is not None and is_turned:
         raise InputError(
             f"{path}: {field}: shape {list(matrix.shape)} for {len(labels)} labels, a row per "
             f"class; save {field}.T, a row per point"

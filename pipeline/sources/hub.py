@@ -26,11 +26,8 @@ def hub_files(
     """
     hub = require("huggingface_hub")
     try:
-        folder = Path(
-            hub.snapshot_download(
-                repository, repo_type=kind, revision=revision, allow_patterns=list(patterns)
-            )
-        )
+        options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
+        folder = Path(hub.snapshot_download(repository, **options))
         if any(next(folder.rglob(pattern), None) for pattern in patterns):
             return folder
         reason = f"no file matches {' or '.join(patterns)}"

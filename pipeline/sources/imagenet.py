@@ -75,10 +75,7 @@ def imagenet_logits(
     details = {
         "source": "ImageNet-1k validation set, timm model",
         "model": model,
-        "preprocessing": {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in settings.items()
-        },
+        "preprocessing": settings,
         **run.described(),
         "origin": origin,
         "warnings": [] if pretrained else ["random weights (pretrained=false)"],

@@ -49,19 +49,19 @@ OWN = {
 """Options for a person's own utilities; each gives the metric u_<option>."""
 
 
-def own_utilities(given: Mapping[str, str], class_names: Names) -> dict[str, dict[str, Any]]:
+def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, dict[str, Any]]:
     """`evaluation.own` for utilities {kind: file or module:function}; see `settings_of`."""
-    if "utility" in given and str(Path.cwd()) not in sys.path:
+    if "utility" in options and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # where a person's module lies; processes take it over
-    return {f"u_{kind}": settings_of(kind, value, class_names) for kind, value in given.items()}
+    return {f"u_{kind}": settings_of(kind, value, class_names) for kind, value in options.items()}
 
 
-def settings_of(kind: str, given: str, class_names: Names) -> dict[str, Any]:
+def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
     """The entry of `evaluation.own` for an option of the command line.
 
     Args:
         kind: one of OWN.
-        given: the path of its file; for a utility `module:function`.
+        value: the path of its file; for a utility `module:function`.
         class_names: [C], in the order of the probabilities' columns.
 
     Raises:
@@ -69,14 +69,14 @@ def settings_of(kind: str, given: str, class_names: Names) -> dict[str, Any]:
     """
     target = f"{__name__}.{kind}"
     if kind == "utility":
-        utility(given)
+        utility(value)
         try:
-            code = code_digest(given.replace(":", "."))
+            code = code_digest(value.replace(":", "."))
         except UnknownTarget as error:
-            raise InputError(f"--utility {given}: no source in Python ({error})") from error
-        return {"_target_": target, "function": given, "code": code}
-    path = Path(given)
-    READERS[kind](path, class_names)  # a bad cell is told here, not by every unit
+            raise InputError(f"--utility {value}: no source in Python ({error})") from error
+        return {"_target_": target, "function": value, "code": code}
+    path = Path(value)
+    READERS[kind](path, class_names)  # so that a bad cell is reported once, not by every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
     return {"_target_": target, **content, "class_names": list(class_names)}
 

@@ -93,7 +93,7 @@ class PeerCalibration(Calibrator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = self._foreign.predict_proba(_probabilities(logits))
-        p = np.asarray(p, dtype=np.float64)  # some answer in float32, whose rows miss 1 by rounding
+        p = np.asarray(p, dtype=np.float64)  # from float32 rows may miss 1
         return torch.from_numpy(p / p.sum(axis=1, keepdims=True)).to(logits.device)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:

@@ -63,15 +63,15 @@ def class_similarity(
     missing, partly = [], {}
     for row, name in enumerate(names):
         tokens = tokenize(name)
-        known = [token for token in tokens if token in vectors]
-        if not known and whole_names:
-            tokens = known = [word for word in (name, name.lower()) if word in vectors][:1]
-        if not known:
+        covered = [token for token in tokens if token in vectors]
+        if not covered and whole_names:
+            tokens = covered = [word for word in (name, name.lower()) if word in vectors][:1]
+        if not covered:
             missing.append(name)
             continue
-        if len(known) < len(tokens):
+        if len(covered) < len(tokens):
             partly[name] = [token for token in tokens if token not in vectors]
-        means[row] = np.mean([vectors[token] for token in known], axis=0, dtype=np.float64)
+        means[row] = np.mean([vectors[token] for token in covered], axis=0, dtype=np.float64)
     details = {
         "vectors": path.name,
         "dimensions": vectors.vector_size,

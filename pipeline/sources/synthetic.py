@@ -62,23 +62,16 @@ class SyntheticClassifier:
     """Fixes the offsets per class: they belong to the classifier, not to a sample."""
 
     def __post_init__(self) -> None:
-        for name, least in (("classes", 2), ("group_size", 1)):
+        spreads = ("margin_std", "background_std", "rival_gap", "class_bias", "noise")
+        for name, least in {"classes": 2, "group_size": 1, **dict.fromkeys(spreads, 0)}.items():
             if getattr(self, name) < least:
                 raise InputError(f"{name}={getattr(self, name)}: must be at least {least}")
-        for name in ("margin_std", "background_std", "rival_gap", "class_bias", "noise"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name}={getattr(self, name)}: must not be negative")
         if self.temperature <= 0:
             raise InputError(f"temperature={self.temperature}: must be positive")
 
     def sample(self, count: int, seed: int = 0) -> Sample:
         """Draw `count` points; equal seeds give equal points, a smaller count the first of them."""
-        blocks = list(self.blocks(count, seed))
-        return Sample(
-            np.concatenate([block.logits for block in blocks]),
-            np.concatenate([block.labels for block in blocks]),
-            np.concatenate([block.true_probabilities for block in blocks]),
-        )
+        return Sample(*map(np.concatenate, zip(*self.blocks(count, seed))))
 
     def blocks(self, count: int, seed: int = 0) -> Iterator[Sample]:
         """The points of `sample(count, seed)`, 2048 at a time, for more than memory holds."""
@@ -141,8 +134,8 @@ def synthetic_logits(
     """
     unknown = set(classifier) - set(SyntheticClassifier.__dataclass_fields__)
     if unknown:
-        known = ", ".join(SyntheticClassifier.__dataclass_fields__)
-        raise InputError(f"{sorted(unknown)[0]}: not a field of the generator, which has {known}")
+        fields = ", ".join(SyntheticClassifier.__dataclass_fields__)
+        raise InputError(f"{sorted(unknown)[0]}: not a field of the generator, which has {fields}")
     spec = SyntheticClassifier(**classifier)
     logits = np.empty((samples, spec.classes), dtype=np.float32)
     labels = np.empty(samples, dtype=np.int64)

@@ -46,6 +46,9 @@ def test_the_columns_names_win():
     result = numbered([0, 2], names=names)
     assert (result.numbers.tolist(), result.names) == ([0, 2], names)
     assert numbered([30, 10], names=["10", "20", "30"]).numbers.tolist() == [2, 0]
+    from_one = ["p1", "p2", "p3"]
+    assert numbered([0, 1, 2], names=from_one).numbers.tolist() == [0, 1, 2]  # 0: no name
+    assert numbered([1, 2, 3], names=from_one).numbers.tolist() == [0, 1, 2]  # 3: no number
 
 
 @pytest.mark.parametrize(

@@ -55,15 +55,6 @@ def test_numbered_columns_are_the_classes_of_their_numbers_in_any_order(tmp_path
     assert turned.details["class_names"] == ["2", "1", "0"]
 
 
-def test_columns_from_one_are_ambiguous_only_where_labels_are(tmp_path):
-    names = ("p1", "p2", "p3")
-    assert accuracy(read(tmp_path, table_of(names))) == 1.0  # a label 0: numbers of columns
-    assert accuracy(read(tmp_path, table_of(names, labels=[1, 2, 3, 1]))) == 1.0  # a label 3: names
-    assert "may number the columns from 0, or name" in refused(
-        tmp_path, table_of(names, labels=[1, 2, 2, 1])
-    )
-
-
 def test_the_header_names_the_classes(tmp_path):
     labels = ["emu", "cat", "dog", "emu"]
     for names in (("emu", "cat", "dog"), ("p_emu", "p_cat", "p_dog")):
