@@ -67,7 +67,7 @@ def _equal_width_errors(
         bin_of = (v * bins).floor().clamp(0, bins - 1).to(torch.int64)
         residuals = [block.payoffs[:, draw] - v for draw in block.codes]
         if outcomes.weights is not None:
-            residuals = [residuals[0] * weights for weights in outcomes.weights]
+            residuals = [r * w for r in residuals for w in outcomes.weights]
         empty = torch.zeros(len(v), bins, dtype=v.dtype, device=v.device)
         rows = [empty.scatter_add(1, bin_of, one).abs().sum(dim=1) for one in residuals]
         parts.append(torch.stack(rows) / outcomes.size)
@@ -80,11 +80,10 @@ def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
         shape = (outcomes.draws, classes)
         return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
     if weights == "prior":
-        weights_of = outcomes.weights if outcomes.weights is not None else [None] * outcomes.draws
-        labels = outcomes.labels.expand(outcomes.draws, -1)
         counts = [
             torch.bincount(draw, weights=w, minlength=classes).to(torch.float64)
-            for draw, w in zip(labels, weights_of, strict=True)
+            for draw in outcomes.labels
+            for w in ([None] if outcomes.weights is None else outcomes.weights)
         ]
         return torch.stack(counts) / outcomes.size
     raise InputError(f"weights: {weights!r}, expected 'uniform' or 'prior'")

@@ -24,7 +24,13 @@ from torch import Tensor
 
 from metrics.kinds import as_tensor, like
 from metrics.utilities.base import parameter_matrix
-from metrics.validation import InputError, check_labels, check_numbers, check_probabilities
+from metrics.validation import (
+    InputError,
+    check_labels,
+    check_numbers,
+    check_probabilities,
+    check_weights,
+)
 
 
 class Decisions(NamedTuple):
@@ -34,12 +40,13 @@ class Decisions(NamedTuple):
     expected: Any
     realized: Any
 
-    def gaps(self, count: int) -> Any:
+    def gaps(self, count: int, sample_weight: Any = None) -> Any:
         """Return mean((realized - expected) 1{action = a}) per action: [count]; > 0: dearer."""
         gaps = as_tensor(self.realized) - as_tensor(self.expected)
+        shares = _shares(sample_weight, len(gaps)).to(gaps.device)
         sums = torch.zeros(count, dtype=gaps.dtype, device=gaps.device)
-        sums.index_add_(0, as_tensor(self.actions), gaps)
-        return like(sums / len(gaps), self.realized)
+        sums.index_add_(0, as_tensor(self.actions), shares * gaps)
+        return like(sums, self.realized)
 
 
 def decisions(
@@ -67,14 +74,20 @@ def decisions(
     return Decisions(*(like(x, probabilities) for x in (actions, chosen, table[y, actions])))
 
 
-def constant_losses(losses: Any, labels: Any) -> Any:
+def constant_losses(losses: Any, labels: Any, sample_weight: Any = None) -> Any:
     """Return the mean loss of each action taken at all points: [K], of the kind of `labels`."""
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
-    return like(table.to(y.device)[y].mean(dim=0), labels)
+    return like(_shares(sample_weight, len(y)).to(y.device) @ table.to(y.device)[y], labels)
 
 
-def net_benefit(probability: Any, event: Any, thresholds: Any) -> Any:
+def _shares(sample_weight: Any, n: int) -> Tensor:
+    """The share of each point in a mean: [n], which sum to one."""
+    weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n)
+    return weights.to(torch.float64) / weights.sum()
+
+
+def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: Any = None) -> Any:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
     In shares of points: 0.05 is worth as much as 5 hits in 100 points without a false alarm. Never
@@ -84,6 +97,7 @@ def net_benefit(probability: Any, event: Any, thresholds: Any) -> Any:
         probability: [n], of the event.
         event: [n], 1 or True where it happened.
         thresholds: [T], in (0, 1).
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
         InputError: shapes differ, or a value is outside its range.
@@ -96,8 +110,9 @@ def net_benefit(probability: Any, event: Any, thresholds: Any) -> Any:
         raise InputError("thresholds: expected numbers between 0 and 1, [T]")
     happened = check_labels(event, len(p), 2, name="event").to(p.device)
     acts = p[None] >= t.to(p.device)[:, None]
-    hits = (acts & (happened == 1)).to(torch.float64).mean(dim=1)
-    false_alarms = (acts & (happened == 0)).to(torch.float64).mean(dim=1)
+    shares = _shares(sample_weight, len(p)).to(p.device)
+    hits = (acts & (happened == 1)).to(torch.float64) @ shares
+    false_alarms = (acts & (happened == 0)).to(torch.float64) @ shares
     odds = (t / (1 - t)).to(p.device)
     return like(hits - odds * false_alarms, probability)
 

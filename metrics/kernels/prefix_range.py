@@ -29,7 +29,7 @@ from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
 from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
 from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
-from metrics.kernels.weighted_ranges import weighted_ranges_of_rows
+from metrics.kernels.weighted_ranges import weighted_ranges_of_draws, weighted_ranges_of_rows
 
 SUMMED_AT_ONCE = 1 << 22
 """Predictions times draws that a thread works on at a time; it holds the order of the former."""
@@ -69,13 +69,14 @@ def prefix_range(
         edges: increasing integers [E], positions where the running sum is reported, the first 0
             and the last n; with weights float64 [R, E], the weight passed there: a point across
             one is divided.
-        weights: float64 or float32 [R, n], of each point; codes are [1, n] then.
+        weights: float64 or float32 [R, n], of each point, with codes [1, n]; or [1, n] with R
+            draws.
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
     """
     if weights is not None:
-        return _weighted(predicted, payoffs, codes[0], edges, weights)
+        return _weighted(predicted, payoffs, codes, edges, weights)
     if predicted.device.type != "cpu":
         none = torch.tensor([], dtype=torch.int64)
         return prefix_range_torch(
@@ -180,18 +181,24 @@ def _weighted(
     if predicted.device.type != "cpu":
         return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
-    outcome = _short_codes(codes, table.shape[1])
-    by_point = np.ascontiguousarray(weights.numpy().T, np.float64)
+    outcomes = _short_codes(codes, table.shape[1])
     positions = edges.contiguous().numpy()
-    sums = _empty_sums(len(v), len(weights), edges.shape[1])
+    if len(codes) == 1:
+        kernel: Any = weighted_ranges_of_rows
+        given = outcomes[0], np.ascontiguousarray(weights.numpy().T, np.float64), positions
+    else:
+        kernel = weighted_ranges_of_draws
+        by_point = np.ascontiguousarray(outcomes.T)
+        given = by_point, np.ascontiguousarray(weights[0].numpy(), np.float64), positions[0]
+    draws = max(len(codes), len(weights))
+    sums = _empty_sums(len(v), draws, edges.shape[1])
 
     def work(start: int, stop: int) -> None:
         part = slice(start, stop)
         order = _order(v[part], positions.size > 0)
-        results = (array[part] for array in sums)
-        weighted_ranges_of_rows(v[part], order, table[part], outcome, by_point, positions, *results)
+        kernel(v[part], order, table[part], *given, *(array[part] for array in sums))
 
-    over_blocks(work, row_blocks(*_work_of(v, len(weights))))
+    over_blocks(work, row_blocks(*_work_of(v, draws)))
     return _by_draw(sums)
 
 
@@ -238,17 +245,24 @@ def _by_draw(sums: Sums) -> PrefixRange:
 def weighted_prefix_range_torch(
     predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor
 ) -> PrefixRange:
-    """`prefix_range` with weights in plain torch, for codes [n]: any device; the reference."""
+    """`prefix_range` with weights in plain torch: any device; the reference."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = _ends(ordered)
-    residuals = payoffs.gather(1, codes.to(torch.int64)[order]) - ordered
+    draws = max(len(codes), len(weights))
+    sets = zip(
+        codes.to(torch.int64).expand(draws, -1),
+        weights.double().expand(draws, -1),
+        edges.to(predicted.device).expand(draws, -1),
+        strict=True,
+    )
     low, high, at_edges = [], [], []
-    for draw, wanted in zip(weights.double(), edges.to(predicted.device), strict=True):
-        sums = (draw[order] * residuals).cumsum(dim=1)
+    for draw, weight, wanted in sets:
+        residuals = payoffs.gather(1, draw[order]) - ordered
+        sums = (weight[order] * residuals).cumsum(dim=1)
         at_ends = sums.where(ends, torch.zeros_like(sums))
         low.append(at_ends.min(dim=1).values.clamp(max=0))
         high.append(at_ends.max(dim=1).values.clamp(min=0))
-        passed = draw[order].cumsum(dim=1)
+        passed = weight[order].cumsum(dim=1)
         place = torch.searchsorted(passed, wanted.expand(len(passed), -1).contiguous())
         place = place.clamp(max=passed.shape[1] - 1)
         beyond = (passed.gather(1, place) - wanted).clamp(min=0)

@@ -1,4 +1,4 @@
-"""Ranges of sorted running sums under many sets of weights of the points, side by side.
+"""Ranges of sorted running sums of weighted points: many sets of weights, or draws, side by side.
 
 Four points in a row that are not tied are added together: the sums and their extremes are read and
 written once for the four, which changes no rounding. A scorecard with 200 resamplings takes a sixth
@@ -59,6 +59,47 @@ def weighted_ranges_of_rows(
         if edges.size:
             for draw in range(draws):
                 _sums_at(edges[draw], weights[:, draw], order, residuals, at_edges[row, draw])
+
+
+@compiled
+def weighted_ranges_of_draws(
+    predicted: Any,
+    orders: Any,
+    payoffs: Any,
+    codes: Any,
+    weights: Any,
+    edges: Any,
+    low: Any,
+    high: Any,
+    at_edges: Any,
+) -> None:
+    """As `weighted_ranges_of_rows`, for many draws of the labels under one set of weights.
+
+    codes [n, R]; weights [n]; edges [E].
+    """
+    rows, n = predicted.shape
+    draws = codes.shape[1]
+    residuals, total = np.empty(n), np.empty(draws)
+    for row in range(rows):
+        order = orders[row]
+        total[:] = 0.0
+        low[row] = 0.0
+        high[row] = 0.0
+        for j in range(n):
+            point = order[j]
+            v, weight = predicted[row, point], weights[point]
+            for draw in range(draws):
+                total[draw] += weight * (payoffs[row, codes[point, draw]] - v)
+            if j == n - 1 or predicted[row, order[j + 1]] != v:
+                for draw in range(draws):
+                    low[row, draw] = min(low[row, draw], total[draw])
+                    high[row, draw] = max(high[row, draw], total[draw])
+        if edges.size:
+            for draw in range(draws):
+                for j in range(n):
+                    point = order[j]
+                    residuals[j] = payoffs[row, codes[point, draw]] - predicted[row, point]
+                _sums_at(edges, weights, order, residuals, at_edges[row, draw])
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""--multirun on Slurm: jobs are killed, cancelled and cut off; the same command makes the rest.
+"""--multirun on Slurm: jobs are killed, cancelled and preempted; the same command makes the rest.
 
 `make test-slurm` starts a cluster of one node for it and stops it again.
 """
@@ -43,7 +43,11 @@ def test_a_failed_job_costs_itself_and_the_same_command_makes_the_rest(plain):
 
 
 def test_lost_jobs_cost_themselves_and_the_same_command_makes_the_rest(plain, monkeypatch):
-    """Of four jobs one is killed, one cancelled, one past its time limit; the last one ends."""
+    """Of four jobs one is killed, one cancelled, one preempted and queued again; the last one ends.
+
+    Slurm signals the third because its time limit is shortened. submitit compares with the limit
+    that it asked for, takes the signal for a preemption, and queues the job again.
+    """
     sweep = Sweep(plain.folder.parent, "lost")
     sweep.folder.mkdir()
     (sweep.folder / "waiting_calibrator.py").write_text(WAITING)
@@ -64,11 +68,11 @@ def test_lost_jobs_cost_themselves_and_the_same_command_makes_the_rest(plain, mo
     slurm("scancel", f"{array}_1")
     wait_until(waits[2].exists, seconds=300)
     slurm("scontrol", "update", f"JobId={array}_2", "TimeLimit=1")
-    _wait_for_end(f"{array}_2")
+    _wait_for_another_start(f"{array}_2")
     (sweep.folder / "go").touch()
     assert running.wait(timeout=900) != 0
     made = {name.rpartition("/")[2] for name in sweep.files()}
-    assert "3.npz" in made and "0.npz" not in made
+    assert made == {"2.npz", "3.npz"}
     again = sweep.run(*arguments)
     assert again.returncode == 0, again.stdout + again.stderr
     made = {name.rpartition("/")[2] for name in sweep.files()}
@@ -82,7 +86,7 @@ def _array_of_this_sweep():
     return slurm(*queue).split()[-1]
 
 
-def _wait_for_end(job):
-    """A time limit is a minute at least; Slurm looks at it every half a minute."""
-    queue = ("squeue", "--noheader", "--array", "--format=%i")
-    wait_until(lambda: job not in slurm(*queue).split(), seconds=300)
+def _wait_for_another_start(job):
+    """Slurm looks at time limits every half a minute, and lets a job wait two minutes."""
+    show = ("scontrol", "show", "job", job)
+    wait_until(lambda: "Restarts=1" in slurm(*show), seconds=300)

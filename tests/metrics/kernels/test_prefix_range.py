@@ -97,19 +97,23 @@ def test_outcome_codes_may_be_many():
     bins=st.integers(0, 6),
     distinct=st.sampled_from([1, 5, 40]),
     kind=st.sampled_from(["whole", "float32", "float64"]),
+    of_labels=st.booleans(),
     seed=st.integers(0, 999),
 )
-def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind, seed):
-    """Few ties let four points go together; edges then fall among them."""
-    predicted, payoffs, outcome = problem(3, n, 4, 1, seed, distinct)
-    random = np.random.default_rng(seed)
-    drawn = random.integers(4, size=(draws, n)) if kind == "whole" else random.random((draws, n))
+def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind, of_labels, seed):
+    """Many sets of weights, or many draws of the labels under one set.
+
+    Few ties let four points go together; edges then fall among them.
+    """
+    predicted, payoffs, outcome = problem(3, n, 4, draws if of_labels else 1, seed, distinct)
+    random, size = np.random.default_rng(seed), (1 if of_labels else draws, n)
+    drawn = random.integers(4, size=size) if kind == "whole" else random.random(size)
     weights = torch.from_numpy(drawn.astype(np.float32 if kind == "float32" else np.float64))
     edges = weights.double().sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
     given = predicted, payoffs, outcome, edges if bins else None, weights
     ours = prefix_range(*given)
     plain = weighted_prefix_range_torch(
-        predicted, payoffs, outcome[0], edges if bins else edges[:, :0], weights
+        predicted, payoffs, outcome, edges if bins else edges[:, :0], weights
     )
     for compiled, expected in zip(ours, plain, strict=True):
         torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)

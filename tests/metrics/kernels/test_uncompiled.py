@@ -87,6 +87,7 @@ def ranges() -> Iterator[Named]:
             "two": prefix_range(v, payoffs, codes, edges),
             "weighted": prefix_range(v, payoffs, codes[:1], weights=weights),
             "edges": prefix_range(v, payoffs, codes[:1], passed, weights),
+            "weighted draws": prefix_range(v, payoffs, codes, passed[:1], weights[:1]),
         }.items():
             for part in ("low", "high", "at_edges"):
                 yield f"{name} {part} {n}", getattr(sums, part)
