@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LABELS = ("label", "labels")
-OTHER_LABELS = ("target", "targets", "truth", "y", "y_true", "class", "true_label", "ground_truth")
 NOT_CLASSES = {
-    *OTHER_LABELS,
+    *LABELS,
+    *("target", "targets", "truth", "y", "y_true", "class", "true_label", "ground_truth"),
     *("id", "ids", "idx", "index", "row", "row_id", "uid", "uuid", "key", "name", "file"),
     *("pred", "preds", "prediction", "predictions", "predicted", "predicted_label", "y_pred"),
     *("group", "groups", "fold", "weight", "weights", "sample_weight"),
@@ -91,21 +91,13 @@ def _labels(column: pd.Series[Any]) -> NDArray[Any]:
 
 def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | None:
     """The column of labels; None where there is none and none is needed."""
-    named = [name for name in names if name.lower() in LABELS]
-    if len(named) > 1:
+    label = next((name for name in names if name.lower() in LABELS), None)
+    if label is None and labelled:
         raise InputError(
-            f"{path}: columns `{named[0]}` and `{named[1]}` could both be the labels; "
-            "remove or rename one"
+            f"{path}: no column `label` (the first line reads {listed(names)}); the first line "
+            "must name the columns: label, then one per class"
         )
-    if named or not labelled:
-        return named[0] if named else None
-    similar = next((name for name in names if name.lower() in OTHER_LABELS), None)
-    fix = (
-        f"rename `{similar}` to `label` if it holds the classes"
-        if similar
-        else "the first line must name the columns: label, then one per class"
-    )
-    raise InputError(f"{path}: no column `label` (the first line reads {listed(names)}); {fix}")
+    return label
 
 
 def _check_are_classes(path: Path, columns: Sequence[str], labels: set[str]) -> None:

@@ -9,9 +9,7 @@ logits depend on: weights, data, preprocessing and precision.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +25,14 @@ from pipeline.harness.artifacts import CorruptFile, read_npz, sha256_of_json, wr
 from pipeline.harness.machine import core_count, device_name
 from pipeline.sources.result import Progress
 
-log = logging.getLogger(__name__)
-
 PRECISIONS: dict[str, torch.dtype | None] = {
     "float32": None,
     "bf16": torch.bfloat16,
     "fp16": torch.float16,
 }
+
+FULL_FLOAT32: dict[str, Any] = {"enabled": True, "allow_tf32": False}
+"""GPUs otherwise round float32 convolutions to 10 bits; torch multiplies matrices without TF32."""
 
 Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
 """Logits [m, C] and labels [m] of consecutive items."""
@@ -108,7 +107,7 @@ def forward_logits(
         _report(run, start, n)
         stop = min(start + run.shard_size, n)
         path = run.work_dir / digest[:16] / f"{start:08d}.npz"
-        rows = _read_shard(path, stop - start)
+        rows = _read_shard(path)
         if rows is None:
             batches = []
             for batch in _run_batches(model, _loader(data, range(start, stop), run, collate), run):
@@ -121,18 +120,6 @@ def forward_logits(
     return _joined(pieces)
 
 
-@contextmanager
-def full_float32() -> Iterator[None]:
-    """TF32 off inside: GPUs otherwise round float32 convolutions to 10 bits by default."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = (matmul.allow_tf32, cudnn.allow_tf32)
-    matmul.allow_tf32, cudnn.allow_tf32 = False, False
-    try:
-        yield
-    finally:
-        matmul.allow_tf32, cudnn.allow_tf32 = before
-
-
 def weights_digest(model: torch.nn.Module) -> str:
     """SHA-256 over the names, shapes and bytes of a model's parameters and buffers."""
     digest = hashlib.sha256()
@@ -143,20 +130,13 @@ def weights_digest(model: torch.nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _read_shard(path: Path, count: int) -> Rows | None:
-    """The `count` rows of a shard, or None where it is absent or damaged."""
+def _read_shard(path: Path) -> Rows | None:
+    """The rows of a shard, or None where it is absent or damaged."""
     try:
         arrays = read_npz(path)
-    except FileNotFoundError:
+        return arrays["logits"], arrays["labels"]
+    except (FileNotFoundError, CorruptFile):
         return None
-    except CorruptFile as error:
-        log.warning("%s is damaged and is computed again (%s)", path, error)
-        return None
-    logits, labels = arrays.get("logits"), arrays.get("labels")
-    if logits is None or labels is None or not len(logits) == len(labels) == count:
-        log.warning("%s does not hold %d rows and is computed again", path, count)
-        return None
-    return logits, labels
 
 
 def _loader(data: Any, indices: range, run: Run, collate: Collate | None) -> DataLoader[Any]:
@@ -174,7 +154,7 @@ def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> I
     for inputs, labels in _readable(loader):
         # The contexts are left before each yield: they must not leak into the caller.
         mixed = torch.autocast(device.type, dtype, enabled=dtype is not None)
-        with torch.inference_mode(), full_float32(), mixed:
+        with torch.inference_mode(), torch.backends.cudnn.flags(**FULL_FLOAT32), mixed:
             try:
                 logits = model(_moved(inputs, device)).float().cpu()
             except torch.cuda.OutOfMemoryError as error:

@@ -102,17 +102,14 @@ def _downloaded(name: str) -> Path:
     """The file of a model of gensim's downloader, from its folder or fetched."""
     downloader = require("gensim.downloader")
     logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it logs the traceback of a failure
-    path = Path(downloader.BASE_DIR) / name / f"{name}.gz"
-    if path.is_file():
-        return path
     try:
         return Path(downloader.load(name, return_path=True))
     except Exception as error:  # gensim raises bare Exception for a failed checksum
-        reason = reason_of(error)
         raise MissingResource(
             f"word vectors {name} are not in {downloader.BASE_DIR} and the download failed "
-            f"({reason}): with network run 'python -m gensim.downloader --download {name}', or set "
-            "benchmark.similarity.vectors_path=<file>, or benchmark.similarity=null"
+            f"({reason_of(error)}): with network run 'python -m gensim.downloader --download "
+            f"{name}', or set benchmark.similarity.vectors_path=<file>, or "
+            "benchmark.similarity=null"
         ) from error
 
 

@@ -99,7 +99,7 @@ def test_the_real_checkpoint_over_an_archive_through_the_configuration(
     assert details["origin"]["sha256"].startswith("f2eff4c8")
     assert details["class_names"] == list(CIFAR100)
     assert details["device"] == "cpu" and details["precision"] == "float32"
-    assert details["warnings"] == [f"{IMAGES} test images, not 10000"]
+    assert details["warnings"] == []
 
 
 def test_repvgg_has_the_published_number_of_parameters() -> None:

@@ -37,9 +37,10 @@ def accuracy(result) -> float:
 
 
 def test_the_column_of_labels_is_one(tmp_path):
-    assert "could both be the labels" in refused(tmp_path, table_of().assign(labels=LABELS))
+    twice = refused(tmp_path, table_of().assign(labels=LABELS))
+    assert "column `labels` would be taken for a class" in twice
     renamed = table_of().rename(columns={"label": "target"})
-    assert "rename `target` to `label`" in refused(tmp_path, renamed)
+    assert "no column `label` (the first line reads target, c0" in refused(tmp_path, renamed)
 
 
 @pytest.mark.parametrize("name", ["id", "prediction", "weight"])
