@@ -112,7 +112,7 @@ def calibration_interval(
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
     forecast, outcomes = checked(probabilities, labels)
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
-    draws = redrawn_outcomes(forecast, points, REDRAWS, seed, forecast.n)
+    draws = redrawn_outcomes(forecast, points, REDRAWS, seed)
     floor = torch.cat([utilities.errors(forecast, some).max(dim=1).values for some in draws])
     multipliers = normal_multipliers(forecast, seed)
     found = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)

@@ -13,20 +13,21 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from metrics.kernels.ranks import descending_order, near_tie_order, places_of
+from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26
-"""Probabilities up to which what is made of them is held as a whole; of more, by parts of rows."""
+"""Of up to this many probabilities ranks and sums are kept; of more they are computed for some rows
+after another, whenever they are needed."""
 PART = 1 << 22
 """Probabilities in such a part: 32 MiB."""
 
 
-def first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor | None:
+def _first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor | None:
     """Return for each of n rows the number of its first equal, [n]; None if all differ.
 
-    One column [n] of them tells most rows apart, so only the others are compared as a whole:
-    `rows_at(numbers)` gives them.
+    Most rows differ in one column [n] of them already, so only the others are compared as a whole:
+    `rows_at(numbers)` returns them.
     """
     _, group, sizes = torch.unique(column, return_inverse=True, return_counts=True)
     doubtful = torch.nonzero(sizes[group] > 1).flatten()
@@ -42,21 +43,18 @@ def first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor |
     return alike
 
 
-def short_type(classes: int) -> torch.dtype:
-    """The shortest integers that number `classes` classes."""
-    return torch.int16 if classes <= 1 << 15 else torch.int32
-
-
 @dataclass(frozen=True)
 class Forecast:
-    """Probabilities float64 [n, C] with their ranking, computed when first asked for.
+    """Probabilities float64 [n, C] with their ranking, computed when first needed.
 
     tied: neighbours in descending order that lie no further apart than this are ranked by class;
     with 0 those that are equal, as in the paper.
+    known_order: the ranking, where it is known already.
     """
 
     probabilities: Tensor
     tied: float = 0.0
+    known_order: Tensor | None = None
 
     @property
     def n(self) -> int:
@@ -70,54 +68,45 @@ class Forecast:
 
     @property
     def is_large(self) -> bool:
-        """Whether what is as large as the probabilities is made and dropped by parts of rows."""
+        """Whether what is as large as the probabilities is computed part by part, and not kept."""
         return self.probabilities.numel() > LARGEST_WHOLE
 
+    def at(self, rows: slice | Tensor) -> Forecast:
+        """The forecast of some of the points, by their numbers, which needs no sort of its own."""
+        return Forecast(self.probabilities[rows], self.tied, self.order[rows])
+
     def parts(self) -> Iterator[tuple[slice, Forecast]]:
-        """Some rows after another, each part a forecast; a small one is its only part."""
+        """Yield the rows part by part, each with its forecast; a small forecast is one part."""
         if not self.is_large:
             yield slice(0, self.n), self
             return
         for start, stop in row_blocks(self.n, self.classes, PART):
             yield slice(start, stop), self.at(slice(start, stop))
 
-    def at(self, rows: slice | Tensor) -> Forecast:
-        """The forecast of some of the points, by their numbers, which needs no sort of its own."""
-        some = Forecast(self.probabilities[rows], self.tied)
-        vars(some)["order"] = self.order[rows]
-        return some
-
-    def joined(
-        self, values: Callable[[Forecast], Tensor], count: int, spare: Tensor | None = None
-    ) -> Tensor:
-        """`values(part)` [count, points] of all parts side by side, [count, n].
-
-        Several parts are written to the memory of `spare` [>= count, n] if given.
-        """
+    def joined(self, values: Callable[[Forecast], Tensor]) -> Tensor:
+        """Return `values(part)` [k, points] of all parts side by side, [k, n]."""
         if not self.is_large:
             return values(self)
-        if spare is None:
-            spare = self.probabilities.new_empty(count, self.n)
+        joined: Tensor | None = None
         for rows, part in self.parts():
-            spare[:count, rows] = values(part)
-        return spare[:count]
+            of_part = values(part)
+            if joined is None:
+                joined = of_part.new_empty(len(of_part), self.n)
+            joined[:, rows] = of_part
+        assert joined is not None
+        return joined
 
     @cached_property
     def order(self) -> Tensor:
         """[n, C]: the class at each rank."""
-        if self.is_large:
-            order = torch.empty(
-                self.probabilities.shape,
-                dtype=short_type(self.classes),
-                device=self.probabilities.device,
-            )
-            for start, stop in row_blocks(self.n, self.classes, PART):
-                some = Forecast(self.probabilities[start:stop], self.tied)
-                order[start:stop] = some.order
-            return order
-        if self.tied:
-            return near_tie_order(self.probabilities, self.tied)
-        return descending_order(self.probabilities)
+        if self.known_order is not None:
+            return self.known_order
+        if not self.is_large:
+            return descending_order(self.probabilities, self.tied)
+        order = torch.empty_like(self.probabilities, dtype=_short_type(self.classes))
+        for start, stop in row_blocks(self.n, self.classes, PART):
+            order[start:stop] = descending_order(self.probabilities[start:stop], self.tied)
+        return order
 
     @cached_property
     def ranked(self) -> Tensor:
@@ -132,13 +121,13 @@ class Forecast:
     @cached_property
     def alike(self) -> Tensor | None:
         """[n]: the first point with the same probabilities; None if all differ."""
-        return first_alike(self.probabilities[:, 1], lambda some: self.probabilities[some])
+        return _first_alike(self.probabilities[:, 1], lambda rows: self.probabilities[rows])
 
     @cached_property
     def ranked_alike(self) -> Tensor | None:
         """[n]: the first point with the same probabilities in descending order; None likewise."""
-        second = self.joined(lambda part: part.ranked[None, :, 1], 1)[0]
-        return first_alike(second, lambda some: self.at(some).ranked)
+        second = self.joined(lambda part: part.ranked[None, :, 1])[0]
+        return _first_alike(second, lambda rows: self.at(rows).ranked)
 
     def outcomes(self, labels: Tensor, weights: Tensor | None = None) -> Outcomes:
         """Return the outcomes of `labels` int64 [n] or [R, n] (R draws).
@@ -148,31 +137,30 @@ class Forecast:
         rows = None if weights is None else weights.reshape(-1, self.n)
         return Outcomes(labels.reshape(-1, self.n), forecast=self, weights=rows)
 
-    def redraw_parts(self, uniforms_of: Callable[[slice], Tensor], draws: int) -> Outcomes:
-        """`redraw` by parts of rows: `uniforms_of(rows)` gives the numbers of a part's points.
-
-        Labels and ranks are of the shortest type that holds them.
-        """
-        shape, kind = (draws, self.n), short_type(self.classes)
-        labels = torch.empty(shape, dtype=kind, device=self.probabilities.device)
-        ranks = torch.empty_like(labels)
-        for rows, part in self.parts():
-            drawn = part.redraw(uniforms_of(rows))
-            labels[:, rows], ranks[:, rows] = drawn.labels, drawn.ranks
-        return Outcomes(labels, ranks)
-
-    def redraw(self, uniforms: Tensor) -> Outcomes:
+    def redraw(self, uniforms: Tensor | Callable[[slice], Tensor]) -> Outcomes:
         """Return outcomes drawn from the forecast itself by inverse CDF.
 
         Args:
-            uniforms: float64 [R, n] in [0, 1); the same numbers give paired draws across methods.
+            uniforms: float64 [R, n] in [0, 1), or a function that returns those of some rows; the
+                same numbers give paired draws across methods.
 
-        The classes stand in descending order, so the wanted position is usually among the first;
-        rows that do not sum to one are drawn from after division by their sum, rows of zeros
-        uniformly.
+        Rows that do not sum to one are drawn from after division by their sum, rows of zeros
+        uniformly. Labels and ranks of a large forecast are of the shortest type that holds them.
         """
-        if self.is_large:
-            return self.redraw_parts(lambda rows: uniforms[:, rows], len(uniforms))
+        drawn, kind = [], _short_type(self.classes) if self.is_large else torch.int64
+        for rows, part in self.parts():
+            numbers = uniforms(rows) if callable(uniforms) else uniforms[:, rows]
+            drawn.append(part._redraw(numbers, kind))
+        if len(drawn) == 1:
+            return Outcomes(*drawn[0])
+        labels, ranks = (torch.cat(parts, dim=1) for parts in zip(*drawn))
+        return Outcomes(labels, ranks)
+
+    def _redraw(self, uniforms: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return labels and ranks, integers of type `kind` [R, n] each.
+
+        The classes are in descending order, so the wanted position is usually among the first.
+        """
         sums = self.top_sums
         zero = sums[:, -1] == 0
         if bool(zero.any()):
@@ -182,16 +170,21 @@ class Forecast:
         ranks = torch.searchsorted(sums, target.contiguous(), right=True)
         ranks = ranks.clamp(max=self.classes - 1)
         labels = self.order.to(torch.int64).gather(1, ranks)
-        return Outcomes(labels.T.contiguous(), ranks.T.contiguous())
+        return labels.T.to(kind).contiguous(), ranks.T.to(kind).contiguous()
+
+
+def _short_type(classes: int) -> torch.dtype:
+    """Return the shortest integers that number `classes` classes."""
+    return torch.int16 if classes <= 1 << 15 else torch.int32
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """The true class of each point and its rank in the forecast, for R draws of the labels.
 
-    labels: int64 [R, n]. The ranks are computed when first asked for, by `forecast`, unless they
-    are known. weights: float64 [R, n], R sets of weights of the points under one draw of the labels
-    [1, n]: metrics are weighted means then, as if a point of weight 3 stood there three times.
+    labels: int64 [R, n]. The ranks are computed when first needed, by `forecast`, unless they are
+    known. weights: float64 [R, n], R sets of weights of the points under one draw of the labels
+    [1, n]: metrics are weighted means then, as if a point of weight 3 were there three times.
     """
 
     labels: Tensor

@@ -1,4 +1,4 @@
-"""What is measured: the points and their outcomes, and the numbers that several metrics share.
+"""What the metrics are computed from: a forecast, its outcomes, and options.
 
 The outcomes are the labels, labels drawn from the forecast, or weights of resampled points. The
 order of the predicted utilities depends on none of them, so all draws share every sort, and the
@@ -8,24 +8,19 @@ binned errors share those of UC.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.ranks import sorted_rows
-from metrics.resampling import LARGEST, redrawn_outcomes, resampled_weights
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, GivenPayoffs, Linear, Rank, TopClass
+from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
 from metrics.validation import InputError
-
-FAMILIES = ("linear", "rank")
-"""The sampled users of the eCDFs, paid by class and by rank."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +118,9 @@ class Measurement:
         return self._with_bins(TopClass())
 
     def _with_bins(self, utilities: UtilityClass) -> tuple[Tensor, Tensor]:
-        given = self.forecast, self.outcomes, self.options.bins
-        return interval_and_binned_errors(utilities, *given)
+        return interval_and_binned_errors(
+            utilities, self.forecast, self.outcomes, self.options.bins
+        )
 
     def errors(self, key: str, utilities: UtilityClass) -> Tensor:
         """UC of each utility of the class behind `key`, a metric or a family of users: [R, m]."""
@@ -150,95 +146,8 @@ class Measurement:
         return below.lerp(above, place - math.floor(place))
 
 
-class Sample(NamedTuple):
-    """Points that a metric is measured on, and their numbers in the whole data set."""
-
-    forecast: Forecast
-    labels: Tensor
-    points: Tensor
-
-
-class Measured(NamedTuple):
-    """The whole sample, and the batches that utility metrics are means over, with R outcomes."""
-
-    whole: Measurement
-    batches: Sequence[Measurement]
-
-    def sorted_errors(self, family: str) -> Tensor:
-        """The sampled users' errors in ascending order, [R, M], means over the batches."""
-        return torch.stack([batch.sorted_errors(family) for batch in self.batches]).mean(dim=0)
-
-
-class Samples(NamedTuple):
-    """The points of a scorecard: `batches` is [whole] where everything is measured at once."""
-
-    whole: Sample
-    batches: Sequence[Sample]
-    options: Options
-
-    @classmethod
-    def of(cls, whole: Sample, options: Options, seed: int) -> Samples:
-        """Cut as many random batches as hold `utility_batch` points each."""
-        n = len(whole.labels)
-        count = 1 if options.utility_batch is None else n // options.utility_batch
-        if count <= 1:
-            return cls(whole, [whole], options)
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-        parts = [part.sort().values for part in order.to(whole.labels.device).tensor_split(count)]
-        p, y, points = whole.forecast.probabilities, whole.labels, whole.points
-        return cls(whole, [Sample(Forecast(p[i]), y[i], points[i]) for i in parts], options)
-
-    @property
-    def in_batches(self) -> bool:
-        """Whether utility metrics are means over batches."""
-        return self.batches[0] is not self.whole
-
-    def observed(self) -> Measured:
-        """All sampled users under the true labels: one outcome."""
-        return next(
-            self._measured(
-                lambda sample: iter([sample.forecast.outcomes(sample.labels)]),
-                self.options.utilities,
-            )
-        )
-
-    def redrawn(self, noise: Noise) -> Iterator[Measured]:
-        """The first sampled users under labels drawn from the forecast."""
-        repetitions, seed, n = noise.floor_repetitions, noise.noise_seed, len(self.whole.labels)
-        return self._measured(
-            lambda sample: redrawn_outcomes(sample.forecast, sample.points, repetitions, seed, n),
-            self.options.floor_utilities,
-        )
-
-    def resampled(self, noise: Noise) -> Iterator[Measured]:
-        """The first sampled users under the weights of resampled points."""
-        n = len(self.whole.labels)
-        population = n if noise.population is None else noise.population
-        repetitions = noise.bootstrap_repetitions if population <= LARGEST else 0
-
-        def outcomes(sample: Sample) -> Iterator[Outcomes]:
-            given = sample.points, population, repetitions, noise.noise_seed, n
-            for weights in resampled_weights(*given):
-                yield sample.forecast.outcomes(sample.labels, weights)
-
-        return self._measured(outcomes, self.options.floor_utilities)
-
-    def _measured(
-        self, outcomes_of: Callable[[Sample], Iterator[Outcomes]], users: int
-    ) -> Iterator[Measured]:
-        """Draw by draw in step: a point has the same outcome in the whole and in its batch."""
-        samples = [self.whole, *self.batches] if self.in_batches else [self.whole]
-        sampled = _sampled_users(self.whole.forecast.classes, self.options, users)
-        for outcomes in zip(*map(outcomes_of, samples), strict=True):
-            measured = [
-                Measurement(sample.forecast, outcome, self.options, sampled)
-                for sample, outcome in zip(samples, outcomes, strict=True)
-            ]
-            yield Measured(measured[0], measured[-len(self.batches) :])
-
-
-def _sampled_users(classes: int, options: Options, count: int) -> dict[str, GivenPayoffs]:
-    """The first `count` users of each family that `options` sample; none if none are sampled."""
+def sampled_users(classes: int, options: Options, count: int) -> dict[str, UtilityClass]:
+    """Return the first `count` users of each family that `options` sample; none if none are."""
     if not options.utilities:
         return {}
     size, seed = (options.utilities, classes), options.utility_seed

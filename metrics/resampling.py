@@ -19,6 +19,7 @@ which shifts every percentile up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ def noise_floor(
         forecast, outcomes = checked(p, y)
         observed.append(float(utilities.errors(forecast, outcomes).max()))
         places = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
-        draws = redrawn_outcomes(forecast, places, repetitions, seed, forecast.n)
+        draws = redrawn_outcomes(forecast, places, repetitions, seed)
         parts = [utilities.errors(forecast, draw).max(dim=1).values for draw in draws]
         drawn.append(torch.cat(parts).cpu().numpy())
     return NoiseFloor.of(np.mean(drawn, axis=0), float(np.mean(observed)))
@@ -123,38 +124,35 @@ def point_numbers(points: Any, n: int) -> Tensor:
 
 
 def redrawn_outcomes(
-    forecast: Forecast, points: Tensor, repetitions: int, seed: int, size: int
+    forecast: Forecast, points: Tensor, repetitions: int, seed: int
 ) -> Iterator[Outcomes]:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
+    Those of a large forecast come all at once, as each sort of its predictions serves all draws.
+
     Args:
         points: int64 [n], the number of each point in the whole data set.
-        size: the n that decides how many draws fit: samples of one forecast stay in step.
     """
     if not repetitions:
         return
-    keys = stream_keys(seed, repetitions).to(points.device)
-    if forecast.is_large:  # all at once, as each sort of its predictions serves all draws
+    together = repetitions if forecast.is_large else max(1, DRAWN_TOGETHER // forecast.n)
+    for keys in stream_keys(seed, repetitions).to(points.device).split(together):
+        yield forecast.redraw(partial(_uniforms, keys, points))
 
-        def uniforms_of(rows: slice) -> Tensor:
-            return hashed_uniforms(keys, points[rows, None]).T
 
-        yield forecast.redraw_parts(uniforms_of, repetitions)
-        return
-    for streams in keys.split(max(1, DRAWN_TOGETHER // size)):
-        yield forecast.redraw(hashed_uniforms(streams, points[:, None]).T)
+def _uniforms(keys: Tensor, points: Tensor, rows: slice) -> Tensor:
+    return hashed_uniforms(keys, points[rows, None]).T
 
 
 def resampled_weights(
-    points: Tensor, population: int, repetitions: int, seed: int, size: int
+    points: Tensor, population: int, repetitions: int, seed: int
 ) -> Iterator[Tensor]:
     """Yield how often each of `points` was drawn, float64 [r, n], as many repetitions as fit.
 
     Args:
         points: int64 [n], numbers of points among the `population` that is resampled.
-        size: the n that decides how many repetitions fit: samples of one forecast stay in step.
     """
-    together = max(1, DRAWN_TOGETHER // size)
+    together = max(1, DRAWN_TOGETHER // len(points))
     chosen = points.cpu().numpy()
     for start in range(0, repetitions, together):
         rows = [

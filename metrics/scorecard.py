@@ -11,9 +11,9 @@ Beside it the scorecard has what the points say of all points: a certificate for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,19 +27,17 @@ from metrics.certificate import (
     joined,
     normal_multipliers,
 )
-from metrics.forecast import Forecast
-from metrics.measurement import (
-    FAMILIES,
-    Measured,
-    Measurement,
-    Noise,
-    Options,
-    Sample,
-    Samples,
-)
+from metrics.forecast import Forecast, Outcomes
+from metrics.measurement import Measurement, Noise, Options, sampled_users
 from metrics.registry import Metric, metrics_of
 from metrics.report import report_of
-from metrics.resampling import NoiseFloor, point_numbers
+from metrics.resampling import (
+    LARGEST,
+    NoiseFloor,
+    point_numbers,
+    redrawn_outcomes,
+    resampled_weights,
+)
 from metrics.scores import zero_likelihoods
 from metrics.validation import check_labels, check_probabilities
 
@@ -108,28 +106,66 @@ def scorecard(
     options, noise = _changed(options or Options(), noise or Noise(), changes)
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = check_labels(labels, *p.shape).to(p.device)
-    whole = Sample(Forecast(p), y, point_numbers(noise.points, len(y)).to(p.device))
-    samples = Samples.of(whole, options, noise.noise_seed)
-    observed, metrics = samples.observed(), metrics_of(options)
-    values = {metric.key: float(_value(observed, metric)[0]) for metric in metrics}
-    floors, curves = _draws(
-        samples.redrawn(noise) if rows_sum_to_one else (),
-        [metric for metric in metrics if metric.has_floor],
-        options,
-    )
-    moved, _ = _draws(samples.resampled(noise), metrics, options)
+    metrics = metrics_of(options)
+    users = sampled_users(p.shape[1], options, options.utilities)
+    points = point_numbers(noise.points, len(y)).to(p.device)
+    whole = Sample(Forecast(p), y, points, metrics, tuple(users))
+    samples = _samples(whole, options.utility_batch, noise.noise_seed)
+    observed = [
+        Measurement(sample.forecast, sample.forecast.outcomes(sample.labels), options, users)
+        for sample in samples
+    ]
+    values = _means(map(_measured, samples, observed))
+    drawn = _redrawn(samples, options, noise) if rows_sum_to_one else {}
+    moved = _resampled(samples, options, noise)
+    floors = {metric.key: drawn[metric.key] for metric in metrics if metric.key in drawn}
+    certified = floors and len(samples) == 1
     return Scorecard(
-        metrics=values,
-        noise_floor={key: NoiseFloor.of(d, values[key])._asdict() for key, d in floors.items()},
-        worst={m.key: w for m in metrics if (w := _worst(m, observed)) is not None},
-        ecdf=_error_curves(observed, curves) if options.utilities else {},
+        metrics={metric.key: float(values[metric.key][0]) for metric in metrics},
+        noise_floor={
+            key: NoiseFloor.of(draws, float(values[key][0]))._asdict()
+            for key, draws in floors.items()
+        },
+        worst={m.key: w for m in metrics if (w := _worst(m, samples, observed)) is not None},
+        ecdf=_error_curves(samples, observed, drawn),
         draws={f"floor_{key}": draws for key, draws in floors.items()}
-        | {f"bootstrap_{key}": draws for key, draws in moved.items()},
-        certificates=_certificates(observed.whole, metrics, floors, noise)
-        if floors and not samples.in_batches
-        else {},
-        zero_likelihood=int(zero_likelihoods(whole.forecast, observed.whole.outcomes)[0]),
+        | {f"bootstrap_{m.key}": moved[m.key] for m in metrics if m.key in moved},
+        certificates=_certificates(observed[0], metrics, floors, noise) if certified else {},
+        zero_likelihood=int(zero_likelihoods(whole.forecast, observed[0].outcomes)[0]),
     )
+
+
+class Sample(NamedTuple):
+    """Points, their numbers in the whole data set, and what is measured on them.
+
+    families: of the sampled users, "linear" and "rank" or none.
+    """
+
+    forecast: Forecast
+    labels: Tensor
+    points: Tensor
+    metrics: Sequence[Metric]
+    families: Sequence[str]
+
+
+def _samples(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
+    """Return the whole sample; if utility metrics are means over batches, these follow."""
+    n = len(whole.labels)
+    count = 1 if utility_batch is None else n // utility_batch
+    if count <= 1:
+        return [whole]
+    p, y, points, metrics, families = whole
+    of_utilities = [metric for metric in metrics if metric.of_utilities]
+    others = [metric for metric in metrics if not metric.of_utilities]
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(y.device)
+    batches = [part.sort().values for part in order.tensor_split(count)]
+    return [
+        whole._replace(metrics=others, families=()),
+        *(
+            Sample(Forecast(p.probabilities[i]), y[i], points[i], of_utilities, families)
+            for i in batches
+        ),
+    ]
 
 
 def _changed(options: Options, noise: Noise, changes: dict[str, Any]) -> tuple[Options, Noise]:
@@ -139,39 +175,72 @@ def _changed(options: Options, noise: Noise, changes: dict[str, Any]) -> tuple[O
     return replace(options, **of_options), replace(noise, **others)
 
 
-def _value(measured: Measured, metric: Metric) -> Tensor:
-    """A metric under each outcome, [R]; those of utilities as means over the batches."""
-    over = measured.batches if metric.of_utilities else [measured.whole]
-    return torch.stack([metric.value(measurement) for measurement in over]).mean(dim=0)
+def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
+    """Return the metrics under each outcome, [R] each, and the users' sorted errors, [R, M]."""
+    curves = {f"{family} curve": measurement.sorted_errors(family) for family in sample.families}
+    return {metric.key: metric.value(measurement) for metric in sample.metrics} | curves
+
+
+def _means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the mean of each value over the samples that have it."""
+    values: dict[str, list[Tensor]] = {}
+    for result in results:
+        for key, value in result.items():
+            values.setdefault(key, []).append(value)
+    return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
+
+
+def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[str, Floats]:
+    """Return what has a noise floor, and the curves, under labels drawn from the forecast."""
+    with_floors = [
+        sample._replace(metrics=[metric for metric in sample.metrics if metric.has_floor])
+        for sample in samples
+    ]
+    draws = noise.floor_repetitions, noise.noise_seed
+    return _draws(with_floors, lambda s: redrawn_outcomes(s.forecast, s.points, *draws), options)
+
+
+def _resampled(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[str, Floats]:
+    """Return the metrics under resampled points."""
+    population = len(samples[0].labels) if noise.population is None else noise.population
+    repetitions = noise.bootstrap_repetitions if population <= LARGEST else 0
+
+    def outcomes(sample: Sample) -> Iterator[Outcomes]:
+        for weights in resampled_weights(sample.points, population, repetitions, noise.noise_seed):
+            yield sample.forecast.outcomes(sample.labels, weights)
+
+    return _draws(samples, outcomes, options)
 
 
 def _draws(
-    measured: Iterable[Measured], metrics: Sequence[Metric], options: Options
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The metrics under each outcome, [R] each, and the sorted errors of the samples, [R, M]."""
-    values: dict[str, list[Tensor]] = {}
-    curves: dict[str, list[Tensor]] = {}
-    for outcomes in measured:
-        for metric in metrics:
-            values.setdefault(metric.key, []).append(_value(outcomes, metric))
-        for family in FAMILIES if options.utilities else ():
-            curves.setdefault(family, []).append(outcomes.sorted_errors(family))
-    return _joined(values), _joined(curves)
+    samples: Sequence[Sample],
+    outcomes_of: Callable[[Sample], Iterator[Outcomes]],
+    options: Options,
+) -> dict[str, Floats]:
+    """Return `_measured` under all outcomes, for the first `floor_utilities` sampled users."""
+    users = sampled_users(samples[0].forecast.classes, options, options.floor_utilities)
+    results = []
+    for sample in samples:
+        parts = [
+            _measured(sample, Measurement(sample.forecast, outcomes, options, users))
+            for outcomes in outcomes_of(sample)
+        ]
+        keys = parts[0] if parts else ()
+        results.append({key: torch.cat([part[key] for part in parts]) for key in keys})
+    return {key: value.cpu().numpy() for key, value in _means(results).items()}
 
 
-def _joined(parts: Mapping[str, Sequence[Tensor]]) -> dict[str, Floats]:
-    return {key: torch.cat(list(tensors)).cpu().numpy() for key, tensors in parts.items()}
-
-
-def _worst(metric: Metric, observed: Measured) -> dict[str, float] | None:
-    """Where a metric of one class is attained, in the batch where it is the largest."""
-    utilities = metric.utility_class(observed.whole.options)
+def _worst(
+    metric: Metric, samples: Sequence[Sample], observed: Sequence[Measurement]
+) -> dict[str, float] | None:
+    """Return where a metric of one class is attained, in the batch where it is the largest."""
+    utilities = metric.utility_class(observed[0].options)
     if utilities is None:
         return None
-    errors = [batch.errors(metric.key, utilities)[0] for batch in observed.batches]
-    first = max(range(len(errors)), key=lambda k: float(errors[k].max()))
-    batch = observed.batches[first]
-    index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors[first])
+    batches = [m for sample, m in zip(samples, observed, strict=True) if metric in sample.metrics]
+    batch = max(batches, key=lambda m: float(m.errors(metric.key, utilities).max()))
+    errors = batch.errors(metric.key, utilities)[0]
+    index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
     return {"utility": index, **interval._asdict()}
 
 
@@ -194,21 +263,26 @@ def _certificates(
     return {key: part.interval(confidence) for key, part in evidence.items()}
 
 
-def _error_curves(observed: Measured, drawn: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The fields of `Scorecard.ecdf`."""
+def _error_curves(
+    samples: Sequence[Sample], observed: Sequence[Measurement], drawn: Mapping[str, Floats]
+) -> dict[str, Floats]:
+    """Return the fields of `Scorecard.ecdf`."""
+    errors = _means(
+        {family: batch.errors(family, batch.users[family])[0] for family in sample.families}
+        for sample, batch in zip(samples, observed, strict=True)
+    )
     curves: dict[str, Floats] = {}
-    for family in FAMILIES:
-        batches = [batch.errors(family, batch.users[family])[0] for batch in observed.batches]
-        errors = torch.stack(batches).mean(dim=0)
-        curves[family] = errors.cpu().numpy()
-        if family in drawn:
+    for family, of_users in errors.items():
+        curves[family] = of_users.cpu().numpy()
+        by_chance = drawn.get(f"{family} curve")
+        if by_chance is not None:
             lines = {
-                "mean": drawn[family].mean(axis=0),
-                "q05": np.quantile(drawn[family], 0.05, axis=0),
-                "q95": np.quantile(drawn[family], 0.95, axis=0),
+                "mean": by_chance.mean(axis=0),
+                "q05": np.quantile(by_chance, 0.05, axis=0),
+                "q95": np.quantile(by_chance, 0.95, axis=0),
             }
             for name, line in lines.items():
-                curves[f"{family}_floor_{name}"] = _stretched(line, errors.numel())
+                curves[f"{family}_floor_{name}"] = _stretched(line, len(of_users))
     return curves
 
 

@@ -26,7 +26,7 @@ def _of_outcome(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 
 def brier_scores(forecast: Forecast, outcomes: Outcomes) -> Tensor:
     """Return the mean over points of Σ_c (p_c - y_c)², per draw: [R], in [0, 2]."""
-    squares = forecast.joined(lambda part: part.probabilities.square().sum(dim=1)[None], 1)[0]
+    squares = forecast.joined(lambda part: part.probabilities.square().sum(dim=1)[None])[0]
     return outcomes.mean(squares - 2 * _of_outcome(forecast, outcomes) + 1)
 
 

@@ -23,12 +23,7 @@ INSERTIONS = 2
 """A row that needs more insertions than this times its length is sorted by NumPy instead."""
 
 
-def descending_order(matrix: Tensor) -> Tensor:
-    """Return the stable descending argsort of each row: int32 [rows, n], int64 elsewhere."""
-    return near_tie_order(matrix, 0.0)
-
-
-def near_tie_order(matrix: Tensor, tied: float) -> Tensor:
+def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
     """Return the classes of each row in descending order, by number where neighbours are tied.
 
     Args:
@@ -39,7 +34,7 @@ def near_tie_order(matrix: Tensor, tied: float) -> Tensor:
         [n, C], int32 on the CPU, int64 elsewhere.
     """
     if matrix.device.type != "cpu":
-        return near_tie_order_torch(matrix, tied)
+        return descending_order_torch(matrix, tied)
     values = matrix.contiguous().numpy()
     order = np.empty(values.shape, np.int32)
 
@@ -50,8 +45,8 @@ def near_tie_order(matrix: Tensor, tied: float) -> Tensor:
     return torch.from_numpy(order)
 
 
-def near_tie_order_torch(matrix: Tensor, tied: float) -> Tensor:
-    """`near_tie_order` in plain torch: any device."""
+def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
+    """`descending_order` in plain torch: any device."""
     ranked, order = torch.sort(matrix, dim=1, descending=True, stable=True)
     if not tied:
         return order
@@ -62,7 +57,7 @@ def near_tie_order_torch(matrix: Tensor, tied: float) -> Tensor:
 
 
 def rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
-    """Write `near_tie_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
+    """Write `descending_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
     columns = values.shape[1]
     mask = np.uint64((1 << (columns - 1).bit_length()) - 1)
     rows = max(1, min(len(values), PACKED // columns))

@@ -28,19 +28,12 @@ class PayoffClass(UtilityClass):
     def payoffs(self, classes: int, part: slice) -> Tensor:
         """Return the payoff vectors of the utilities in `part`: float64 [b, C]."""
 
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
-        """Return v of the utilities in `part`: [b, n], in the memory of `spare` [>= b, n] if given.
-
-        Memory is reused because fresh memory is slow: the system hands it out page by page.
-        """
-        p = forecast.probabilities
-        payoffs = self.payoffs(forecast.classes, part).to(p.device)
-        out = None if spare is None else spare[: len(payoffs)]
+    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
+        """Return v of the utilities in `part`: [b, n]."""
+        payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
         if self.coordinate == "class":
-            return torch.matmul(payoffs, p.T, out=out)
-        if forecast.is_large:
-            return forecast.joined(lambda rows: payoffs @ rows.ranked.T, len(payoffs), spare)
-        return torch.matmul(payoffs, forecast.ranked.T, out=out)
+            return payoffs @ forecast.probabilities.T
+        return forecast.joined(lambda rows: payoffs @ rows.ranked.T)
 
     def codes(self, outcomes: Outcomes) -> Tensor:
         """Return the coordinate of each outcome: [R, n]."""
@@ -68,13 +61,11 @@ class PayoffClass(UtilityClass):
         return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield blocks whose predictions fill `BLOCK_BYTES`, each in the memory of the last."""
+        """Yield blocks whose predictions fill `BLOCK_BYTES`."""
         codes = self.codes(outcomes)
-        predicted: Tensor | None = None
         for part in equal_blocks(self.count(forecast.classes), forecast.n):
             payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
-            predicted = self.predicted(forecast, part, predicted)
-            yield Block(predicted, payoffs, codes)
+            yield Block(self.predicted(forecast, part), payoffs, codes)
 
 
 class ClassWise(PayoffClass):
@@ -90,7 +81,7 @@ class ClassWise(PayoffClass):
         """Return unit vectors."""
         return torch.eye(classes, dtype=torch.float64)[part]
 
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
         """Return columns of the probabilities, without a product: ties stay ties."""
         return forecast.probabilities[:, part].T
 
@@ -124,11 +115,11 @@ class TopK(PayoffClass):
         ranks = torch.arange(classes)
         return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
 
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
         """Return the sums of the K largest probabilities; those of all K without a copy."""
         chosen = self._chosen(forecast.classes)[part]
         columns = part if self.ks is None else chosen.to(forecast.probabilities.device) - 1
-        return forecast.joined(lambda rows: rows.top_sums[:, columns].T, len(chosen), spare)
+        return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
 
 
 class TopClass(TopK):
@@ -137,7 +128,7 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
-    def predicted(self, forecast: Forecast, part: slice, spare: Tensor | None = None) -> Tensor:
+    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
         """Return the largest probability, which needs no ranking."""
         return forecast.probabilities.amax(dim=1)[None]
 

@@ -14,9 +14,9 @@ POPULATION = 60
 OPTIONS = {"utilities": 20, "floor_repetitions": 0, "bootstrap_repetitions": 3}
 
 
-def weights(repetitions=5, seed=3, points=None, size=POPULATION):
+def weights(repetitions=5, seed=3, points=None):
     points = torch.arange(POPULATION) if points is None else points
-    return torch.cat(list(resampled_weights(points, POPULATION, repetitions, seed, size)))
+    return torch.cat(list(resampled_weights(points, POPULATION, repetitions, seed)))
 
 
 def test_every_repetition_draws_as_many_points_as_there_are_with_replacement():
@@ -40,10 +40,11 @@ def test_a_seed_names_the_draws_and_a_point_has_the_same_in_every_sample():
 def test_how_many_repetitions_fit_the_memory_changes_no_number(monkeypatch):
     whole = weights(repetitions=7)
     monkeypatch.setattr(module, "DRAWN_TOGETHER", 3 * POPULATION + 1)
-    blocks = list(resampled_weights(torch.arange(POPULATION), POPULATION, 7, 3, POPULATION))
+    blocks = list(resampled_weights(torch.arange(POPULATION), POPULATION, 7, 3))
     assert [len(block) for block in blocks] == [3, 3, 1]
     assert torch.equal(torch.cat(blocks), whole)
-    assert torch.equal(weights(repetitions=7, size=10**9), whole)  # one at a time at least
+    monkeypatch.setattr(module, "DRAWN_TOGETHER", 1)  # one at a time at least
+    assert torch.equal(weights(repetitions=7), whole)
 
 
 def test_a_resampled_metric_is_that_of_the_drawn_points_repeated(forecast_of):

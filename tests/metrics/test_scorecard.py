@@ -148,7 +148,7 @@ def test_floors_and_intervals_of_sampled_users_come_from_the_first_of_them(forec
         assert (draws != every.draws[key]).any() == is_sampled, key
     first = Linear(Linear.sample(40, 5, 0).matrix[:15])
     forecast = Forecast(torch.from_numpy(p))
-    drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0, 150))
+    drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0))
     errors = first.errors(forecast, drawn).sort(dim=1).values.numpy()
     np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
     line = few.ecdf["linear_floor_mean"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrators.reference import tied_order
-from metrics.kernels.ranks import descending_order, near_tie_order, near_tie_order_torch
+from metrics.kernels.ranks import descending_order, descending_order_torch
 
 TIED = 2.5e-7
 SHAPES = ["softmax", "crowded", "plateau", "chains", "one hot", "rounded"]
@@ -28,7 +28,7 @@ def probabilities(shape, n, classes, seed):
     return p.round(4) if shape == "rounded" else p
 
 
-@pytest.mark.parametrize("order", [near_tie_order, near_tie_order_torch])
+@pytest.mark.parametrize("order", [descending_order, descending_order_torch])
 @given(
     shape=st.sampled_from(SHAPES),
     n=st.integers(1, 30),
@@ -43,7 +43,7 @@ def test_it_is_the_order_of_the_reference(order, shape, n, classes, seed):
 
 def test_rounding_beyond_one_and_zero_changes_nothing():
     p = torch.tensor([[1 + 2e-16, -1e-17, 0.0], [-1e-17, 0.5, 0.5 + 1e-17]], dtype=torch.float64)
-    assert near_tie_order(p, TIED).tolist() == [[0, 1, 2], [1, 2, 0]]
+    assert descending_order(p, TIED).tolist() == [[0, 1, 2], [1, 2, 0]]
 
 
 def odd_values(kind, n):
