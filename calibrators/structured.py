@@ -7,31 +7,27 @@ the nearer. With ten classes and some thousand points this is among the best map
 
 from __future__ import annotations
 
-import warnings
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
-from calibrators.base import Calibrator
-from calibrators.dirichlet.linear_map import LinearMapProblem, map_loss, products_type
+from calibrators.dirichlet.linear_map import (
+    LinearMapCalibrator,
+    LinearMapProblem,
+    map_loss,
+    products_type,
+)
 from calibrators.inputs import Inputs
-from calibrators.modules import constant
+from calibrators.modules import LinearSoftmax, constant
+from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.temperature import fit_temperature
-from metrics.kernels.product import product
 from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError
 
 TOLERANCE = 1e-9
 """On the Newton decrement, about twice the gap to the minimal objective, in nats."""
-BLOCK = 1 << 24
-"""Probabilities that are mapped at a time."""
 
 
-class StructuredMatrixScaling(Calibrator):
+class StructuredMatrixScaling(LinearMapCalibrator):
     """softmax(W ln q + b), with q = (1 - ε) softmax(z / T) + ε / C and ε = 1 / (n + 1).
 
     T is temperature scaling's. W [C, C] and b [C] minimise the convex objective
@@ -62,10 +58,7 @@ class StructuredMatrixScaling(Calibrator):
 
     inverse_temperature_: float
     uniform_share_: float
-    matrix_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
     nll_: float
-    takes_weights = True
 
     def __init__(
         self,
@@ -86,9 +79,9 @@ class StructuredMatrixScaling(Calibrator):
         points = float(n if weights is None else weights.sum())
         temperature = fit_temperature(logits, labels, weights=weights)
         self.inverse_temperature_, self.uniform_share_ = temperature.beta, 1 / (points + 1)
-        inputs = self._log_mixture(logits)
+        inputs = self._map_inputs(logits)
         centred = inputs - inputs.mean(dim=1, keepdim=True)
-        problem = LinearMapProblem.build(
+        problem = LinearMapProblem(
             inputs.to(products_type(n, classes)),
             labels,
             beta=1.0,
@@ -100,16 +93,9 @@ class StructuredMatrixScaling(Calibrator):
             tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )
-        if not best.converged:
-            warnings.warn(
-                f"StructuredMatrixScaling: stopped after {best.iterations} iterations, about "
-                f"{best.decrement / 2:.1e} above the optimum; raise max_iterations",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_unless_converged(best, "StructuredMatrixScaling")
         self.nll_ = map_loss(inputs, labels, best.point, counts=weights)
-        self.matrix_ = best.point[:, :classes].cpu().numpy().copy()
-        self.intercept_ = best.point[:, classes].cpu().numpy().copy()
+        self._keep(best.point)
 
     def _penalty(self, classes: int, points: float) -> Tensor:
         """Return the weight [C, C + 1] of each entry's squared distance from (I, 0)."""
@@ -122,43 +108,25 @@ class StructuredMatrixScaling(Calibrator):
         weights[:, classes] = self.intercept * classes / points
         return weights
 
-    def _log_mixture(self, logits: Tensor) -> Tensor:
+    def _map_inputs(self, logits: Tensor) -> Tensor:
         """Return ln q, float64 [n, C]."""
         q = softmax(logits, self.inverse_temperature_)
         return q.mul_(1 - self.uniform_share_).add_(self.uniform_share_ / q.shape[1]).log_()
 
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        matrix = torch.as_tensor(self.matrix_, device=logits.device)
-        intercept = torch.as_tensor(self.intercept_, device=logits.device)
-        out = torch.empty(logits.shape, dtype=torch.float64, device=logits.device)
-        for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
-            mapped = product(self._log_mixture(logits[start:stop]), matrix.T)
-            out[start:stop] = softmax(mapped.add_(intercept))
-        return out
-
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        return _StructuredSoftmax(
-            self.inverse_temperature_,
-            self.uniform_share_,
-            constant(self.matrix_, dtype),
-            constant(self.intercept_, dtype),
-        )
+        matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
+        mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
+        return nn.Sequential(mixture, LinearSoftmax(matrix, intercept, on_logits=True))
 
 
-class _StructuredSoftmax(nn.Module):
-    """What `StructuredMatrixScaling.predict_proba` computes, of fixed arrays."""
+class _LogMixture(nn.Module):
+    """Logits [n, C] to ln q [n, C]."""
 
-    matrix: Tensor
-    intercept: Tensor
-
-    def __init__(self, beta: float, share: float, matrix: Tensor, intercept: Tensor) -> None:
+    def __init__(self, beta: float, share: float, dtype: torch.dtype) -> None:
         super().__init__()
-        self.beta, self.share = beta, share
-        self.register_buffer("matrix", matrix)
-        self.register_buffer("intercept", intercept)
+        self.beta, self.share, self.dtype = beta, share, dtype
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        q = torch.softmax(logits.to(self.matrix.dtype) * self.beta, dim=1)
-        q = q * (1 - self.share) + self.share / q.shape[1]
-        return torch.softmax(q.log() @ self.matrix.T + self.intercept, dim=1)
+        q = torch.softmax(logits.to(self.dtype) * self.beta, dim=1)
+        return (q * (1 - self.share) + self.share / q.shape[1]).log()

@@ -9,28 +9,24 @@ at or below that start.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.inputs import Inputs
 from calibrators.losses import SUMMED, Loss, check_loss, logit_curvature
 from calibrators.modules import ScaledSoftmax, constant
-from calibrators.solvers.lbfgs import Minimum, Objective, minimize
+from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
 from calibrators.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, is_whole
 
-FAR_FROM_ZERO = 10
-"""If the logits' mean exceeds so many times their spread, it is subtracted before the fit."""
 BLOCK = 1 << 18
 """Logits of a block, whose copies in float64 stay in the cache."""
 TOLERANCE = 1e-10
@@ -147,24 +143,11 @@ class VectorScaling(Calibrator):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
         check_loss(self.loss)
         begin = fit_temperature(logits, labels, self.loss, weights)
-        # Otherwise b would have to undo w times the offset, against the ridge's pull towards 0.
-        offset = float(logits.mean())
-        if abs(offset) > FAR_FROM_ZERO * begin.spread:
-            logits = logits.double() - offset
-        else:
-            offset = 0.0
         least = self._minimize(logits, labels, begin, weights)
-        if not least.converged:
-            warnings.warn(
-                f"VectorScaling: stopped after {least.iterations} iterations, about "
-                f"{least.decrement / 2:.1e} above the optimal loss; raise max_iterations",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_unless_converged(least, "VectorScaling")
         self.nll_ = loss_and_derivatives(logits, labels, least.point, weights=weights)[0]
         self.loss_ = loss_and_derivatives(logits, labels, least.point, self.loss, weights)[0]
         self.scale_, shift = least.point.cpu().numpy()
-        shift = shift - offset * self.scale_
         self.shift_ = shift - shift.mean()  # a common shift changes no probability
         self.n_evaluations_ = least.evaluations + begin.evaluations
 
@@ -176,12 +159,11 @@ class VectorScaling(Calibrator):
         spread = begin.spread if begin.spread > 0 else 1.0
         ridge = start.new_tensor([[self.l2 * spread**2], [self.l2]])
 
-        def penalised(point: Tensor) -> tuple[float, Tensor]:
+        def objective(point: Tensor) -> tuple[float, Tensor]:
             loss, gradient = loss_and_derivatives(logits, labels, point, self.loss, weights)
             pull = ridge * (point - start)
             return loss + 0.5 * float(((point - start) * pull).sum()), gradient + pull
 
-        objective: Objective = penalised
         curvature = class_curvatures(logits, begin.beta, self.loss, weights)
         return minimize(
             objective,

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-import warnings
+from functools import partial
 from typing import get_args
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from calibrators.base import Calibrator
 from calibrators.dirichlet.linear_map import (
+    LinearMapCalibrator,
     LinearMapProblem,
     map_loss,
     penalty_weights,
     products_type,
 )
-from calibrators.dirichlet.penalties import HeldOut, TuningRuns, tune_penalties
+from calibrators.dirichlet.penalties import TuningFits
 from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import LinearSoftmax, constant
-from calibrators.solvers.search import How, with_progress
-from calibrators.temperature import TemperatureFit, fit_temperature
-from metrics.kernels.product import product
-from metrics.kernels.softmax import softmax
-from metrics.kernels.threads import row_blocks
+from calibrators.solvers.lbfgs import warn_unless_converged
+from calibrators.solvers.search import How, best_run, search, with_progress
+from calibrators.temperature import fit_temperature
 from metrics.validation import InputError
 
 INPUTS = ("log_probabilities", "logits")
@@ -35,7 +31,7 @@ TOLERANCE = 1e-9
 """Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 
 
-class DirichletCalibration(Calibrator):
+class DirichletCalibration(LinearMapCalibrator):
     """softmax(W x + b), W [C, C] and b [C], with the ODIR penalty of Kull et al. (2019).
 
     The inputs x are the log-probabilities ln p (`on="log_probabilities"`, Dirichlet calibration as
@@ -54,12 +50,13 @@ class DirichletCalibration(Calibrator):
     `l2` the mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean
     square of the row-centred logits, only makes the optimum unique. Full-batch L-BFGS starts at the
     temperature-scaled solution W = βI, b = 0, where the penalties vanish, so the fit's loss is at
-    most temperature scaling's. If it is larger by rounding, W = βI is kept and `fell_back_` is
-    true. The Brier score is not convex: the fit ends in a minimum below that start.
+    most temperature scaling's, up to rounding. The Brier score is not convex: the fit ends in a
+    minimum below that start.
 
-    If λ or μ is None, `tune_penalties` chooses it by the loss on a seeded hold-out, and the map is
-    refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and `l2_range`
-    times C, so the ranges are those of the penalty per entry, which means the same for any C.
+    If λ or μ is None, it is chosen by the loss on a seeded hold-out (`penalties.py`), and the map
+    is refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and
+    `l2_range` times C, so the ranges are those of the penalty per entry, which means the same for
+    any C.
 
     Time: the default tunes by 81 fits, which takes more than a second. On two cores, 7,000 points
     take about a second for ten classes, five seconds for a hundred and minutes for a thousand;
@@ -86,23 +83,15 @@ class DirichletCalibration(Calibrator):
     ----------
     matrix_, intercept_ : float64 [C, C] and [C], W and b
     odir_, l2_ : float, the λ and μ used
-    loss_, temperature_loss_ : float, mean loss of the calibration data, and temperature scaling's
-    nll_, temperature_nll_ : float, mean NLL of the calibration data, and temperature scaling's
-    fell_back_ : bool
+    loss_, nll_ : float, mean loss and mean NLL of the calibration data
     n_evaluations_ : int, passes over the data in the final fit
     """
 
-    matrix_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
     odir_: float
     l2_: float
     loss_: float
-    temperature_loss_: float
     nll_: float
-    temperature_nll_: float
-    fell_back_: bool
     n_evaluations_: int
-    takes_weights = True
 
     def __init__(
         self,
@@ -136,58 +125,29 @@ class DirichletCalibration(Calibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_parameters()
-        n, classes = logits.shape
-        inputs = self._inputs(logits, products_type(n, classes))
-        begin: Tensor | None = None
+        classes = logits.shape[1]
+        inputs = self._map_inputs(logits)
+        fast = inputs.to(products_type(*logits.shape))
         strengths = {"odir": self.odir, "l2": self.l2}
         if None in strengths.values():
-            tuned, begin = self._tune(inputs, labels, weights)
-            strengths |= tuned
+            strengths |= self._tuned(fast, labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
         temperature = fit_temperature(logits, labels, self.loss, weights)
-        problem = LinearMapProblem.build(
-            inputs, labels, temperature.beta, temperature.spread, self.loss, weights
+        beta, spread = temperature.beta, temperature.spread
+        fit = LinearMapProblem(fast, labels, beta, spread, self.loss, weights).solve(
+            penalty_weights(classes, self.odir_, self.l2_, logits.device),
+            tolerance=TOLERANCE,
+            max_iterations=self.max_iterations,
         )
-        penalty = penalty_weights(classes, self.odir_, self.l2_, logits.device)
-        fit = problem.solve(penalty, begin, tolerance=TOLERANCE, max_iterations=self.max_iterations)
-        if not fit.converged:
-            warnings.warn(
-                f"DirichletCalibration: stopped after {fit.iterations} iterations, about "
-                f"{fit.decrement / 2:.1e} above the optimum; raise max_iterations",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_unless_converged(fit, "DirichletCalibration")
         self.n_evaluations_ = fit.evaluations
-        self._keep(logits, labels, fit.point, temperature, weights)
+        self.nll_ = map_loss(inputs, labels, fit.point, counts=weights)
+        self.loss_ = map_loss(inputs, labels, fit.point, loss=self.loss, counts=weights)
+        self._keep(fit.point)
 
-    def _keep(
-        self,
-        logits: Tensor,
-        labels: Tensor,
-        point: Tensor,
-        temperature: TemperatureFit,
-        weights: Tensor | None = None,
-    ) -> None:
-        """Store the map if its loss, in float64, is no worse than temperature scaling's."""
-        classes = logits.shape[1]
-        inputs = self._inputs(logits, torch.float64)
-        self.temperature_loss_, self.temperature_nll_ = temperature.loss, temperature.nll
-        self.nll_ = self.loss_ = map_loss(inputs, labels, point, counts=weights)
-        if self.loss != "likelihood":
-            self.loss_ = map_loss(inputs, labels, point, loss=self.loss, counts=weights)
-        self.fell_back_ = not self.loss_ <= temperature.loss
-        if self.fell_back_:
-            point = torch.zeros_like(point)
-            point[:, :classes].fill_diagonal_(temperature.beta)
-            self.loss_, self.nll_ = temperature.loss, temperature.nll
-        self.matrix_ = point[:, :classes].cpu().numpy().copy()
-        self.intercept_ = point[:, classes].cpu().numpy().copy()
-
-    def _tune(
-        self, inputs: Tensor, labels: Tensor, weights: Tensor | None
-    ) -> tuple[dict[str, float], Tensor]:
-        """Return the tuned λ, μ and the best map that was met on the way."""
-        from skopt.space import Real
+    def _tuned(self, inputs: Tensor, labels: Tensor, weights: Tensor | None) -> dict[str, float]:
+        """Return λ, μ, or the one of them that is not given, of least hold-out loss."""
+        from skopt.space import Real  # takes a second to import: only where tuned
 
         classes = inputs.shape[1]
         scales = {"odir": classes * (classes - 1), "l2": classes}
@@ -197,17 +157,17 @@ class DirichletCalibration(Calibrator):
             if getattr(self, name) is None
         }
         fixed = {name: getattr(self, name) for name in scales if name not in space}
-        runs = TuningRuns(*self._hold_out(inputs, labels, weights))
+        fits = self._fits_to_tune_by(inputs, labels, weights)
         total = self.tuning_runs + 1
-        score = with_progress(runs.score, "DirichletCalibration: fits", total, self.verbose)
-        best, self.tuning_log_ = tune_penalties(
-            score, space, fixed, self.tuning_runs, self.seed, self.search
-        )
-        return best, runs.best_point
+        counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
+        score = partial(counted, **fixed)
+        score(**{name: dimension.high for name, dimension in space.items()})
+        self.tuning_log_ = search(score, space, self.tuning_runs, self.seed, self.search)
+        return dict(best_run(self.tuning_log_)["parameters"])
 
-    def _hold_out(
+    def _fits_to_tune_by(
         self, inputs: Tensor, labels: Tensor, weights: Tensor | None = None
-    ) -> tuple[LinearMapProblem, HeldOut]:
+    ) -> TuningFits:
         """Split the rows; a share `holdout` of them is scored, whatever the weights."""
         n = inputs.shape[0]
         held = round(self.holdout * n)
@@ -218,24 +178,17 @@ class DirichletCalibration(Calibrator):
             )
         order = torch.from_numpy(np.random.default_rng(self.seed).permutation(n))
         order = order.to(inputs.device)
-        fitted, scored = order[held:].sort()[0], order[:held].sort()[0]
-        counts, held_counts = (
-            None if weights is None else weights[rows] for rows in (fitted, scored)
+        rows = order[held:].sort()[0], order[:held].sort()[0]
+        kept, scored = (
+            (inputs[k], labels[k], None if weights is None else weights[k]) for k in rows
         )
-        temperature = fit_temperature(inputs[fitted], labels[fitted], self.loss, counts)
-        train = LinearMapProblem.build(
-            inputs[fitted], labels[fitted], temperature.beta, temperature.spread, self.loss, counts
-        )
-        return train, HeldOut(inputs[scored], labels[scored], held_counts)
+        begin = fit_temperature(kept[0], kept[1], self.loss, kept[2])
+        problem = LinearMapProblem(*kept[:2], begin.beta, begin.spread, self.loss, kept[2])
+        return TuningFits(problem, *scored)
 
-    def _inputs(self, logits: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return x [n, C]: the log-probabilities, computed in float64, or the logits."""
-        if self.on == "logits":
-            return logits.to(dtype).contiguous()
-        out = torch.empty(logits.shape, dtype=dtype, device=logits.device)
-        for start, stop in row_blocks(logits.shape[0], logits.shape[1], 1 << 22):
-            out[start:stop] = torch.log_softmax(logits[start:stop].double(), dim=1)
-        return out
+    def _map_inputs(self, logits: Tensor) -> Tensor:
+        double = logits.double()
+        return double if self.on == "logits" else torch.log_softmax(double, dim=1)
 
     def _check_parameters(self) -> None:
         check_loss(self.loss)
@@ -258,16 +211,6 @@ class DirichletCalibration(Calibrator):
         """In format 0 W acts on row-centred ln p: W (x - mean x) is (W - row means of W) x."""
         if self.on == "log_probabilities":
             self.matrix_ = self.matrix_ - self.matrix_.mean(axis=1, keepdims=True)
-
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        matrix = torch.as_tensor(self.matrix_, device=logits.device)
-        intercept = torch.as_tensor(self.intercept_, device=logits.device)
-        n, classes = logits.shape
-        out = torch.empty(n, classes, dtype=torch.float64, device=logits.device)
-        for start, stop in row_blocks(n, classes, 1 << 24):
-            inputs = self._inputs(logits[start:stop], torch.float64)
-            out[start:stop] = softmax(product(inputs, matrix.T).add_(intercept))
-        return out
 
     def _to_module(self, dtype: torch.dtype) -> LinearSoftmax:
         matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)

@@ -1,4 +1,4 @@
-"""The penalised loss, likelihood or Brier score, of softmax(W x + b) and its minimiser.
+"""softmax(W x + b): its penalised loss (likelihood or Brier score), its minimiser, its prediction.
 
 Parameters are one float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
 float64 up to `DOUBLE_WORK` multiplications a pass and in float32 above; loss, softmax and the sums
@@ -7,24 +7,28 @@ over blocks of rows are float64 always.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrators.base import Calibrator
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
 from calibrators.solvers.lbfgs import Minimum, dot, minimize
 from metrics.kernels.product import product
-from metrics.kernels.softmax import row_weights
+from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 
 DOUBLE_WORK = 2_000_000_000
 """n C² up to which the products run in float64. Larger ones would dominate the time of a fit."""
 BLOCK = 1 << 23
 """Elements of a block. In products of fewer rows, threads would wait for each other."""
+PREDICTED_BLOCK = 1 << 24
+"""Probabilities that are mapped at a time."""
 RIDGE = 1e-8
 """Weight of the pull towards the start that makes the optimum unique."""
 FLOAT32_NOISE = 1e-7
@@ -53,39 +57,33 @@ def penalty_weights(classes: int, odir: float, l2: float, device: torch.device) 
     return weights
 
 
-@dataclass(frozen=True)
 class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
-    `inputs` [n, C] float32 or float64, `labels` int64 [n], `start` [C, C + 1] float64 (β I, 0),
-    `spread` the root mean square of the row-centred logits, `curvature` the Hessian at the start,
-    `loss` what is minimised, `counts` float64 [n] the weights of the rows, None: all 1.
+    Args:
+        inputs: float32 or float64 [n, C], with `labels` int64 [n].
+        beta: the fit starts at the temperature-scaled solution W = β I, b = 0.
+        spread: root mean square of the row-centred logits.
+        loss: what is minimised.
+        counts: float64 [n], the weights of the rows; None: all 1.
     """
 
-    inputs: Tensor
-    labels: Tensor
-    start: Tensor
-    spread: float
-    curvature: ClassCurvature
-    loss: Loss = "likelihood"
-    counts: Tensor | None = None
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         inputs: Tensor,
         labels: Tensor,
         beta: float,
         spread: float,
         loss: Loss = "likelihood",
         counts: Tensor | None = None,
-    ) -> LinearMapProblem:
-        """Set up the fit that starts at the temperature-scaled solution W = β I, b = 0."""
+    ) -> None:
+        self.inputs, self.labels, self.loss, self.counts = inputs, labels, loss, counts
+        self.curvature = ClassCurvature.at(inputs, beta, loss, counts)
         classes = inputs.shape[1]
-        start = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
-        start[:, :classes].fill_diagonal_(beta)
-        curvature = ClassCurvature.at(inputs, beta, loss, counts)
-        return cls(inputs, labels, start, spread if spread > 0 else 1.0, curvature, loss, counts)
+        self.start = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
+        self.start[:, :classes].fill_diagonal_(beta)
+        self.ridge = torch.full_like(self.start, RIDGE * (spread or 1.0) ** 2)
+        self.ridge[:, classes] = RIDGE
 
     def solve(
         self,
@@ -105,32 +103,21 @@ class LinearMapProblem:
             gradient = torch.empty_like(point)
             data = self.inputs, self.labels, point, gradient
             loss = map_loss(*data, loss=self.loss, counts=self.counts)
-            penalty, slope = self._penalties(weights, point)
-            return loss + penalty, slope.add_(gradient)
+            away = point - self.start
+            pull, ridge = weights * away, self.ridge * away
+            penalty = dot(pull, away) + 0.5 * dot(ridge, away)
+            return loss + penalty, ridge.add_(pull, alpha=2.0).add_(gradient)
 
         exact = self.inputs.dtype == torch.float64
         return minimize(
             objective,
             self.start if begin is None else begin,
-            self.curvature.preconditioner(2 * weights + self._ridge),
+            self.curvature.preconditioner(2 * weights + self.ridge),
             tolerance=tolerance,
             max_iterations=max_iterations,
             rounding=1e-15 if exact else FLOAT32_NOISE,
             give_up=give_up,
         )
-
-    def _penalties(self, weights: Tensor, point: Tensor) -> tuple[float, Tensor]:
-        """Return Σ weights (V - start)² + ridge and its gradient."""
-        away = point - self.start
-        pull, ridge = weights * away, self._ridge * away
-        return dot(pull, away) + 0.5 * dot(ridge, away), ridge.add_(pull, alpha=2.0)
-
-    @cached_property
-    def _ridge(self) -> Tensor:
-        """Return the weights [C, C + 1] of the ridge."""
-        ridge = torch.full_like(self.start, RIDGE * self.spread**2)
-        ridge[:, -1] = RIDGE
-        return ridge
 
 
 def map_loss(
@@ -165,3 +152,29 @@ def map_loss(
     if gradient is not None:
         gradient /= size
     return total / size
+
+
+class LinearMapCalibrator(Calibrator):
+    """softmax(W x + b) of inputs x [n, C], which a subclass makes of the logits."""
+
+    matrix_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    takes_weights = True
+
+    @abstractmethod
+    def _map_inputs(self, logits: Tensor) -> Tensor:
+        """Return x, float64 [n, C]."""
+
+    def _keep(self, point: Tensor) -> None:
+        """Store the map `point` [C, C + 1]."""
+        self.matrix_ = point[:, :-1].cpu().numpy().copy()
+        self.intercept_ = point[:, -1].cpu().numpy().copy()
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        matrix = torch.as_tensor(self.matrix_, device=logits.device)
+        intercept = torch.as_tensor(self.intercept_, device=logits.device)
+        out = torch.empty(logits.shape, dtype=torch.float64, device=logits.device)
+        for start, stop in row_blocks(len(logits), logits.shape[1], PREDICTED_BLOCK):
+            inputs = self._map_inputs(logits[start:stop])
+            out[start:stop] = softmax(product(inputs, matrix.T).add_(intercept))
+        return out

@@ -8,11 +8,13 @@ approximate Wolfe condition of Hager and Zhang (2005), so the iteration can use 
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 Objective = Callable[[Tensor], tuple[float, Tensor]]
@@ -25,8 +27,6 @@ class Minimum:
     """Where the iteration ended."""
 
     point: Tensor
-    value: float
-    gradient: Tensor
     decrement: float  # gᵀ H⁻¹ g with the current approximation: about twice the gap to the optimum
     iterations: int
     evaluations: int
@@ -67,35 +67,29 @@ def _direction(
     return direction
 
 
-@dataclass
-class _LineSearch:
-    """Bisection for a step that satisfies the (approximate) weak Wolfe conditions."""
+def _line_search(
+    objective: Objective, point: Tensor, value: float, slope: float, direction: Tensor, noise: float
+) -> tuple[Tensor, float, Tensor, float] | None:
+    """Return (new point, value, gradient, step length); None if no step makes progress.
 
-    objective: Objective
-    rounding: float
-    evaluations: int = 0
-
-    def __call__(
-        self, point: Tensor, value: float, slope: float, direction: Tensor
-    ) -> tuple[Tensor, float, Tensor, float] | None:
-        """Return (new point, value, gradient, step length); None if no step makes progress."""
-        low, high, length = 0.0, float("inf"), 1.0
-        noise = self.rounding * abs(value)
-        for _ in range(LINE_SEARCH_STEPS):
-            trial = torch.add(point, direction, alpha=length)
-            trial_value, gradient = self.objective(trial)
-            self.evaluations += 1
-            trial_slope = dot(gradient, direction)
-            decreases = trial_value <= value + ARMIJO * length * slope
-            flat = trial_value <= value + noise and trial_slope <= (2 * ARMIJO - 1) * slope
-            if not (decreases or flat):
-                high = length
-            elif trial_slope < CURVATURE * slope:
-                low = length
-            else:
-                return trial, trial_value, gradient, length
-            length = (low + high) / 2 if high < float("inf") else 2 * length
-        return None
+    Bisection for a step that satisfies the (approximate) weak Wolfe conditions; values that differ
+    by `noise` are equal.
+    """
+    low, high, length = 0.0, float("inf"), 1.0
+    for _ in range(LINE_SEARCH_STEPS):
+        trial = torch.add(point, direction, alpha=length)
+        trial_value, gradient = objective(trial)
+        trial_slope = dot(gradient, direction)
+        decreases = trial_value <= value + ARMIJO * length * slope
+        flat = trial_value <= value + noise and trial_slope <= (2 * ARMIJO - 1) * slope
+        if not (decreases or flat):
+            high = length
+        elif trial_slope < CURVATURE * slope:
+            low = length
+        else:
+            return trial, trial_value, gradient, length
+        length = (low + high) / 2 if high < float("inf") else 2 * length
+    return None
 
 
 def minimize(
@@ -117,34 +111,37 @@ def minimize(
     value. `give_up(iteration, point)` may stop the iteration early; the result then counts as not
     converged. The value never rises above the start's by more than rounding.
     """
+    evaluations = 0
+
+    def counted(at: Tensor) -> tuple[float, Tensor]:
+        nonlocal evaluations
+        evaluations += 1
+        return objective(at)
+
     point = start.clone()
-    value, gradient = objective(point)
-    search = _LineSearch(objective, rounding, evaluations=1)
+    value, gradient = counted(point)
     pairs: deque[_Pair] = deque(maxlen=history)
-    decrement = float("inf")
-
-    def ended(iterations: int, *, converged: bool) -> Minimum:
-        ran = iterations, search.evaluations, converged
-        return Minimum(point, value, gradient, decrement, *ran)
-
-    for iteration in range(max_iterations):
+    decrement, iteration, converged = float("inf"), 0, False
+    while iteration < max_iterations:
         direction = _direction(gradient, pairs, precondition)
         slope = dot(gradient, direction)
         decrement = -slope
-        if decrement < 0:  # uphill: the curvature pairs are stale, or the problem is not convex
-            if not pairs:
-                break
-            pairs.clear()
-            continue
-        if decrement <= max(tolerance, rounding * abs(value)):
-            return ended(iteration, converged=True)
+        if 0 <= decrement <= max(tolerance, rounding * abs(value)):
+            converged = True
+            break
         if give_up is not None and give_up(iteration, point):
-            return ended(iteration, converged=False)
-        step = search(point, value, slope, direction)
+            break
+        iteration += 1
+        # An uphill direction means that the pairs are stale, or that the problem is not convex.
+        step = (
+            _line_search(counted, point, value, slope, direction, rounding * abs(value))
+            if slope < 0
+            else None
+        )
         if step is None:
             if not pairs:  # even the preconditioned gradient gives no step
                 break
-            pairs.clear()  # the curvature pairs may be stale: start them afresh
+            pairs.clear()
             continue
         point, value, new_gradient, length = step
         change = new_gradient - gradient
@@ -152,4 +149,15 @@ def minimize(
         curvature = length * dot(direction, change)
         if curvature > 0:  # pragma: no branch - the line search sees to it, but for rounding
             pairs.append(_Pair(direction.mul_(length), change, curvature))
-    return ended(max_iterations, converged=False)
+    return Minimum(point, decrement, iteration, evaluations, converged)
+
+
+def warn_unless_converged(fit: Minimum, name: str) -> None:
+    """Warn the caller of `Calibrator.fit`, in one line, that `name` did not reach its optimum."""
+    if not fit.converged:
+        warnings.warn(
+            f"{name}: stopped after {fit.iterations} iterations, about {fit.decrement / 2:.1e} "
+            "above the optimum; raise max_iterations",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

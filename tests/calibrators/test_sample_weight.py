@@ -15,7 +15,6 @@ from calibrators import (
 )
 from calibrators.brier_temperature import brier_moments
 from calibrators.dirichlet.linear_map import map_loss
-from calibrators.dirichlet.penalties import TuningRuns
 from calibrators.temperature import moments
 from calibrators.vector import class_curvatures, loss_and_derivatives
 from metrics import InputError
@@ -54,10 +53,10 @@ def test_the_hold_out_of_dirichlets_tuning_is_weighted(made_up):
     logits, labels = made_up(n=300)
     weights = np.random.default_rng(3).exponential(size=300)
     data = (torch.from_numpy(array) for array in (logits.astype(np.float64), labels, weights))
-    runs = TuningRuns(*DirichletCalibration(on="logits")._hold_out(*data))
+    runs = DirichletCalibration(on="logits")._fits_to_tune_by(*data)
     score = runs.score(odir=20.0, l2=5.0)
     held = np.random.default_rng(0).permutation(300)[:90]
-    found = runs.best_point.numpy()
+    found = runs.fit(odir=20.0, l2=5.0).point.numpy()
     p = softmax(torch.from_numpy(logits[held] @ found[:, :5].T + found[:, 5])).numpy()
     losses = -np.log(p[np.arange(90), labels[held]])
     assert score == pytest.approx(np.average(losses, weights=weights[held]), rel=1e-12)

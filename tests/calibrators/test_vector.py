@@ -54,17 +54,6 @@ def test_an_early_stop_is_reported(made_up):
         VectorScaling(max_iterations=2).fit(*made_up())
 
 
-def test_an_offset_of_all_logits_changes_nothing(made_up):
-    (logits, labels), offset = made_up(), 1e5
-    logits = logits.astype(np.float64)
-    plain = VectorScaling().fit(logits, labels)
-    moved = VectorScaling().fit(logits + offset, labels)
-    assert moved.nll_ == pytest.approx(plain.nll_, abs=1e-9)
-    np.testing.assert_allclose(
-        moved.predict_proba(logits + offset), plain.predict_proba(logits), rtol=0, atol=1e-6
-    )
-
-
 @pytest.mark.parametrize("parameters", [{"l2": -1.0}, {"max_iterations": 0}])
 def test_parameters_out_of_range_are_refused(made_up, parameters):
     with pytest.raises(InputError, match=next(iter(parameters))):
