@@ -26,7 +26,7 @@ from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say, say_files
 from pipeline.harness.units import Request, Settings
 from pipeline.logits import require_logits
-from pipeline.scoring.dynamics_study import check_options, studied
+from pipeline.scoring.dynamics_study import studied
 from pipeline.scoring.files import csv_text, rounded
 from pipeline.scoring.splits import task_on_split
 
@@ -44,7 +44,6 @@ def run_dynamics(request: Request) -> None:
     """Study every benchmark and family that is not up to date, and write their text.
 
     Raises:
-        InputError: the options make no study.
         UnitsFailed: studies that failed, after all others are done.
     """
     if not request.benchmarks:
@@ -52,7 +51,6 @@ def run_dynamics(request: Request) -> None:
         return
     tasks = []
     for settings in request.benchmark_settings():
-        check_options(settings["dynamics"])
         require_logits([settings])
         families = settings["dynamics"]["families"]
         tasks += [dynamics_task(settings, family, request.splits[0]) for family in families]

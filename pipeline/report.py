@@ -16,13 +16,14 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import write_json, write_text
-from pipeline.harness.command import command
+from pipeline.harness.command import UsageError, command
 from pipeline.harness.progress import console, say, say_files
-from pipeline.harness.units import Request, SelectionError, Settings
+from pipeline.harness.units import Request, Settings
 from pipeline.reporting.collect import Scores, statistics_of, wanted_scores
 from pipeline.reporting.comparison import paper_cells, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
+from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.report_markdown import report_markdown
@@ -31,9 +32,15 @@ from pipeline.reporting.sections import Groups, groups_of, provenance_of, sectio
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
+from pipeline.reporting.worst_figures import drawings_of
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
 
 TITLE = "Utility calibration of multiclass classifiers"
+INTRODUCTION = (
+    "Results of the suite {suite}: post-hoc calibration methods on cached logits, scored on "
+    "held-out points. Errors are shares or units of utility, scaled as the column says; smaller is "
+    "better except for accuracy."
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class BenchmarkReport:
 def main(config: DictConfig) -> None:
     """Write the report of the benchmarks asked for, all splits."""
     if config.split is not None:
-        raise SelectionError(f"split={config.split}: a report covers all splits; leave it out")
+        raise UsageError(f"split={config.split}: a report covers all splits; leave it out")
     run_report(Request.from_hydra(config))
 
 
@@ -69,15 +76,17 @@ def run_report(request: Request) -> None:
         for one in settings
     ]
     written = [path for report in reports for path in report.files]
-    drawings = [drawing for report in reports for drawing in report.drawings]
-    written += draw_all(drawings)
+    written += draw_all([drawing for report in reports for drawing in report.drawings])
     files, comparison = write_paper_comparison(settings, results)
     written += files
-    stem = page_stem(settings[0], request)
-    leaderboard = who_wins(reports, methods)
-    written += write_pages(
-        reports, comparison, leaderboard, list(scores.values()), request, results / stem
-    )
+    stem, leaderboard = page_stem(settings[0], request), who_wins(reports, methods)
+    sections = [s for r in reports for s in (r.section, *r.groups.sections.values())]
+    introduction = INTRODUCTION.format(suite=request.suite)
+    provenance = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
+    html = report_html(TITLE, introduction, sections, provenance, comparison, leaderboard)
+    markdown = report_markdown(TITLE, sections, leaderboard)
+    written.append(write_text(results / f"{stem}.html", html))
+    written.append(write_text(results / f"{stem}.md", markdown))
     if leaderboard and "selection" not in stem:
         written += leaderboard.write(results / "tables", stem.replace("report", "leaderboard"))
     if stem == "report":
@@ -108,30 +117,6 @@ def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Lead
     return leaderboard_of(statistics, methods)
 
 
-def write_pages(
-    reports: Sequence[BenchmarkReport],
-    comparison: Sequence[Sequence[str]],
-    leaderboard: Leaderboard | None,
-    scores: Sequence[Scores],
-    request: Request,
-    stem: Path,
-) -> list[Path]:
-    """The page and its Markdown."""
-    methods = ordered(request.calibrators)
-    introduction = (
-        f"Results of the suite {request.suite}: post-hoc calibration methods on cached logits, "
-        "scored on held-out points. Errors are shares or units of utility, scaled as the column "
-        "says; smaller is better except for accuracy."
-    )
-    provenance = provenance_of(f"Suite {request.suite}.", scores, methods)
-    shown = [one for r in reports for one in (r.section, *r.groups.sections.values())]
-    html = report_html(TITLE, introduction, shown, provenance, comparison, leaderboard)
-    return [
-        write_text(stem.with_suffix(".html"), html),
-        write_text(stem.with_suffix(".md"), report_markdown(TITLE, shown, leaderboard)),
-    ]
-
-
 def _command(request: Request) -> str:
     """The command line that makes what is missing."""
     arguments = [f"suite={request.suite}"]
@@ -146,8 +131,6 @@ def report_benchmark(
     settings: Settings, scores: Scores, methods: Sequence[str], results: Path
 ) -> BenchmarkReport:
     """Tables and verdict of one benchmark, and of the groups of its points; what to draw."""
-    from pipeline.reporting.worst_figures import drawings_of
-
     evaluation = settings["evaluation"]["name"]
     stem = ScoreFiles(results, scores.benchmark, evaluation).stem
     specs = table_specs(settings, scores, stem, methods)
@@ -172,8 +155,6 @@ def study_drawings(scores: Scores, title: str, results: Path) -> list[Drawing]:
     families = {path.parent.name: path.parent for path in sorted(folder.glob("*/dynamics.json"))}
     if not families:
         return []
-    from pipeline.reporting.dynamics_figures import dynamics_drawings
-
     return dynamics_drawings(families, title, results / "figures", scores.benchmark)
 
 
@@ -199,10 +180,10 @@ def table_specs(
 def write_metrics(reports: Iterable[BenchmarkReport], path: Path) -> Path:
     """All means as {benchmark: {method: {metric: mean}}}, for `dvc metrics`."""
     content: dict[str, dict[str, dict[str, float]]] = {}
-    for report in reports:
-        own = content.setdefault(report.section.spec.name, {})
-        for (method, metric), row in report.section.statistics.items():
-            own.setdefault(method, {})[metric] = row["mean"]
+    for section in (report.section for report in reports):
+        for (method, metric), row in section.statistics.items():
+            methods = content.setdefault(section.spec.name, {})
+            methods.setdefault(method, {})[metric] = row["mean"]
     return write_json(path, content)
 
 

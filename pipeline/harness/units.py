@@ -36,10 +36,6 @@ ALLOWED_VALUES = {
 """Per setting of all stages what its text must match, and what a message says of it."""
 
 
-class SelectionError(UsageError):
-    """A selection of units that does not exist. One line."""
-
-
 @dataclass(frozen=True)
 class Unit:
     """One fit and its evaluation. `settings` is shared by the splits of a pair."""
@@ -139,7 +135,7 @@ def resolved(config: DictConfig) -> Settings:
     """`config` as plain values, checked before anything is done.
 
     Raises:
-        SelectionError: a setting of all stages with a value that no stage knows.
+        UsageError: a setting of all stages with a value that no stage knows.
         MissingMandatoryValue: a value left open (`???`).
     """
     _check(config)
@@ -158,7 +154,7 @@ def _check(config: DictConfig) -> None:
     for key, (pattern, expected) in ALLOWED_VALUES.items():
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
-            raise SelectionError(f"{key}={value}: expected {expected}")
+            raise UsageError(f"{key}={value}: expected {expected}")
 
 
 def _splits(config: DictConfig) -> tuple[int, ...]:
@@ -167,7 +163,7 @@ def _splits(config: DictConfig) -> tuple[int, ...]:
     if config.split is None:
         return tuple(every)
     if config.split not in every:
-        raise SelectionError(
+        raise UsageError(
             f"split={config.split}: expected a number from 0 to {len(every) - 1} "
             f"(splits.count={len(every)}), or leave it out for all"
         )

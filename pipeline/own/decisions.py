@@ -20,7 +20,7 @@ from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
 from pipeline.reporting.drawings import save_figure
 from pipeline.reporting.intervals import corrected_half_width
-from pipeline.scoring.held_out import held_out
+from pipeline.scoring.held_out import HeldOut, held_out
 from pipeline.sources.own_utilities import actions_of
 
 Record = dict[str, Any]
@@ -44,92 +44,73 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     """
     losses: NDArray[np.float64] = instantiate(entry, _convert_="all").losses[0].numpy()
     names = actions_of(entry["path"])
-    priced: dict[str, list[_Priced]] = {}
+    by_split: dict[str, list[dict[str, Any]]] = {}
     for unit in units:
         test = held_out(unit, "cpu")
-        given = test.probabilities.numpy(), test.labels.numpy(), test.rows_sum_to_one
-        priced.setdefault(unit.calibrator, []).append(_Priced(losses, *given))
+        by_split.setdefault(unit.calibrator, []).append(_priced(losses, test))
+    priced = {
+        method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
+        for method, splits in by_split.items()
+    }
     first = next(iter(priced.values()))
-    constant = np.mean([split.constant for split in first], axis=0)
+    constant = first["constant"].mean(axis=0)
     best = int(constant.argmin())
-    share = first[0].points / test.population
-    costs = {method: [split.cost for split in splits] for method, splits in priced.items()}
-    references = costs | {f"always {names[best]}": [s.constant[best] for s in first]}
+    share = first["points"][0] / test.population
+    costs = {method: values["cost"] for method, values in priced.items()}
+    references = costs | {f"always {names[best]}": first["constant"][:, best]}
     record: Record = {
         "losses": str(entry["path"]),
         "actions": names,
-        "constant": {name: float(cost) for name, cost in zip(names, constant)},
+        "constant": dict(zip(names, constant.tolist())),
         "best_constant": names[best],
-        "splits": len(first),
+        "splits": len(first["cost"]),
         "methods": {
             method: {
-                **_mean(costs[method], share, "cost"),
-                **_mean([split.expected for split in splits], share, "expected"),
-                "actions": _by_action(splits, names),
+                **_mean(values["cost"], share, "cost"),
+                **_mean(values["expected"], share, "expected"),
+                "actions": {
+                    name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
+                    for action, name in enumerate(names)
+                },
                 "against": {
-                    other: _mean(np.subtract(costs[method], values), share, "difference")
-                    for other, values in references.items()
+                    other: _mean(values["cost"] - cost, share, "difference")
+                    for other, cost in references.items()
                     if other != method
                 },
             }
-            for method, splits in priced.items()
+            for method, values in priced.items()
         },
     }
     if len(losses) == 2:
-        record["curve"] = _curve(losses, priced, str(entry["class_names"][1]))
+        record["curve"] = {
+            "event": str(entry["class_names"][1]),
+            "thresholds": THRESHOLDS.tolist(),
+            "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
+            "always": first["always"].mean(axis=0).tolist(),
+            "methods": {m: values["curve"].mean(axis=0).tolist() for m, values in priced.items()},
+        }
     return record
 
 
-class _Priced:
-    """One method on one split: mean costs, and per action share and gap."""
-
-    def __init__(
-        self,
-        losses: NDArray[np.float64],
-        p: NDArray[np.float64],
-        y: NDArray[np.int64],
-        rows_sum_to_one: bool,
-    ) -> None:
-        count = losses.shape[1]
-        taken = decisions(losses, p, y, rows_sum_to_one=rows_sum_to_one)
-        self.points = len(y)
-        self.cost, self.expected = float(taken.realized.mean()), float(taken.expected.mean())
-        self.constant = constant_losses(losses, y)
-        self.gaps = taken.gaps(count)
-        self.shares = np.bincount(taken.actions, minlength=count) / len(y)
-        self.curve = self.always = np.empty(0)
-        if len(losses) == 2:
-            self.curve = net_benefit(p[:, 1].clip(0, 1), y, THRESHOLDS)
-            self.always = net_benefit(np.ones(len(y)), y, THRESHOLDS)
+def _priced(losses: NDArray[np.float64], test: HeldOut) -> dict[str, Any]:
+    """One method on one split: mean costs, share and gap of each action, and net benefits."""
+    p, labels, actions = test.probabilities.numpy(), test.labels.numpy(), losses.shape[1]
+    taken = decisions(losses, p, labels, rows_sum_to_one=test.rows_sum_to_one)
+    priced = {
+        "points": len(labels),
+        "cost": taken.realized.mean(),
+        "expected": taken.expected.mean(),
+        "constant": constant_losses(losses, labels),
+        "gap": taken.gaps(actions),
+        "share": np.bincount(taken.actions, minlength=actions) / len(labels),
+    }
+    if len(losses) == 2:
+        priced["curve"] = net_benefit(p[:, 1].clip(0, 1), labels, THRESHOLDS)
+        priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS)
+    return priced
 
 
-def _mean(values: Any, share: float, name: str) -> dict[str, float | None]:
+def _mean(values: NDArray[np.float64], share: float, name: str) -> dict[str, float | None]:
     """Mean over splits and half of its 95 % interval, None for a single split."""
     half = corrected_half_width(values, share)
-    return {name: float(np.mean(values)), f"{name}_half_width": None if np.isnan(half) else half}
-
-
-def _by_action(splits: Sequence[_Priced], names: Sequence[str]) -> dict[str, dict[str, float]]:
-    shares = np.mean([split.shares for split in splits], axis=0)
-    gaps = np.mean([split.gaps for split in splits], axis=0)
-    return {
-        name: {"share": float(share), "gap": float(gap)}
-        for name, share, gap in zip(names, shares, gaps)
-    }
-
-
-def _curve(
-    losses: NDArray[np.float64], priced: Mapping[str, Sequence[_Priced]], event: str
-) -> Record:
-    """Net benefit of acting on the second class, means over splits."""
-    first = next(iter(priced.values()))
-    return {
-        "event": event,
-        "thresholds": THRESHOLDS.tolist(),
-        "own_threshold": acting_threshold(losses) if losses.shape == (2, 2) else None,
-        "always": np.mean([split.always for split in first], axis=0).tolist(),
-        "methods": {
-            method: np.mean([split.curve for split in splits], axis=0).tolist()
-            for method, splits in priced.items()
-        },
-    }
+    return {name: float(values.mean()), f"{name}_half_width": None if np.isnan(half) else half}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
@@ -78,8 +79,7 @@ def write_results(
         draw_all(drawings_of(section, folder))
     _write_pages(settings, scores, section, groups, folder)
     groups.write(folder / "groups.csv")
-    rows = long_form(section.tables[0]).to_dict("records")
-    write_json(folder / "metrics.json", nested(rows))
+    write_json(folder / "metrics.json", nested(long_form(section.tables[0])))
     print_tables(section.tables, console, wide)
     print_verdict(section.verdict, "", console)
     print_lines(groups.sentences, console)
@@ -148,14 +148,10 @@ def _write_pages(
     write_json(folder / "verdict.json", groups.added_to(section.verdict))
 
 
-def nested(rows: Sequence[Any]) -> dict[str, dict[str, dict[str, Any]]]:
+def nested(table: pd.DataFrame) -> dict[str, Any]:
     """{method: {metric: {"mean", "two_se", …}}} of the table's CSV; what is unknown is null."""
-    result: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        values = {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in row.items()
-            if name not in ("method", "metric")
-        }
-        result.setdefault(row["method"], {})[row["metric"]] = values
-    return result
+    known = table.astype(object).where(table.notna(), None)
+    return {
+        str(method): rows.drop(columns="method").set_index("metric").to_dict("index")
+        for method, rows in known.groupby("method", sort=False)
+    }

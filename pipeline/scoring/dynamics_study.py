@@ -30,7 +30,6 @@ from pipeline.harness.units import Settings
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.splits import indices_of
 
-FAMILIES = ("aligned", "misaligned")
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 COLUMNS = (
     "iteration", "worst", "mean", *QUANTILES, "brier",
@@ -65,25 +64,18 @@ class Study:
         }
 
 
-def check_options(options: Options) -> None:
-    """Raise `InputError` for settings that make no study, in one line."""
-    for name, least in (("iterations", 0), ("utilities", 1), ("floor_draws", 0)):
-        if options[name] < least:
-            raise InputError(f"dynamics.{name}={options[name]}: expected at least {least}")
-    unknown = [family for family in options["families"] if family not in FAMILIES]
-    if unknown or not options["families"]:
-        raise InputError(f"dynamics.families: {unknown or 'none'}; known: {', '.join(FAMILIES)}")
-    for name in ("step_size", "armijo"):
-        if not options[name] > 0:
-            raise InputError(f"dynamics.{name}={options[name]}: expected a positive number")
-
-
 def sample_users(family: str, classes: int, iteration: int, options: Options) -> GainMatrix:
-    """The users of one iteration; the same for the same seed."""
+    """The users of one iteration; the same for the same seed.
+
+    Raises:
+        InputError: a family that does not exist.
+    """
     count, seed = options["utilities"], options["seed"] * 1_000_003 + iteration
     if family == "aligned":
         return GainMatrix.sample_aligned(count, classes, seed, **options["aligned"])
-    return GainMatrix.sample_misaligned(count, classes, seed, **options["misaligned"])
+    if family == "misaligned":
+        return GainMatrix.sample_misaligned(count, classes, seed, **options["misaligned"])
+    raise InputError(f"dynamics.families: {family}; known: aligned, misaligned")
 
 
 def studied(

@@ -35,10 +35,6 @@ from pipeline.scoring.files import (
 from pipeline.scoring.tidy import Row, Scored, curves_of, rows_of
 
 
-class OtherSettings(UsageError):
-    """Scores made with different settings would come into one file. One line."""
-
-
 def write_scores(units: Sequence[Unit]) -> list[Path]:
     """Write the files of one benchmark from its evaluated units; return their paths.
 
@@ -48,7 +44,7 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
         units: up to date, as the evaluation leaves them.
 
     Raises:
-        OtherSettings: the rows that would stay in the files were made with other settings.
+        UsageError: the rows that would stay in the files were made with other settings.
     """
     settings = units[0].settings
     complete = _complete(units)
@@ -136,7 +132,7 @@ def _of_others(
     }
     if other := difference(facts, header):
         if stay:
-            raise OtherSettings(
+            raise UsageError(
                 f"{files.rows}: its rows of {', '.join(stay)} were made with {other}; give these "
                 "results a place of their own (paths.results=…), or delete that file"
             )

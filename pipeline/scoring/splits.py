@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress, Task
@@ -16,14 +17,6 @@ from pipeline.harness.units import Settings
 from pipeline.scoring.cached_logits import CachedLogits, find_logits
 
 Indices = NDArray[np.int64]
-
-
-class TooFewPoints(ValueError):
-    """Not enough points to calibrate and test on. One line."""
-
-
-class TooFewSplits(ValueError):
-    """More splits are asked for than the benchmark's source gives. One line."""
 
 
 def split_indices(
@@ -34,9 +27,12 @@ def split_indices(
     A split is the permutation of `n` points drawn from the generator seeded by (`seed`, `split`),
     its first 70 % for calibration (sec. 4). Not stratified. The same for every calibrator, so
     methods are compared on equal points. Each side holds at least one point.
+
+    Raises:
+        InputError: there are fewer than two points.
     """
     if n < 2:
-        raise TooFewPoints(f"{n} points cannot be split; at least 2 are needed")
+        raise InputError(f"{n} points cannot be split; at least 2 are needed")
     order = np.random.default_rng([seed, split]).permutation(n)
     count = min(max(round(calibration_fraction * n), 1), n - 1)
     return order[:count], order[count:]
@@ -46,13 +42,13 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
     """The split that the benchmark's source gives; of most sources, `split_indices`.
 
     Raises:
-        TooFewPoints, TooFewSplits: there is no such split.
+        InputError: there is no such split.
     """
     splits, tested = settings["splits"], cached.arrays().get("tested")
     if tested is None:
         return split_indices(cached.n, split, splits["seed"], splits["calibration_fraction"])
     if split >= len(tested):
-        raise TooFewSplits(
+        raise InputError(
             f"splits.count={splits['count']}: the file itself gives {len(tested)}; set "
             f"splits.count={len(tested)}"
         )

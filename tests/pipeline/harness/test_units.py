@@ -4,8 +4,8 @@ import pytest
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
-from pipeline.harness.command import is_user_error, one_line
-from pipeline.harness.units import SelectionError, composed, resolved
+from pipeline.harness.command import UsageError, is_user_error, one_line
+from pipeline.harness.units import composed, resolved
 from tests.pipeline.conftest import request_of
 
 
@@ -36,7 +36,7 @@ def test_overrides_reach_every_unit():
 )
 def test_a_value_that_no_stage_knows_is_one_line(override):
     name = override.partition("=")[0]
-    with pytest.raises(SelectionError, match=rf"^{name}=[^\n]*: expected "):
+    with pytest.raises(UsageError, match=rf"^{name}=[^\n]*: expected "):
         resolved(composed(["benchmark=digits", override]))
 
 

@@ -8,11 +8,12 @@ import pytest
 
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import publish
+from pipeline.harness.command import UsageError
 from pipeline.reporting.collect import Scores
 from pipeline.scoring import scores as module
 from pipeline.scoring.cached_logits import CachedLogits
 from pipeline.scoring.files import score_files
-from pipeline.scoring.scores import OtherSettings, write_scores
+from pipeline.scoring.scores import write_scores
 from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, scored
 
 WORST = {"u_cwe": {"name": "class 1", "utility": 1, "low": 0.1, "high": 1 / 3, "gap": -0.1,
@@ -91,7 +92,7 @@ def test_other_settings_are_not_mixed(evaluated, capsys):
     write_scores(evaluated("vector", "temperature"))
     other = evaluated("vector", extra=("splits.seed=1",))
     said = r"digits\.csv: its rows of temperature were made with splits\.seed=0, not 1; give"
-    with pytest.raises(OtherSettings, match=said):
+    with pytest.raises(UsageError, match=said):
         write_scores(other)
     write_scores(evaluated("vector", "temperature", extra=("splits.seed=1",)))
     assert "replaces results made with splits.seed=0, not 1" in capsys.readouterr().out

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from metrics import InputError
 from pipeline.harness.artifacts import write_npz
 from pipeline.scoring.cached_logits import CachedLogits
-from pipeline.scoring.splits import TooFewSplits, indices_of, split_indices
+from pipeline.scoring.splits import indices_of, split_indices
 
 
 @pytest.mark.parametrize("n", [2, 10, 1198])
@@ -31,5 +32,5 @@ def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(tmp_path)
     settings = {"splits": {"count": 2}}
     calibration, test = indices_of(settings, cached, 0)
     assert (calibration.tolist(), test.tolist()) == ([0, 2], [1, 3])
-    with pytest.raises(TooFewSplits, match=r"splits.count=2: the file itself gives 1"):
+    with pytest.raises(InputError, match=r"splits.count=2: the file itself gives 1"):
         indices_of(settings, cached, 1)
