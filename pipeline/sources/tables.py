@@ -99,22 +99,23 @@ def numbers_of(
     Raises:
         InputError: a cell is no finite number; the line names the column and ends with `fix`.
     """
+    cells = table[list(columns)]
+    matrix = cells.apply(_as_numbers).to_numpy(np.float64, na_value=np.nan)
+    wrong = np.argwhere(~np.isfinite(matrix))
+    if len(wrong):
+        row, place = wrong[0]
+        is_empty = cells.iloc[:, place].isna().iloc[row]
+        what = "nothing" if is_empty else f"`{short(str(cells.iloc[row, place]))}`"
+        raise InputError(
+            f"{path}: column `{short(columns[place])}` holds {what} in row {table.index[row]}, "
+            f"which is no finite number; {fix}"
+        )
+    return matrix
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers, NaN for all else: pandas makes numbers of dates and lists, but not of their text."""
     import pandas as pd
 
-    matrix = np.empty((len(table), len(columns)))
-    for place, name in enumerate(columns):
-        column = table[name]
-        if not pd.api.types.is_numeric_dtype(column.dtype):
-            column = column.astype(str)  # pandas would make numbers of dates and lists
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-        wrong = ~np.isfinite(numbers)
-        if wrong.any():
-            first = int(wrong.argmax())
-            row, cell = table.index[first], table[name].iloc[first : first + 1]
-            what = "nothing" if cell.isna().all() else f"`{short(str(cell.item()))}`"
-            raise InputError(
-                f"{path}: column `{short(name)}` holds {what} in row {row}, which is no finite "
-                f"number; {fix}"
-            )
-        matrix[:, place] = numbers
-    return matrix
+    is_numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    return pd.to_numeric(column if is_numeric else column.astype(str), errors="coerce")

@@ -75,16 +75,6 @@ def test_percentages_and_votes_are_not_taken_for_logits(tmp_path, scale):
     assert read(tmp_path, table, values="logits").logits.max() == rows.max()
 
 
-@pytest.mark.parametrize("classes", [2, 10])
-def test_logits_that_happen_to_be_positive_or_whole_are_read(tmp_path, classes):
-    random = np.random.default_rng(0)
-    many = random.normal(size=(40, classes))
-    for rows in (np.abs(many), np.round(128 + 20 * many)):
-        path = tmp_path / "x.npz"
-        np.savez(path, logits=rows, labels=np.arange(40) % 2)
-        np.testing.assert_array_equal(file_logits(path=path).logits, rows.astype(np.float32))
-
-
 def test_one_column_is_the_probability_of_the_second_class(tmp_path):
     table = pd.DataFrame({"label": [0, 1, 1], "p": [0.1, 0.75, 1.0]})
     result = read(tmp_path, table)

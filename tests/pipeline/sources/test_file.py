@@ -96,22 +96,13 @@ def test_csv_of_probabilities_is_recognised_and_can_be_overruled(tmp_path):
     np.testing.assert_array_equal(as_logits.logits, [[0.25, 0.75], [1, 0]])
 
 
-def test_probabilities_of_three_decimals_are_renormalised_with_a_note(tmp_path):
-    (tmp_path / "a.csv").write_text("label,p0,p1,p2\n1,0.334,0.334,0.333\n0,0.333,0.333,0.333\n")
-    result = file_logits(path=tmp_path / "a.csv")
-    expected = [[0.334 / 1.001, 0.334 / 1.001, 0.333 / 1.001], [1 / 3] * 3]
-    np.testing.assert_allclose(softmax(result.logits), expected, rtol=1e-6)
-    note, rare = result.details["warnings"]
-    assert "off by up to 0.001, taken for rounding; rows are renormalised" in note
-    assert rare.startswith("no point's label is 2")
-
-
-def test_probabilities_of_two_decimals_are_taken_with_a_note(tmp_path):
-    p = np.random.default_rng(0).dirichlet(np.ones(20), size=50).round(2)
+@pytest.mark.parametrize(("decimals", "off"), [(2, "0.03"), (3, "0.003"), (4, "0.0003")])
+def test_rounded_probabilities_are_renormalised_with_a_note(tmp_path, decimals, off):
+    p = np.random.default_rng(0).dirichlet(np.ones(20), size=50).round(decimals)
     path = save(tmp_path / "x.npz", probabilities=p, labels=np.arange(50) % 20)
     result = file_logits(path=path)
     np.testing.assert_allclose(softmax(result.logits), p / p.sum(axis=1, keepdims=True), atol=1e-6)
-    assert "off by up to 0.03, taken for rounding" in result.details["warnings"][0]
+    assert f"off by up to {off}, taken for rounding" in result.details["warnings"][0]
 
 
 def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
