@@ -1,4 +1,4 @@
-"""The answers in a person's file as logits: which numbers are probabilities, which look like it."""
+"""The classifier's answers in a person's file, logits or probabilities, as logits."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from pipeline.sources.given import Given
 from pipeline.sources.text import short
 
 NOTED = 1e-5
-"""Row sums of float32 over 1000 classes are off one by less; more is worth a line."""
+"""A float32 sum over 1000 classes differs from one by less. A larger difference is noted."""
 DECIMALS = (2, 3, 4)
-"""To which probabilities may have been rounded."""
+"""Numbers of decimals to which probabilities may have been rounded."""
 FARTHEST_SUM = 0.2
-"""Rows of rounded probabilities whose sum is farther from one have lost too much."""
+"""Rounded probabilities are refused where the sum of a row is farther from one than this."""
 
 
 def to_logits(
@@ -73,7 +73,7 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
 
 
 def _refuse_lookalikes(place: Path | str, matrix: Any) -> None:
-    """Probabilities, percentages or votes under the wrong name would pass for logits."""
+    """`InputError` for probabilities, percentages or votes that are called logits."""
     numbers = np.asarray(matrix)
     if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
         return  # the checks of logits say what is wrong
@@ -94,10 +94,10 @@ def as_float32(place: Path | str, logits: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tuple[Given, list[str]]:
-    """A single column that became 1 - p and p: names for both; log-odds z become 0 and z.
+    """Name the two columns 1 - p and p of a single one; log-odds z become 0 and z.
 
-    A table's column that bears a class's name (sick, p_sick, p1) is that class's; any other one is
-    the second class's. A note says which, unless its name is the class's.
+    A table's column that bears the name of a class (sick, p_sick, p1) belongs to that class, any
+    other column to the second class. A note says which, unless the names are equal.
     """
     matrix, names = contents.matrix, contents.names
     notes, meant = list[str](), "the second class"
@@ -115,7 +115,7 @@ def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tupl
 
 
 def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:
-    """The logarithm, and a note where rows are off one by more than the rounding of float32."""
+    """The logarithms, and a note where a row's sum differs from one by more than NOTED."""
     p = check_numbers(matrix, field)
     off = 0.0
     if p.ndim == 2 and p.numel():

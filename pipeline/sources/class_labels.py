@@ -1,4 +1,4 @@
-"""Labels as people have them (names, numbers from 1, -1 and 1, booleans) to numbers 0 to C - 1."""
+"""Labels of any kind (names, numbers from 1, -1 and 1, booleans) as class numbers 0 to C - 1."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from metrics.validation import InputError, check_labels
 from pipeline.sources.text import listed, short, text_of
 
 WHOLE = r"-?\d{1,15}"
+"""Pattern of a whole number."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _by_name(
     names: Sequence[str],
     field: str,
 ) -> ClassLabels | None:
-    """`texts`, the different labels, as names of columns; None where they can only be numbers.
+    """Match `texts`, the different labels, to the columns' names; None if they are numbers.
 
     `places` [n] are the labels' places among `texts`.
     """
@@ -102,13 +103,13 @@ def _counted(classes: int, first: int = 0) -> list[str]:
 
 
 def label_names(labels: Any, field: str = "labels") -> list[str]:
-    """The different labels as text, in increasing order; what is missing is left out."""
+    """The different labels as text, in increasing order, without missing ones."""
     plain = _plain(labels, field)
     return _written(np.unique(plain[np.isfinite(plain)] if plain.dtype.kind == "f" else plain))
 
 
 def notes_on_absent_classes(labels: ClassLabels, classes: int, field: str = "labels") -> list[str]:
-    """A note on columns without a point: they may be no classes.
+    """A note on columns that no point has as its label, because they may be no classes.
 
     Raises:
         InputError: all points are of one class.

@@ -1,7 +1,7 @@
-"""Which column of a table is what: labels, groups, splits, one per class.
+"""The columns of a table by their purpose: labels, groups, splits, one per class.
 
-A column that is no class but taken for one (an `id`, a prediction, the label once more) would
-change every number without a word. Names that such columns usually have are refused.
+A column that is taken for a class but is none (an `id`, a prediction, the label once more) would
+change every number unnoticed. The usual names of such columns are refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOT_CLASSES = {
     *("group", "groups", "fold", "weight", "weights", "sample_weight"),
     *("date", "time", "timestamp"),
 }
-"""Names that columns of other things than classes usually have, in lower case."""
+"""Usual names of columns that are no classes, in lower case."""
 WHAT_A_TABLE_HOLDS = (
     "correct it, or keep `label` and one column of numbers per class (groups of points: --groups "
     "COLUMN)"
@@ -42,7 +42,7 @@ WHAT_A_TABLE_HOLDS = (
 def read_columns(
     path: Path, groups: str | None = None, labelled: bool = True, classes: Sequence[str] = ()
 ) -> Given:
-    """What the CSV or parquet file `path` gives.
+    """Read the CSV or parquet file `path`.
 
     Args:
         path: the file; its column `label` (or `labels`) holds the classes of the points, `split`

@@ -31,9 +31,9 @@ from pipeline.sources.text import listed, text_of
 VALUES = ("auto", "logits", "probabilities")
 
 BELOW_CHANCE = "WARNING: worse than guessing"
-"""How the note on an accuracy below chance begins."""
+"""First words of the note on an accuracy below chance."""
 MOST_GROUPS = 100
-"""Names of groups in one file: each gets tables of its own."""
+"""Largest number of groups in one file; each gets tables of its own."""
 
 
 def file_logits(
@@ -104,7 +104,7 @@ def read_given(
     labelled: bool = True,
     classes: Sequence[str] = (),
 ) -> Given:
-    """What a file gives, shapes and groups checked; see `read_columns` and `read_npz_arrays`."""
+    """Read a file and check its shapes and groups; see `read_columns` and `read_npz_arrays`."""
     check_is_file(path, "an npz, CSV or parquet file")
     if path.suffix.lower() in TABLES:
         contents = read_columns(path, groups, labelled, classes)
@@ -123,7 +123,7 @@ def read_given(
 
 
 def check_is_file(path: Path, wanted: str) -> None:
-    """Raise one line where `path` is a folder or nothing."""
+    """Raise an error of one line unless `path` is a file; `wanted` says which file is needed."""
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; give the path of {wanted}")
     if not path.is_file():
@@ -174,6 +174,6 @@ def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) ->
         return []
     return [
         f"{BELOW_CHANCE}: the largest column names the label of {100 * right:.1f} % of the "
-        f"points, guessing would of {100 * chance:.1f} %; check that the columns are in the order "
-        "of the classes"
+        f"points, guessing would name {100 * chance:.1f} %; check that the columns are in the "
+        "order of the classes"
     ]

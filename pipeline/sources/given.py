@@ -1,4 +1,4 @@
-"""What a person's file gives, before it is checked: the same for npz, CSV and parquet."""
+"""The contents of a person's file, the same for npz, CSV and parquet, and checks of their form."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.sources.text import short, text_of
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
 TESTS = ("test",)
-"""What a column or array `split` may say of a point."""
+"""Words of a column or array `split`: the point calibrates, or it tests."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """Arrays of a file by what they are for."""
+    """The arrays of a file by their purpose."""
 
     kind: str | None
     """logits, probabilities, or None where the file does not say."""
@@ -30,7 +30,7 @@ class Given:
     labels: Any = None
     """[n], numbers or names of classes; None where points need no labels."""
     names: list[str] | None = None
-    """Of the columns, [C]."""
+    """Names of the columns, [C]."""
     groups: NDArray[np.str_] | None = None
     """[n], where the file has them."""
     tested: NDArray[np.bool_] | None = None
@@ -66,7 +66,7 @@ def tested_by(path: Path, splits: Mapping[str, Any], n: int) -> NDArray[np.bool_
 
 
 def check_shapes(path: Path, contents: Given, values: str = "auto") -> None:
-    """`InputError` where the arrays are no forecast at all, before any number is looked at.
+    """`InputError` where the arrays cannot be forecasts: transposed, one-hot or predicted classes.
 
     `values`: "logits" takes zeros and ones, and whole numbers, as logits.
     """

@@ -1,4 +1,4 @@
-"""Which array of an npz is what: labels, logits or probabilities, names, groups, splits."""
+"""The arrays of an npz by their purpose: labels, logits or probabilities, names, groups, splits."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pipeline.sources.given import Given, is_split, tested_by
 from pipeline.sources.text import text_of
 
 WEIGHTS = ("weight", "weights", "sample_weight")
-"""Arrays whose owner would take the numbers for weighted ones."""
+"""Arrays that are refused: their owner would expect weighted numbers."""
 
 MATRICES = ("logits", "probabilities")
-"""Left in the file where it holds them uncompressed: they may be larger than the memory."""
+"""Arrays that stay in the file where they are uncompressed; they may be larger than the memory."""
 
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
 
@@ -21,7 +21,7 @@ SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table o
 def read_npz_arrays(
     path: Path, values: str, groups: str | None = None, labelled: bool = True
 ) -> Given:
-    """What the npz `path` gives, read as `values` (auto, logits or probabilities).
+    """Read the npz `path`; `values` is auto, logits or probabilities.
 
     Args:
         groups: the array that names each point's group; None: `groups`, if there is one.

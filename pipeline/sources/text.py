@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError
 
-CONTROLS, JOINERS = ("Cc", "Cf", "Cs", "Zl", "Zp"), "\u00ad\u200c\u200d"
+CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode's categories of control characters, such as line ends and changes of direction."""
+JOINERS = "\u00ad\u200c\u200d"
+"""Characters of these categories that names in Persian and Hindi need."""
 
 
 def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
@@ -38,10 +41,7 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name holds no control character: a line end, a change of direction.
-
-    Joiners, which names in Persian and Hindi need, and spaces of any width are none.
-    """
+    """Whether a name holds no control character."""
     return all(c in JOINERS or unicodedata.category(c) not in CONTROLS for c in name)
 
 

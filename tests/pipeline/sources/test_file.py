@@ -119,7 +119,7 @@ def test_fewer_right_answers_than_by_guessing_are_told(tmp_path):
     labels = np.arange(60) % 3
     turned = 2.0 * np.eye(3)[(labels + 1) % 3] - 1
     notes = file_logits(path=save(tmp_path / "x.npz", logits=turned, labels=labels)).details
-    assert "of 0.0 % of the points, guessing would of 33.3 %" in notes["warnings"][-1]
+    assert "of 0.0 % of the points, guessing would name 33.3 %" in notes["warnings"][-1]
 
 
 NAN = LOGITS.copy()
