@@ -1,61 +1,52 @@
 """Temperature scaling, solved exactly (Guo et al. 2017).
 
-softmax(z / T) with the T > 0 that minimises the negative log-likelihood of the calibration data.
-In the inverse temperature β = 1/T the problem is convex in one variable, so a safeguarded Newton
-iteration reaches the optimum to machine precision; one pass over the logits gives value, slope and
-curvature together. `brier_temperature` minimises the Brier score, which is not convex.
+softmax(z / T) with the T > 0 of least loss on the calibration data. The unknown is the inverse
+temperature β = 1/T. One pass over the logits gives the loss with its slope and curvature, and a
+safeguarded Newton iteration ends where the slope vanishes to machine precision.
+
+The negative log-likelihood is convex in β. The Brier score of softmax(βz) is smooth but may have
+several minima. In log β it is a mean of bumps and slopes, one for each row and class, each at least
+about a factor of e wide. So it is computed on a grid by factors of two over twelve powers of ten,
+from at most `SCANNED` logits. Newton's iteration then descends, on all rows, from every grid point
+that lies below its neighbours, and the lowest minimum wins.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.brier_temperature import brier_moments, least_brier
 from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.root import solve_increasing
-from metrics.kernels.compiled import compiled_sums
-from metrics.kernels.softmax import exponential, has_kernels, row_weights, softmax
-from metrics.kernels.threads import over_blocks, row_blocks
+from metrics.kernels.softmax import row_weights, softmax
+from metrics.kernels.threads import row_blocks
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
 EPS = float(np.finfo(np.float64).eps)
+SCANNED = 1 << 18
+"""From twice this many logits on, the grid is computed from every second row, or fewer."""
+BLOCK = 1 << 18
+"""Logits of a block, whose copies in float64 stay in the cache."""
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Weighted means over the rows at one β, with d = z - max z and p = softmax(βz)."""
+class Moments(NamedTuple):
+    """The mean loss at one β, its first two derivatives, and the slope that rounding can make."""
 
-    log_total: float  # log Σ exp(βd)
-    expected: float  # Σ p d
-    of_label: float  # d at the label
-    variance: float  # Σ p d² - (Σ p d)²: the curvature of the NLL in β
-    beta: float
-
-    @property
-    def nll(self) -> float:
-        return self.log_total - self.beta * self.of_label
-
-    @property
-    def slope(self) -> float:
-        return self.expected - self.of_label
-
-    @property
-    def rounding(self) -> float:
-        """The size of slope that rounding alone can produce."""
-        return 4 * EPS * (abs(self.expected) + abs(self.of_label))
+    loss: float
+    slope: float
+    curvature: float
+    rounding: float
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class TemperatureFit:
     nll: float
     spread: float
     evaluations: int
-    outcome: str  # "optimum", "separable", "uninformative", "constant", "bound" or "unconverged"
+    outcome: str  # "optimum", or a key of `OUTCOMES`
 
 
 OUTCOMES = {
@@ -81,158 +72,163 @@ OUTCOMES = {
 }
 
 
-@compiled_sums
-def moment_sums(logits: Any, labels: Any, weights: Any, beta: float, out: Any) -> None:
-    """Write the weighted sums over rows of the four `Moments` to `out` [4]."""
-    log_total = expected = of_label = variance = 0.0
-    for i in range(logits.shape[0]):
-        row = logits[i]
-        largest = row[0]
-        for j in range(row.size):
-            largest = max(largest, row[j])
-        s0 = s1 = s2 = 0.0
-        for j in range(row.size):
-            d = np.float64(row[j]) - np.float64(largest)
-            weight = exponential(beta * d)
-            s0 += weight
-            s1 += weight * d
-            s2 += weight * d * d
-        mean = s1 / s0
-        share = weights[i]
-        log_total += share * math.log(s0)
-        expected += share * mean
-        of_label += share * (np.float64(row[labels[i]]) - np.float64(largest))
-        variance += share * max(s2 / s0 - mean * mean, 0.0)
-    out[0] = log_total
-    out[1] = expected
-    out[2] = of_label
-    out[3] = variance
+def _likelihood_terms(d: Tensor, labels: Tensor, beta: float) -> Tensor:
+    """Return -log p_y, its two derivatives by β and the size of the slope's terms: [4, n].
+
+    d = z - max z [n, C] and p = softmax(βd). The slope is Σ p d - d_y, the curvature the variance
+    of d under p.
+    """
+    weight = torch.exp(beta * d)
+    total = weight.sum(dim=1)
+    mean = (weight * d).sum(dim=1) / total
+    variance = ((weight * d * d).sum(dim=1) / total - mean * mean).clamp_(min=0)
+    of_label = d.gather(1, labels[:, None])[:, 0]
+    loss = total.log() - beta * of_label
+    return torch.stack([loss, mean - of_label, variance, mean.abs() + of_label.abs()])
 
 
-def moments(logits: Tensor, labels: Tensor, beta: float, weights: Tensor | None = None) -> Moments:
+def _brier_terms(d: Tensor, labels: Tensor, beta: float) -> Tensor:
+    """Return Σ (p - y)², its two derivatives by β and the size of the slope's terms: [4, n].
+
+    With d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m² and q_k = Σ p² d^k, y the label:
+    score q_0 - 2 p_y + 1, half the slope q_1 - m q_0 - p_y (d_y - m), half the curvature
+    2 (q_2 - 2 m q_1 + m² q_0) - v q_0 - p_y ((d_y - m)² - v).
+    """
+    p = torch.softmax(beta * d, dim=1)
+    m = (p * d).sum(dim=1)
+    v = (p * d * d).sum(dim=1) - m * m
+    squares = p * p
+    q0, q1, q2 = squares.sum(dim=1), (squares * d).sum(dim=1), (squares * d * d).sum(dim=1)
+    at = labels[:, None]
+    p_label, away = p.gather(1, at)[:, 0], d.gather(1, at)[:, 0] - m
+    score = q0 - 2 * p_label + 1
+    slope = 2 * (q1 - m * q0 - p_label * away)
+    curved = 2 * (q2 - 2 * m * q1 + m * m * q0) - v * q0 - p_label * (away * away - v)
+    size = 2 * (q1.abs() + (m * q0).abs() + (p_label * away).abs())
+    return torch.stack([score, slope, 2 * curved, size])
+
+
+def moments(
+    logits: Tensor,
+    labels: Tensor,
+    beta: float,
+    loss: Loss = "likelihood",
+    weights: Tensor | None = None,
+) -> Moments:
     """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64."""
+    terms = _likelihood_terms if loss == "likelihood" else _brier_terms
     shares = row_weights(weights, logits)
-    if has_kernels(logits):
-        arrays = [x.contiguous().numpy() for x in (logits, labels, shares)]
-
-        def sums_of(start: int, stop: int) -> NDArray[np.float64]:
-            out = np.empty(4)
-            moment_sums(*(x[start:stop] for x in arrays), beta, out)
-            return out
-
-        parts = over_blocks(sums_of, row_blocks(*logits.shape))
-        totals = [math.fsum(part[k] for part in parts) for k in range(4)]
-    else:
-        totals = _sums_by_torch(logits, labels, shares, beta)
-    size = float(shares.sum())
-    log_total, expected, of_label, variance = (total / size for total in totals)
-    return Moments(log_total, expected, of_label, variance, beta)
-
-
-def _sums_by_torch(logits: Tensor, labels: Tensor, shares: Tensor, beta: float) -> list[float]:
-    """`moment_sums` on any device."""
-    totals = torch.zeros(4, dtype=torch.float64, device=logits.device)
-    for start, stop in row_blocks(len(logits), logits.shape[1], 1 << 24):
-        d = logits[start:stop].double()
+    totals = np.zeros(4)
+    for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
+        rows = slice(start, stop)
+        d = logits[rows].double()
         d = d - d.amax(dim=1, keepdim=True)
-        weight = torch.exp(beta * d)
-        total = weight.sum(dim=1)
-        mean = (weight * d).sum(dim=1) / total
-        variance = ((weight * d * d).sum(dim=1) / total - mean * mean).clamp_(min=0)
-        of_label = d.gather(1, labels[start:stop, None])[:, 0]
-        totals += torch.stack([total.log(), mean, of_label, variance]) @ shares[start:stop]
-    return list(totals.tolist())
+        # NumPy's sum, because the last bit of torch's depends on the number of threads.
+        totals += (terms(d, labels[rows], beta) * shares[rows]).cpu().numpy().sum(axis=1)
+    mean, slope, curvature, size = (totals / float(shares.sum())).tolist()
+    return Moments(mean, slope, curvature, 4 * EPS * size)
+
+
+class Passes:
+    """The moments of some data at any β. Each is computed once, by a pass over the logits."""
+
+    def __init__(self, logits: Tensor, labels: Tensor, loss: Loss, weights: Tensor | None) -> None:
+        self.logits, self.labels, self.loss, self.weights = logits, labels, loss, weights
+        self.seen: dict[tuple[float, Loss], Moments] = {}
+
+    def at(self, beta: float, loss: Loss | None = None) -> Moments:
+        """Return the moments of `loss`, by default of the loss that is minimised."""
+        key = beta, loss or self.loss
+        if key not in self.seen:
+            self.seen[key] = moments(self.logits, self.labels, *key, self.weights)
+        return self.seen[key]
+
+    def slope(self, beta: float) -> tuple[float, float, bool]:
+        """Return slope and curvature for `solve_increasing`, and whether the slope is zero."""
+        m = self.at(beta)
+        return m.slope, m.curvature, abs(m.slope) <= m.rounding
 
 
 def fit_temperature(
     logits: Tensor, labels: Tensor, loss: Loss = "likelihood", weights: Tensor | None = None
 ) -> TemperatureFit:
-    """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n]."""
-    if loss == "likelihood":
-        return _fit_likelihood(logits, labels, weights)
-    zero = moments(logits, labels, 0.0, weights)
-    spread = math.sqrt(zero.variance)
-    if spread == 0 or zero.of_label == 0:  # constant, or separable
-        begin = _fit_likelihood(logits, labels, weights)
-        score = brier_moments(logits, labels, begin.beta, weights).score
-        return replace(begin, loss=score, evaluations=begin.evaluations + 2)
-    least = least_brier(logits, labels, SMALLEST / spread, LARGEST / spread, weights)
-    nll = moments(logits, labels, least.beta, weights).nll
-    return TemperatureFit(
-        least.beta, least.score, nll, spread, least.evaluations + 2, least.outcome
-    )
+    """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n].
 
-
-class _Search:
-    """Counts the passes over logits, labels and weights [n], and makes the fit of them."""
-
-    def __init__(self, logits: Tensor, labels: Tensor, weights: Tensor | None) -> None:
-        self.logits, self.labels, self.weights = logits, labels, weights
-        self.seen: list[Moments] = []
-        self.spread = math.sqrt(self.at(0.0).variance)
-
-    def at(self, beta: float) -> Moments:
-        """Return the `Moments` at `beta`, by a pass over the logits."""
-        self.seen.append(moments(self.logits, self.labels, beta, self.weights))
-        return self.seen[-1]
-
-    def slope(self, beta: float) -> tuple[float, float, bool]:
-        """Return the NLL's slope for `solve_increasing`."""
-        m = self.at(beta)
-        return m.slope, m.variance, abs(m.slope) <= m.rounding
-
-    def fit(self, beta: float, outcome: str) -> TemperatureFit:
-        """Return the fit that ends at `beta`."""
-        nll = next((m.nll for m in self.seen if m.beta == beta), None)
-        if nll is None:
-            nll = self.at(beta).nll
-        return TemperatureFit(beta, nll, nll, self.spread, len(self.seen), outcome)
-
-
-def _fit_likelihood(
-    logits: Tensor, labels: Tensor, weights: Tensor | None = None
-) -> TemperatureFit:
-    """Return the minimiser of the NLL.
-
-    One pass at β = 0 decides the boundary cases before the iteration. The optimum is zero or less
-    if the slope there is not negative, and infinite for separable data.
+    A pass at β = 0 and the labels decide the boundary cases before the iteration: constant logits,
+    and separable data, whose likelihood is best at β = ∞.
     """
-    search = _Search(logits, labels, weights)
-    zero, spread = search.seen[0], search.spread
+    passes = Passes(logits, labels, loss, weights)
+    spread = math.sqrt(passes.at(0.0, "likelihood").curvature)
+    of_label = logits.gather(1, labels[:, None])[:, 0]
     if spread == 0:
-        return search.fit(1.0, "constant")
+        beta, outcome = 1.0, "constant"
+    elif bool((of_label == logits.amax(dim=1)).all()):
+        beta, outcome = _separable(passes, spread)
+    elif loss == "brier":
+        beta, outcome = least_brier(passes, SMALLEST / spread, LARGEST / spread)
+    else:
+        beta, outcome = _least_likelihood(passes, spread)
+    least, nll = passes.at(beta).loss, passes.at(beta, "likelihood").loss
+    return TemperatureFit(beta, least, nll, spread, len(passes.seen), outcome)
+
+
+def _first_beta(spread: float) -> float:
+    return min(max(1.0, 0.1 / spread), 10 / spread)
+
+
+def _least_likelihood(passes: Passes, spread: float) -> tuple[float, str]:
+    """Return the β of least NLL and the outcome; it is zero or less if the slope at 0 says so."""
     low, high = SMALLEST / spread, LARGEST / spread
+    zero = passes.at(0.0)
     if zero.slope >= -zero.rounding:
-        return search.fit(low, "uninformative")
-    start = min(max(1.0, 0.1 / spread), 10 / spread)
-    if zero.of_label == 0:
-        return _fit_separable(search, start, high)
-    beta, reached = solve_increasing(search.slope, start, 0.0, high)
+        return low, "uninformative"
+    beta, reached = solve_increasing(passes.slope, _first_beta(spread), 0.0, high)
     if not low < beta < 0.999 * high:
-        return search.fit(min(max(beta, low), high), "bound")
-    return search.fit(beta, "optimum" if reached else "unconverged")
+        return min(max(beta, low), high), "bound"
+    return beta, "optimum" if reached else "unconverged"
 
 
-def _fit_separable(search: _Search, start: float, high: float) -> TemperatureFit:
+def _separable(passes: Passes, spread: float) -> tuple[float, str]:
     """Return the β at which the mean NLL is log((n+2)/(n+1)); every label has its row's maximum.
 
     By the rule of succession, n hits in n trials support a confidence of (n+1)/(n+2), and this is
     the NLL of that confidence.
     """
-    n = len(search.labels) if search.weights is None else float(search.weights.sum())
+    high = LARGEST / spread
+    n = len(passes.labels) if passes.weights is None else float(passes.weights.sum())
     target = math.log((n + 2) / (n + 1))
 
     def excess(beta: float) -> tuple[float, float, bool]:
-        m = search.at(beta)
-        if m.nll <= 0:
+        m = passes.at(beta, "likelihood")
+        if m.loss <= 0:
             return math.inf, 0.0, False
-        value = math.log(target / m.nll)
-        return value, -m.slope / m.nll, abs(value) < 1e-12
+        value = math.log(target / m.loss)
+        return value, -m.slope / m.loss, abs(value) < 1e-12
 
-    beta, reached = solve_increasing(excess, start, 0.0, high)
-    if reached and beta < 0.999 * high:
-        return search.fit(beta, "separable")
-    return search.fit(high, "bound")
+    beta, reached = solve_increasing(excess, _first_beta(spread), 0.0, high)
+    return (beta, "separable") if reached and beta < 0.999 * high else (high, "bound")
+
+
+def least_brier(passes: Passes, low: float, high: float) -> tuple[float, str]:
+    """Return the β in [low, high] of least Brier score and the outcome.
+
+    The outcome is "uninformative" at the low end of the range and "bound" at the high end, where
+    the score is least there.
+    """
+    grid = np.geomspace(low, high, math.ceil(math.log2(high / low)) + 1).tolist()
+    step = slice(None, None, max(1, passes.logits.numel() // SCANNED))
+    weights = None if passes.weights is None else passes.weights[step]
+    sample = Passes(passes.logits[step], passes.labels[step], "brier", weights)
+    scores = [sample.at(beta).loss for beta in grid]
+    ends = {low: "uninformative", high: "bound"}
+    best = min(ends, key=lambda beta: passes.at(beta).loss)
+    outcome = ends[best]
+    for i in range(1, len(grid) - 1):
+        if scores[i - 1] > scores[i] <= scores[i + 1]:
+            beta, reached = solve_increasing(passes.slope, grid[i], grid[i - 1], grid[i + 1])
+            if passes.at(beta).loss < passes.at(best).loss:
+                best, outcome = beta, "optimum" if reached else "unconverged"
+    return best, outcome
 
 
 class TemperatureScaling(Calibrator):
@@ -256,7 +252,7 @@ class TemperatureScaling(Calibrator):
     loss_ : float, the loss on the calibration data, the least over all T
     nll_ : float, mean negative log-likelihood of the calibration data, nats
     outcome_ : str, "optimum" or the boundary case
-    n_evaluations_ : int, passes over the logits
+    n_evaluations_ : int, passes over all logits
     """
 
     temperature_: float

@@ -13,9 +13,7 @@ from calibrators import (
     UtilityPatching,
     VectorScaling,
 )
-from calibrators.brier_temperature import brier_moments
 from calibrators.dirichlet.linear_map import map_loss
-from calibrators.temperature import moments
 from calibrators.vector import class_curvatures, loss_and_derivatives
 from metrics import InputError
 from metrics.kernels.softmax import softmax
@@ -69,8 +67,6 @@ def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
     point = torch.tensor([[0.7] * 5, [0.1, 0.0, -0.2, 0.3, 0.0]], dtype=torch.float64)
 
     def all_sums():
-        yield from vars(moments(logits, labels, 0.7, weights)).values()
-        yield from brier_moments(logits, labels, 0.7, weights)
         for loss in ("likelihood", "brier"):
             yield from loss_and_derivatives(logits, labels, point, loss, weights)
             yield class_curvatures(logits, 0.7, loss, weights)
@@ -80,7 +76,6 @@ def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
 
     whole = torch.cat([point[0].diag(), point[1][:, None]], dim=1)
     compiled = list(all_sums())
-    monkeypatch.setattr("calibrators.temperature.has_kernels", lambda _: False)
     monkeypatch.setattr("metrics.kernels.softmax.has_kernels", lambda _: False)
     for one, other in zip(all_sums(), compiled, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-14)
