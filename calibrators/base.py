@@ -25,7 +25,7 @@ from calibrators.files import LATEST, read_archive, write_archive
 from calibrators.inputs import Inputs, from_probabilities, lookalike
 from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
-from metrics.kinds import Array, like
+from metrics.kinds import like
 from metrics.validation import InputError, check_logits, check_numbers, check_weights
 
 NOT_STORED = ("tuning_log_",)
@@ -74,7 +74,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         them (`calibrators.patching.base` says why).
         """
         names = _column_names(X)
-        z = self._logits(X, y)
+        z = self._logits(X)
         if self.inputs == "logits" and (seen := lookalike(z)):
             warnings.warn(
                 f"logits: {seen.what}; {seen.step}give their logarithm: "
@@ -122,7 +122,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         int64 of the kind of X, or a NumPy array of names where `fit` was given names.
         """
         best = self._probabilities(X).argmax(dim=1)
-        return self.classes_[best.cpu().numpy()] if self._has_names else like(best, X)
+        has_names = self.classes_.dtype.kind == "U"
+        return self.classes_[best.cpu().numpy()] if has_names else like(best, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict(X)`, weighted by `sample_weight` [n] if given."""
@@ -197,28 +198,21 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         kept = weights > 0
         return z[kept], y[kept], weights[kept]
 
-    @property
-    def _has_names(self) -> bool:
-        return self.classes_.dtype.kind == "U"
-
-    def _logits(self, X: Any, y: Any = None) -> Tensor:
-        """Return X as checked logits float32 or float64 [n, C]; `y` only improves a message."""
+    def _logits(self, X: Any) -> Tensor:
+        """Return X as checked logits float32 or float64 [n, C]."""
         if self.inputs not in get_args(Inputs):
             raise InputError(f"inputs: {self.inputs!r}; choose {' or '.join(get_args(Inputs))}")
         numbers = check_numbers(X, self.inputs)
-        if numbers.ndim == 1 and getattr(y, "ndim", 1) == 2:
-            raise InputError(
-                f"X and y: {list(numbers.shape)} and {list(y.shape)} are reversed; give "
-                f"fit({self.inputs}, labels)"
-            )
         if self.inputs == "probabilities":
             numbers = from_probabilities(numbers)
         elif numbers.ndim == 1:
             raise InputError(
-                f"logits: expected shape [n, classes], got {list(numbers.shape)}; give one row per "
-                "point and one column per class (a single point: X.reshape(1, -1))"
+                f"logits: expected shape [n, classes], got {list(numbers.shape)}; call "
+                "fit(logits, labels), with one row per point (one point: X.reshape(1, -1))"
             )
-        return _working_type(check_logits(numbers))
+        logits = torch.as_tensor(check_logits(numbers))
+        # Half precision is computed in float32; float32 and float64 are not copied.
+        return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
 
     def _probabilities(self, X: Any) -> Tensor:
         check_is_fitted(self)
@@ -234,17 +228,15 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     def _check_columns(self, logits: Any) -> None:
         """`InputError` where a data frame's columns are not the fit's, in their order."""
-        fitted, given = getattr(self, "feature_names_in_", None), _column_names(logits)
-        if fitted is None or given is None or len(fitted) != len(given):
+        fitted, columns = getattr(self, "feature_names_in_", None), _column_names(logits)
+        if fitted is None or columns is None:
             return
-        wrong = fitted != given
-        if not wrong.any():
-            return
-        place = int(wrong.argmax())
-        raise InputError(
-            f"logits: column {place} is {str(given[place])!r}, at the fit it was "
-            f"{str(fitted[place])!r}; give the columns of the fit in their order"
-        )
+        for place, (before, now) in enumerate(zip(fitted, columns, strict=False)):
+            if before != now:
+                raise InputError(
+                    f"logits: column {place} is {str(now)!r}, at the fit it was {str(before)!r}; "
+                    "give the columns of the fit in their order"
+                )
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         """Learn from checked `logits` float32 or float64 [n, C] and `labels` int64 [n]."""
@@ -282,12 +274,6 @@ def _column_names(logits: Any) -> NDArray[np.str_] | None:
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
     return np.array(list(columns), dtype=np.str_)
-
-
-def _working_type(logits: Array) -> Tensor:
-    """Return half precision as float32; float32 and float64 unchanged (no copy)."""
-    tensor = torch.as_tensor(logits)
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
 
 
 def _descendants(cls: type[Calibrator]) -> list[type[Any]]:

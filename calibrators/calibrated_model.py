@@ -6,11 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
@@ -54,8 +52,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Fit both on features `X` and labels `y` [n], each with `sample_weight` [n] if given.
 
         `InputError` where the classifier's `fit` takes no weights or the calibrator has no weighted
-        form (`Calibrator.fit` says which have one). Under scikit-learn's metadata routing the
-        classifier gets the weights that it requests.
+        form (`Calibrator.fit` says which have one).
         """
         for values, name in ((X, "X"), (y, "y")):
             check_nothing_is_masked(values, name)
@@ -64,16 +61,20 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._check_classes(codes)
         weights = {}
         if sample_weight is not None:
+            if not has_fit_parameter(self.classifier, "sample_weight"):
+                raise InputError(
+                    f"sample_weight: {type(self.classifier).__name__}.fit takes none; take a "
+                    "classifier that does, or draw points in proportion to their weights"
+                )
             weights["sample_weight"] = check_weights(sample_weight, len(codes)).cpu().numpy()
-        for_classifier = self._weights_for_classifier(weights)
         folds = check_cv(self.cv, codes, classifier=True)
         scores = cross_val_predict(
-            self.classifier, X, codes, cv=folds, method=self._method(), params=for_classifier
+            self.classifier, X, codes, cv=folds, method=self._method(), params=weights
         )
         calibrator = clone(self.calibrator or TemperatureScaling())
         calibrator.inputs = "logits"  # `_logits` makes logits of the classifier's scores
         self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
-        self.classifier_ = clone(self.classifier).fit(X, codes, **for_classifier)
+        self.classifier_ = clone(self.classifier).fit(X, codes, **weights)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifier_, name):
                 setattr(self, name, getattr(self.classifier_, name))
@@ -92,16 +93,9 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return scikit-learn's routing of metadata to `fit` and on to the classifier's `fit`."""
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router = MetadataRouter(owner=self).add_self_request(self)
-        return router.add(classifier=self.classifier, method_mapping=mapping)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.classifier)
-        tags.input_tags = inner.input_tags
+        tags.input_tags = get_tags(self.classifier).input_tags
         return tags
 
     def _method(self) -> str:
@@ -113,18 +107,6 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         raise InputError(
             f"classifier: {kind} has neither {' nor '.join(methods)}; take one that has"
         )
-
-    def _weights_for_classifier(self, weights: dict[str, Any]) -> dict[str, Any]:
-        """Return the weights for the classifier's `fit`; `InputError` where it takes none."""
-        if get_config()["enable_metadata_routing"]:
-            routed: dict[str, Any] = process_routing(self, "fit", **weights)["classifier"]["fit"]
-            return routed
-        if weights and not has_fit_parameter(self.classifier, "sample_weight"):
-            raise InputError(
-                f"sample_weight: {type(self.classifier).__name__}.fit takes none; take a "
-                "classifier that does, or draw points in proportion to their weights"
-            )
-        return weights
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
         """Return the scores of either method as logits [n, C]."""

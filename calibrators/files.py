@@ -6,11 +6,9 @@ functions that need it, because the programs' `--help` imports this module and s
 
 from __future__ import annotations
 
-import glob
 import json
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -24,21 +22,16 @@ LATEST = 1
 """Format of the files written here. Those of format 0 do not say theirs."""
 
 
-STALE = 3600.0
-"""Seconds after which a temporary file belongs to no writer any more, but to a killed one."""
-
-
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary name beside `path` that becomes `path` when the block ends well.
 
-    On an exception the temporary file is removed and `path` stays as it was. What a killed process
-    left is removed by a write of the same file at least an hour later. The suffix is kept, so that
-    writers which choose the format by it (matplotlib) work.
+    On an exception the temporary file is removed and `path` stays as it was; a killed process
+    leaves a hidden file. The suffix is kept, so that writers which choose the format by it
+    (matplotlib) work.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
     temporary = path.with_name(f".{path.stem}.{uuid4().hex[:16]}.tmp{path.suffix}")
     try:
         yield temporary
@@ -48,15 +41,6 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)  # "no space left on device" does not say where
         raise
-
-
-def _remove_leftovers(path: Path) -> None:
-    # The first star: a second `atomic_path`, such as that of `save`, puts a dot before the name.
-    stem, suffix = glob.escape(path.stem), glob.escape(path.suffix)
-    for leftover in path.parent.glob(f"*.{stem}.*.tmp{suffix}"):
-        with suppress(FileNotFoundError):  # another process removes it, too
-            if time.time() - leftover.stat().st_mtime > STALE:
-                leftover.unlink()
 
 
 class Saved(NamedTuple):

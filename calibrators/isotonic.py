@@ -113,4 +113,4 @@ class IsotonicCalibration(Calibrator):
 
     def _to_module(self, dtype: torch.dtype) -> PiecewiseLinearMaps:
         maps = self.thresholds_, self.values_, self.offsets_
-        return PiecewiseLinearMaps.of(*maps, bool(self.normalize), float(self.tie_break), dtype)
+        return PiecewiseLinearMaps(*maps, bool(self.normalize), float(self.tie_break), dtype)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
@@ -75,44 +76,38 @@ class PiecewiseLinearMaps(nn.Module):
     """A map of the softmax per class, or one for all: isotonic regression.
 
     Args:
-        thresholds, values: [C, K] or [1, K], each map's points; unused places of `thresholds` hold
-            infinity. A row takes C · K comparisons, because ONNX has no binary search.
+        thresholds, values: the maps' points, one map after the other.
+        offsets: map c lies from offsets[c] to offsets[c + 1]; there is one map, or one per class.
         normalize: divide rows by their sum; a row of zeros becomes uniform.
         tie_break: this number times the softmax is added to the mapped values.
+        dtype: of the arrays. They are [maps, K]; unused places of `thresholds` hold infinity. A row
+            takes C · K comparisons, because ONNX has no binary search.
     """
 
     thresholds: Tensor
     values: Tensor
 
     def __init__(
-        self, thresholds: Tensor, values: Tensor, normalize: bool, tie_break: float
-    ) -> None:
-        super().__init__()
-        self.register_buffer("thresholds", thresholds)
-        self.register_buffer("values", values)
-        self.normalize = normalize
-        self.tie_break = tie_break
-
-    @classmethod
-    def of(
-        cls,
+        self,
         thresholds: NDArray[Any],
         values: NDArray[Any],
         offsets: NDArray[Any],
         normalize: bool,
         tie_break: float,
         dtype: torch.dtype,
-    ) -> PiecewiseLinearMaps:
-        """Make it of concatenated maps: map c lies from offsets[c] to offsets[c + 1]."""
-        sizes = [int(size) for size in offsets[1:] - offsets[:-1]]
+    ) -> None:
+        super().__init__()
+        sizes = np.diff(offsets).tolist()
         x = torch.full((len(sizes), max(sizes) + 1), torch.inf, dtype=dtype)
         level = torch.zeros_like(x)
-        for c, size in enumerate(sizes):
-            points = slice(int(offsets[c]), int(offsets[c]) + size)
-            x[c, :size] = constant(thresholds[points], dtype)
-            level[c, :size] = constant(values[points], dtype)
+        for c, (start, size) in enumerate(zip(offsets.tolist(), sizes, strict=False)):
+            x[c, :size] = constant(thresholds[start : start + size], dtype)
+            level[c, :size] = constant(values[start : start + size], dtype)
             level[c, size:] = level[c, size - 1]
-        return cls(x, level, normalize, tie_break)
+        self.register_buffer("thresholds", x)
+        self.register_buffer("values", level)
+        self.normalize = normalize
+        self.tie_break = tie_break
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn import config_context
-from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_validate
+from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
@@ -101,20 +99,6 @@ def test_a_weight_counts_as_that_many_points_in_the_classifier_and_in_the_calibr
     np.testing.assert_allclose(one.predict_proba(x), many.predict_proba(x), atol=1e-9)
     plain = CalibratedModel(GaussianNB(), cv=splits).fit(x, y)
     assert abs(plain.predict_proba(x) - one.predict_proba(x)).max() > 0.01
-
-
-@pytest.mark.parametrize("requested", [True, False])
-def test_metadata_routing_gives_the_classifier_the_weights_that_it_requests(requested):
-    (x, y, weights, splits), _ = weighted_problem()
-    by_hand = GaussianNB().fit(x, y, weights if requested else None)
-    with config_context(enable_metadata_routing=True):
-        classifier = GaussianNB().set_fit_request(sample_weight=requested)
-        model = CalibratedModel(classifier, cv=splits).set_fit_request(sample_weight=True)
-        routed = clone(model).fit(x, y, sample_weight=weights)
-        model.set_params(cv=3).set_score_request(sample_weight=True)
-        found = cross_validate(model, x, y, cv=2, params={"sample_weight": weights})
-    np.testing.assert_array_equal(routed.classifier_.theta_, by_hand.theta_)
-    assert np.isfinite(found["test_score"]).all()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from calibrators import (
     TemperatureScaling,
     VectorScaling,
 )
-from calibrators.files import STALE, atomic_path, read_archive, write_archive
+from calibrators.files import atomic_path, read_archive, write_archive
 from metrics.validation import InputError
 
 
@@ -33,20 +31,6 @@ def test_failed_write_keeps_the_old_file_and_leaves_nothing(old):
         raise KeyboardInterrupt
     assert old.read_text() == "old"
     assert list(old.parent.iterdir()) == [old]
-
-
-def test_what_a_killed_write_left_goes_once_nobody_can_be_writing_it(tmp_path):
-    path = tmp_path / "x.json"
-    with atomic_path(path) as left:
-        left.write_text("whole")
-    left.write_text("half")
-    with atomic_path(path) as temporary:
-        temporary.write_text("whole")
-    assert set(tmp_path.iterdir()) == {path, left}  # may still be written
-    os.utime(left, (0, time.time() - 2 * STALE))
-    with atomic_path(path) as temporary:
-        temporary.write_text("whole")
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.fixture
