@@ -70,13 +70,15 @@ def test_lost_jobs_cost_themselves_and_the_same_command_makes_the_rest(plain, mo
     slurm("scontrol", "update", f"JobId={array}_2", "TimeLimit=1")
     _wait_for_another_start(f"{array}_2")
     (sweep.folder / "go").touch()
-    assert running.wait(timeout=900) != 0
-    made = {name.rpartition("/")[2] for name in sweep.files()}
-    assert made == {"2.npz", "3.npz"}
+    assert running.wait(timeout=900) != 0  # with the first lost job; the others run on
+    wait_until(lambda: _made(sweep) == {"2.npz", "3.npz"}, seconds=400)
     again = sweep.run(*arguments)
     assert again.returncode == 0, again.stdout + again.stderr
-    made = {name.rpartition("/")[2] for name in sweep.files()}
-    assert made == {f"{split}.npz" for split in range(4)}
+    assert _made(sweep) == {f"{split}.npz" for split in range(4)}
+
+
+def _made(sweep):
+    return {name.rpartition("/")[2] for name in sweep.files()}
 
 
 def _array_of_this_sweep():
