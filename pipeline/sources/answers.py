@@ -51,13 +51,13 @@ def to_logits(
         kind = "probabilities" if _are_probabilities(contents.matrix) else "logits"
     is_single = np.ndim(contents.matrix) == 1 or np.shape(contents.matrix)[1:] == (1,)
     both = both_classes(contents.matrix, f"{place}: {kind}") if is_single else contents.matrix
-    if kind == "logits" and values == "auto":
-        _refuse_lookalikes(place, both)
     notes = list[str]()
     if is_single:
         contents, notes = _of_both_classes(replace(contents, matrix=both), kind, classes)
     if kind == "logits":
         logits = check_logits(contents.matrix, name=f"{place}: logits").numpy()
+        if values == "auto":
+            _refuse_lookalikes(place, both)
     else:
         logits, rounded = _logits_of_probabilities(f"{place}: probabilities", contents.matrix)
         notes += rounded
@@ -74,10 +74,7 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
 
 def _refuse_lookalikes(place: Path | str, matrix: Any) -> None:
     """`InputError` for probabilities, percentages or votes that are called logits."""
-    numbers = np.asarray(matrix)
-    if numbers.ndim != 2 or numbers.size == 0 or numbers.dtype.kind not in "fiu":
-        return  # the checks of logits say what is wrong
-    seen = lookalike(check_numbers(numbers, f"{place}: logits"))
+    seen = lookalike(check_numbers(matrix, f"{place}: logits"))
     if seen is not None:
         raise InputError(
             f"{place}: {seen.what}, but would be read as logits; give logits, or {seen.step}save "

@@ -95,7 +95,7 @@ def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | Non
     if label is None and labelled:
         raise InputError(
             f"{path}: no column `label` (the first line reads {listed(names)}); the first line "
-            "must name the columns: label, then one per class"
+            "must name the columns, separated by commas: label, then one per class"
         )
     return label
 

@@ -74,15 +74,9 @@ def _read_csv(path: Path) -> pd.DataFrame:
         # Rows longer than the header: pandas would drop what is too much.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
-        table = pd.read_csv(
+        return pd.read_csv(
             path, index_col=False, keep_default_na=False, na_values=[""], low_memory=False
         )
-    if len(table.columns) == 1 and any(sign in str(table.columns[0]) for sign in ";\t|"):
-        raise InputError(
-            f"{path}: the first line holds no comma; separate columns by commas, and write "
-            "decimals with a point"
-        )
-    return table
 
 
 def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:

@@ -156,7 +156,7 @@ def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
         ("label,a,b\n0,1\n", ["column `b`", "nothing in row 0"]),
         ("label,a,b\n0,1,2\n,1,2\n", ["labels", "NaN", "row 1"]),
         ("label,a,b\n", ["no rows"]),
-        (TEXT.replace(",", ";"), ["separate columns by commas"]),
+        (TEXT.replace(",", ";"), ["separated by commas"]),
         (TEXT.encode("utf-16"), ["text in UTF-8 with commas"]),
         (gzip.compress(TEXT.encode(), mtime=0), ["text in UTF-8"]),
         (b"", ["not readable as CSV"]),
