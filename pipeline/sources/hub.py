@@ -15,7 +15,7 @@ def hub_files(
     """The local folder that holds a repository's files matching `patterns`, named by its commit.
 
     Args:
-        repository: owner/name on the hub.
+        repository: owner/name on the hub; the path of a person's own file or folder is returned.
         kind: model or dataset.
         patterns: file name patterns of which at least one file is needed.
         setting: how to point at a local copy instead, for the message (`data=<folder>`).
@@ -24,6 +24,8 @@ def hub_files(
     Raises:
         MissingResource: not in the cache and not to be fetched, with the reason.
     """
+    if Path(repository).exists():
+        return Path(repository)
     hub = require("huggingface_hub")
     try:
         options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}

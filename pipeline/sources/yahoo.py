@@ -64,9 +64,9 @@ def yahoo_logits(
         InputError: a field is missing, or the model's labels are not the data set's.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    place = _place("data", data, "dataset", DATA_FILES, data_revision)
+    place = hub_files(data, "dataset", DATA_FILES, "data=<path>", data_revision)
     texts, labels = _test_set(place, fields, separator, expected_rows, work_dir / "datasets")
-    folder = _place("model", model, "model", MODEL_FILES, model_revision)
+    folder = hub_files(model, "model", MODEL_FILES, "model=<path>", model_revision)
     classifier, tokenizer = _classifier(folder)
     order, warnings = _columns_by_name(classifier.config.id2label)
     key = {
@@ -116,14 +116,6 @@ def _collate(
         list(texts), truncation=True, max_length=max_length, padding=True, return_tensors="pt"
     )
     return dict(tokens), torch.tensor(labels)
-
-
-def _place(
-    setting: str, name: str, kind: str, patterns: Sequence[str], revision: str | None
-) -> Path:
-    """Where a model or the data are: a person's own file or folder, else the hub's folder."""
-    path = Path(name)
-    return path if path.exists() else hub_files(name, kind, patterns, f"{setting}=<path>", revision)
 
 
 def _test_set(
