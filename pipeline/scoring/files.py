@@ -106,8 +106,7 @@ def columns_of(settings: Settings) -> tuple[str, ...]:
     Raises:
         InputError: a key that is no metric, with the nearest one that is.
     """
-    # imports torch, which not every command needs
-    from metrics.registry import METRICS, check_keys
+    from metrics.registry import METRICS, check_keys  # with torch, which not every command needs
 
     benchmark, own = settings["benchmark"], settings["evaluation"]["own"]
     chosen = benchmark["metrics"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import torch
 from hydra.utils import instantiate
 
 from pipeline.harness.cache import Record, Save
@@ -19,8 +20,6 @@ PREDICTED = 200
 
 def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     """Fit a unit's calibrator; return what writes its arrays, and its record."""
-    import torch
-
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, test = indices_of(unit.settings, cached, unit.split)

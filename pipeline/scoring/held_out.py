@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from hydra.utils import get_class, instantiate
 from numpy.typing import NDArray
+from torch import Tensor
 
+from metrics import scorecard
+from metrics.kernels.threads import row_blocks
+from metrics.measurement import Options
+from metrics.scorecard import Scorecard
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Settings, Unit
 from pipeline.scoring.cached_logits import find_logits, rows_of
 from pipeline.scoring.splits import indices_of
-
-if TYPE_CHECKING:  # torch takes a second, which a run with nothing to do shall not
-    from metrics.measurement import Options
-    from metrics.scorecard import Scorecard
 
 PREDICTED_TOGETHER = 1 << 24
 """Probabilities computed at a time, which bounds the memory that a calibrator takes for itself."""
@@ -28,10 +30,10 @@ PREDICTED_TOGETHER = 1 << 24
 class HeldOut(NamedTuple):
     """What a unit is scored on."""
 
-    probabilities: Any
-    """Calibrated, float64 [n_test, C], a tensor."""
-    labels: Any
-    """[n_test], a tensor."""
+    probabilities: Tensor
+    """Calibrated, float64 [n_test, C]."""
+    labels: Tensor
+    """[n_test]"""
     points: NDArray[np.int64]
     """[n_test], the numbers of the points among all."""
     population: int
@@ -69,10 +71,6 @@ def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record
 
 def held_out(unit: Unit, device: str) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
-    import torch
-
-    from metrics.kernels.threads import row_blocks
-
     kind: Any = get_class(unit.settings["calibrator"]["_target_"])
     calibrator = kind.load(unit.fit_path)
     cached = find_logits(unit.settings)
@@ -93,8 +91,6 @@ def held_out(unit: Unit, device: str) -> HeldOut:
 
 def scored(settings: Settings, test: HeldOut) -> Scorecard:
     """The scorecard of test points, with the options of the evaluation."""
-    from metrics import scorecard
-
     options = {k: value for k, value in settings["evaluation"].items() if k != "name"}
     similarity = find_logits(settings).arrays().get("similarity")
     return scorecard(
@@ -121,8 +117,6 @@ def numbers_of(card: Scorecard) -> dict[str, Any]:
 
 def options_of(settings: Settings) -> Options:
     """The options with which the metrics of an evaluation are computed."""
-    from metrics.measurement import Options
-
     names = {field.name for field in fields(Options)}
     given = {k: v for k, v in settings["evaluation"].items() if k in names}
     similarity = find_logits(settings).arrays().get("similarity")

@@ -8,21 +8,20 @@ mean error, its worst interval and its diagram.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from metrics.diagram import Predictions, UtilityDiagram, predictions_of, utility_diagram
+from metrics.forecast import Forecast
+from metrics.registry import metrics_of
 from metrics.validation import InputError
 from pipeline.harness.units import Settings
 from pipeline.scoring.held_out import HeldOut, options_of
 from pipeline.sources.class_names import class_names
 from pipeline.sources.own_utilities import name_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from metrics.diagram import UtilityDiagram
-    from metrics.forecast import Forecast
 
 REPETITIONS = 100
 """Redrawn label vectors behind a diagram's noise band."""
@@ -48,9 +47,6 @@ def worst_of(
         settings: of any of the splits, for the options of their evaluation.
         names: of the classes, where they are known.
     """
-    from metrics.forecast import Forecast
-    from metrics.registry import metrics_of
-
     options = options_of(settings)
     forecasts = [Forecast(one.probabilities) for one in splits]  # sorted once for all metrics
     drawn = _redrawn(forecasts, splits)
@@ -61,11 +57,9 @@ def worst_of(
         if utilities is not None:
             record = _worst(utilities, forecasts, splits, drawn)
             index, entry = record["utility"], own.get(metric.key)
-            name = (
-                utility_name(metric.key, index, names, options.exponents)
-                if entry is None
-                else name_of(entry, index)
-            )
+            name = utility_name(metric.key, index, names, options.exponents)
+            if entry is not None:
+                name = name_of(entry, index)
             by_metric[metric.key] = {"name": name, **record}
     return by_metric
 
@@ -76,8 +70,6 @@ def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[T
     One uniform belongs to each point in all splits, so a point has the same luck in all of them.
     Rows that do not sum to one are no distribution to draw from: R is 0 there.
     """
-    import torch
-
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
     random = np.random.default_rng(0)
     uniforms = [np.empty((repetitions, len(one.points))) for one in splits]
@@ -97,8 +89,6 @@ def _worst(
     splits: Sequence[HeldOut],
     drawn: Sequence[Tensor],
 ) -> dict[str, Any]:
-    from metrics.diagram import Predictions, predictions_of, utility_diagram
-
     errors = [
         utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy()
         for forecast, one in zip(forecasts, splits, strict=True)
@@ -139,8 +129,7 @@ def _rounded(values: Any) -> list[float | None]:
 def utility_name(metric: str, index: int, class_names: Sequence[str], exponents: Any) -> str:
     """What a person calls utility `index` of the class behind a metric."""
     if metric == "u_cwe":
-        known = index < len(class_names)
-        return f"class {class_names[index]}" if known else f"class {index}"
+        return f"class {class_names[index] if index < len(class_names) else index}"
     if metric == "u_topk":
         return "most probable class" if index == 0 else f"top {index + 1}"
     if metric == "u_tce":
