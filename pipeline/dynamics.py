@@ -33,7 +33,7 @@ from pipeline.scoring.splits import task_on_split
 
 @command
 def main(config: DictConfig) -> None:
-    """Run the study on the benchmark asked for, or on those that the suite names for it."""
+    """Run the study on the requested benchmark, or on those that the suite names for it."""
     request = Request.from_hydra(config)
     if not HydraConfig.get().runtime.choices.get("benchmark"):
         request = replace(request, benchmarks=tuple(config.suite.get("dynamics") or ()))

@@ -30,7 +30,7 @@ from pipeline.scoring.splits import task_on_split
 
 @command
 def main(config: DictConfig) -> None:
-    """Evaluate the units asked for."""
+    """Evaluate the requested units."""
     run_evaluate(Request.from_hydra(config).units())
 
 
@@ -71,7 +71,7 @@ def evaluate_task(unit: Unit) -> Task:
 
 
 def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:
-    """Per benchmark the current units of the calibrators asked for, on all splits."""
+    """Per benchmark the current units of the requested calibrators, on all splits."""
     for benchmark in dict.fromkeys(unit.benchmark for unit in units):
         pairs = {unit.calibrator: unit for unit in units if unit.benchmark == benchmark}
         all_splits = [

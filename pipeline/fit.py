@@ -24,7 +24,7 @@ from pipeline.scoring.splits import task_on_split
 
 @command
 def main(config: DictConfig) -> None:
-    """Fit the units asked for."""
+    """Fit the requested units."""
     run_fit(Request.from_hydra(config).units())
 
 

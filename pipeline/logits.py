@@ -67,7 +67,7 @@ def _made_from(settings: Settings) -> str:
 def _made(
     settings: Settings, made_from: str, device: str, progress: Progress
 ) -> tuple[Save, Record]:
-    """Run the source, or keep the logits there are where only the similarity is another."""
+    """Run the source; where only the similarity changed, keep the logits."""
     # The similarity first: where its word vectors are missing, no forward pass is spent.
     similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
     record = record_of(logits_path(settings)) or {}
@@ -86,7 +86,7 @@ def _made(
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
-    """The arrays of the source, checked, and what the details says of them."""
+    """The arrays of the source, checked, and the record's details on them."""
     from metrics.validation import check_labels, check_logits
 
     benchmark = settings["benchmark"]
@@ -131,7 +131,7 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
 
 @command
 def main(config: DictConfig) -> None:
-    """Make the logits of the benchmarks asked for."""
+    """Make the logits of the requested benchmarks."""
     run_logits(Request.from_hydra(config).benchmark_settings())
 
 
@@ -141,19 +141,20 @@ def run_logits(settings: Sequence[Settings]) -> None:
     Raises:
         UnitsFailed: the benchmarks that failed, after all others are done.
     """
-    run_tasks("logits", [logits_task(one) for one in settings], one_by_one=True)
+    run_tasks("logits", [logits_task(benchmark) for benchmark in settings], one_by_one=True)
 
 
 def require_logits(settings: Iterable[Settings]) -> None:
-    """Make the logits of benchmarks where there are none, or others than asked for.
+    """Make the logits of each benchmark that are absent or made with other settings.
 
     Raises:
         InputError: a metric of a benchmark that does not exist.
         UnitsFailed: the logits could not be made.
     """
-    for one in {benchmark["benchmark"]["name"]: benchmark for benchmark in settings}.values():
-        columns_of(one)
-        unforced = {**one, "force": False}  # `force` asks for the later stage's units
+    by_name = {benchmark["benchmark"]["name"]: benchmark for benchmark in settings}
+    for benchmark in by_name.values():
+        columns_of(benchmark)
+        unforced = {**benchmark, "force": False}  # `force` means the units of the later stage
         if not logits_task(unforced).is_current():
             run_logits([unforced])
 

@@ -55,7 +55,7 @@ class BenchmarkReport:
 
 @command
 def main(config: DictConfig) -> None:
-    """Write the report of the benchmarks asked for, all splits."""
+    """Write the report of the requested benchmarks, all splits."""
     if config.split is not None:
         raise UsageError(f"split={config.split}: a report covers all splits; leave it out")
     run_report(Request.from_hydra(config))
@@ -72,8 +72,8 @@ def run_report(request: Request) -> None:
     scores = wanted_scores(request.units(), _command(request))
     methods = ordered(request.calibrators)
     reports = [
-        report_benchmark(one, scores[one["benchmark"]["name"]], methods, results)
-        for one in settings
+        report_benchmark(benchmark, scores[benchmark["benchmark"]["name"]], methods, results)
+        for benchmark in settings
     ]
     written = [path for report in reports for path in report.files]
     written += draw_all([drawing for report in reports for drawing in report.drawings])
@@ -136,7 +136,8 @@ def report_benchmark(
     specs = table_specs(settings, scores, stem, methods)
     study = study_drawings(scores, settings["benchmark"]["title"], results)
     figures = {
-        kind: results / "figures" / f"{one.stem}.png" for kind, one in zip(STUDY_CAPTIONS, study)
+        kind: results / "figures" / f"{drawing.stem}.png"
+        for kind, drawing in zip(STUDY_CAPTIONS, study)
     }
     section = section_of(scores, specs, figures)
     tables = results / "tables"
@@ -165,9 +166,9 @@ def table_specs(
     benchmark, look = settings["benchmark"], settings["tables"]
     name, title, remarks = benchmark["name"], benchmark["title"], remarks_of(scores.facts, methods)
     columns, printed = columns_of(settings), printed_values()
-    own = printed[printed["table"] == benchmark["paper_key"]]
-    if look == "paper" and not own.empty:
-        columns = tuple(dict.fromkeys(own["metric"]))
+    table = printed[printed["table"] == benchmark["paper_key"]]
+    if look == "paper" and not table.empty:
+        columns = tuple(dict.fromkeys(table["metric"]))
     specs = [TableSpec(name, title, columns, methods, stem, remarks, look)]
     short = printed[printed["table"] == f"{benchmark['paper_key']}_table1"]
     if not short.empty:
@@ -192,12 +193,12 @@ def write_paper_comparison(
 ) -> tuple[list[Path], list[Sequence[str]]]:
     """Compare all scores of the folder with the paper, if the suite has a benchmark of the paper.
 
-    Not only the suite's own benchmarks: a report of one suite takes no other off the comparison.
+    These are not the suite's benchmarks alone, so the report of one suite keeps all others in.
 
     Returns:
         The files, and the lines of the summary; both empty where the paper prints nothing.
     """
-    if not any(one["benchmark"]["paper_key"] for one in settings):
+    if not any(benchmark["benchmark"]["paper_key"] for benchmark in settings):
         return [], []
     cells = paper_cells(results, settings[0]["splits"]["count"])
     files = write_comparison(cells, results / "tables")

@@ -55,7 +55,7 @@ def states(units: Sequence[Unit]) -> list[State]:
         name: _not_done(logits_task(settings), "no logits", errors)
         for name, settings in {unit.benchmark: unit.settings for unit in units}.items()
     }
-    found = []
+    all_states = []
     for unit in units:
         state = (
             logits[unit.benchmark]
@@ -63,8 +63,8 @@ def states(units: Sequence[Unit]) -> list[State]:
             or _not_done(evaluate_task(unit), "not evaluated", errors)
             or (DONE, "")
         )
-        found.append(State(unit, *state))
-    return found
+        all_states.append(State(unit, *state))
+    return all_states
 
 
 def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str] | None:

@@ -20,12 +20,12 @@ from pipeline.harness.units import Request
 
 @command
 def main(config: DictConfig) -> None:
-    """Run the suite asked for; the launcher and all other settings go to the stages."""
-    given = sys.argv[1:]
+    """Run the requested suite; the launcher and all other settings go to the stages."""
+    arguments = sys.argv[1:]
     request = Request.from_hydra(config)
-    own = ("benchmark=", "calibrator=")
-    shared = [argument for argument in given if not argument.startswith(own)]
-    here = [argument for argument in given if not argument.startswith("hydra")]
+    chosen = ("benchmark=", "calibrator=")
+    shared = [argument for argument in arguments if not argument.startswith(chosen)]
+    here = [argument for argument in arguments if not argument.startswith("hydra")]
     benchmarks = f"benchmark={','.join(request.benchmarks)}"
     pairs = [benchmarks, f"calibrator={','.join(request.calibrators)}"]
     study = [f"benchmark={','.join(config.suite.get('dynamics') or ())}"]

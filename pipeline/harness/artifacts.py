@@ -1,6 +1,6 @@
 """What stages write and read: atomic writes, checked reads, checksums.
 
-Equal content gives equal bytes (no timestamps), so checksums tell whether something changed.
+Equal content gives equal bytes (no timestamps), so checksums show whether something changed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArra
 
     `CorruptFile` if it is truncated, `FileNotFoundError` if absent.
     """
-    from metrics.archive import read_arrays  # with torch: who reads no array shall not wait for it
+    from metrics.archive import read_arrays  # it imports torch, which takes a second
     from metrics.validation import InputError
 
     try:

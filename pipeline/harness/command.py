@@ -31,7 +31,7 @@ FULL_ERROR = "HYDRA_FULL_ERROR"
 
 
 class UsageError(ValueError):
-    """A command line that asks for what does not exist. One line, exit code 2."""
+    """A command line that names something that does not exist. One line, exit code 2."""
 
 
 class UnitsFailed(RuntimeError):

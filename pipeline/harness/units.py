@@ -66,7 +66,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Request:
-    """What a command line asks for: which benchmarks, calibrators, splits, with which overrides."""
+    """What a command line requests: which benchmarks, calibrators, splits, with which overrides."""
 
     suite: str
     benchmarks: tuple[str, ...]
@@ -98,7 +98,7 @@ class Request:
         return [resolved(self._composed(benchmark, first)) for benchmark in self.benchmarks]
 
     def units(self) -> list[Unit]:
-        """All units asked for: benchmarks, in them calibrators, in them splits.
+        """All requested units: benchmarks, in them calibrators, in them splits.
 
         A benchmark and a calibrator are composed once each; their pairs are put together.
         """

@@ -63,9 +63,9 @@ def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
         calibrated: the method that the verdict takes for these losses; "" where it takes none.
     """
     best, methods = cheapest(record), record["methods"]
-    own = methods[best]
+    cheap = methods[best]
     others = [method for method in methods if method != best]
-    parts = [f"{method_name(best)} acts cheapest: mean loss {own['cost']:.3g}"]
+    parts = [f"{method_name(best)} acts cheapest: mean loss {cheap['cost']:.3g}"]
     if others:
         second = min(others, key=lambda method: float(methods[method]["cost"]))
         gap = methods[second]["against"][best]
@@ -74,7 +74,7 @@ def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
             f"{_with_half(gap, 'difference')} less than {method_name(second)}, the next; surely "
             f"less than {counted(sure)} of {counted(len(others))} others"
         )
-    always = own["against"][f"always {record['best_constant']}"]["difference"]
+    always = cheap["against"][f"always {record['best_constant']}"]["difference"]
     if always > ROUNDING:
         parts.append(f"but to {record['best_constant']} always costs {always:.2g} less")
     text = ", ".join(parts)

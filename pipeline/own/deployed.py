@@ -1,7 +1,7 @@
 """A calibrator to keep: refitted on the points of a file, applied to points without labels.
 
-What it takes is part of it: `takes_` ("logits" or "probabilities") and, where they are known,
-`class_names_`, the columns in their order. Both travel in the saved file.
+The saved file also holds what the calibrator takes: `takes_` ("logits" or "probabilities") and,
+where they are known, `class_names_`, the columns in their order.
 """
 
 from __future__ import annotations

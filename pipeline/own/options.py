@@ -28,11 +28,12 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.
     options = parser.parse_args(arguments)
     options.own = {}  # known once the classes are
     options.draws = None  # known once the points are
-    options.evaluation = ()
     options.given_splits = []  # known once the file is read
-    if options.quick:
-        _make_quick(options)
-    options.methods = list(dict.fromkeys(options.methods))
+    options.evaluation = QUICK_EVALUATION if options.quick else ()
+    methods = options.methods or (QUICK_METHODS if options.quick else METHODS)
+    options.methods = list(dict.fromkeys(methods))
+    if options.splits is None:
+        options.splits = QUICK_SPLITS if options.quick else DEFAULT_SPLITS
     for check in (_what_to_calibrate_for, _what_to_save):
         if mistake := check(options):
             parser.error(mistake)
@@ -70,7 +71,6 @@ def _add_work(parser: Parser) -> None:
         "--methods",
         nargs="+",
         type=_method,
-        default=list(METHODS),
         metavar="METHOD",
         help=f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
     )
@@ -88,12 +88,7 @@ def _add_work(parser: Parser) -> None:
     )
     add("--method", type=_method, help="the method to save (default: the only one of --methods)")
     add("--wide", action="store_true", help="print all columns, however long the lines are")
-    add(
-        "--splits",
-        type=int,
-        default=DEFAULT_SPLITS,
-        help="random splits, where the file gives none (default: 10)",
-    )
+    add("--splits", type=int, help="random splits, where the file gives none (default: 10)")
     add(
         "--quick",
         action="store_true",
@@ -147,20 +142,8 @@ def _what_to_save(options: argparse.Namespace) -> str | None:
     return None
 
 
-def _make_quick(options: argparse.Namespace) -> None:
-    """The methods without tuning on three splits, unless the command line names others."""
-    options.evaluation = QUICK_EVALUATION
-    if options.methods == list(METHODS):
-        options.methods = list(QUICK_METHODS)
-    if options.splits == DEFAULT_SPLITS:
-        options.splits = QUICK_SPLITS
-
-
 def _method(text: str) -> str:
-    """A method of conf/calibrator, perhaps by its beginning, where that fits one of METHODS only.
-
-    `temp` -> `temperature`.
-    """
+    """A method of conf/calibrator, or the one of METHODS that begins so: temp -> temperature."""
     fitting = [name for name in METHODS if name.startswith(text)]
     method = fitting[0] if len(fitting) == 1 else text
     known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))

@@ -120,12 +120,12 @@ def _aims(units: Sequence[Unit]) -> list[str]:
 
 def _splits(settings: Settings) -> list[str]:
     """A remark on which points calibrate and test."""
-    given = find_logits(settings).details.get("given_splits")
-    if given is None:
+    splits = find_logits(settings).details.get("given_splits")
+    if splits is None:
         share = 100 * settings["splits"]["calibration_fraction"]
         return [f"Splits are random, {share:.0f} % calibrate; own ones: --test or `split`."]
-    numbers = "; ".join(f"{sizes['calibration']} and {sizes['test']}" for sizes in given[:5])
-    more = ", …" if len(given) > 5 else ""
+    numbers = "; ".join(f"{sizes['calibration']} and {sizes['test']}" for sizes in splits[:5])
+    more = ", …" if len(splits) > 5 else ""
     return [f"Calibration and test points are the file's own: {numbers}{more}."]
 
 
@@ -150,8 +150,8 @@ def _write_pages(
 
 def nested(table: pd.DataFrame) -> dict[str, Any]:
     """{method: {metric: {"mean", "two_se", …}}} of the table's CSV; what is unknown is null."""
-    known = table.astype(object).where(table.notna(), None)
+    plain = table.astype(object).where(table.notna(), None)
     return {
         str(method): rows.drop(columns="method").set_index("metric").to_dict("index")
-        for method, rows in known.groupby("method", sort=False)
+        for method, rows in plain.groupby("method", sort=False)
     }

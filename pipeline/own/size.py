@@ -25,7 +25,7 @@ BASE = 2 << 30
 SMALL = 1 << 26
 """Logits of which any machine has room for all that is made of them."""
 PER_TEST_PROBABILITY = 11
-"""Bytes: float64, its place among the classes in two, and predictions of some utilities."""
+"""Bytes: float64, its place among the classes in two, and the predictions of a few utilities."""
 GENERAL = 40
 """Bytes per test probability of a utility given by a vector for each point, and its draws."""
 READ_WHOLE = 32

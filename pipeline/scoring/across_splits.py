@@ -79,7 +79,7 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     classes = class_names_of(settings, logits.details)
     calibrator, by_group = units[0].calibrator, {}
     for name, scores in parts.items():
-        own_points = [one.where(groups[one.points] == name) for one in pooled]
+        own_points = [test.where(groups[test.points] == name) for test in pooled]
         worst = worst_of(settings, own_points, classes)
         by_group[name] = {
             "rows": rows_of(calibrator, scores, worst, name),

@@ -25,7 +25,7 @@ class CachedLogits:
 
     path: Path
     sha256: str
-    """Of the logits, labels and given splits; not of a similarity that lies beside them."""
+    """Of the logits, labels and the source's splits; not of a similarity that lies beside them."""
     details: Mapping[str, Any]
     """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
     similarity_sha256: str | None = None

@@ -73,9 +73,9 @@ class ScoreFiles:
 def rounded(value: Any) -> Any:
     """`value` with every float in it to DIGITS significant digits, NaN as None."""
     if isinstance(value, dict):
-        return {key: rounded(part) for key, part in value.items()}
+        return {key: rounded(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [rounded(part) for part in value]
+        return [rounded(entry) for entry in value]
     if isinstance(value, (float, np.floating)):
         return None if np.isnan(value) else float(f"{value:.{DIGITS}g}")
     return value
@@ -84,9 +84,9 @@ def rounded(value: Any) -> Any:
 def without_folders(value: Any) -> Any:
     """`value` with absolute paths cut to file names: they differ from machine to machine."""
     if isinstance(value, dict):
-        return {key: without_folders(part) for key, part in value.items()}
+        return {key: without_folders(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [without_folders(part) for part in value]
+        return [without_folders(entry) for entry in value]
     if isinstance(value, str) and Path(value).is_absolute():
         return Path(value).name
     return value
@@ -116,13 +116,13 @@ def columns_of(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*chosen, *own]))
 
 
-def difference(own: Mapping[str, Any], header: Mapping[str, Any]) -> str:
+def difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The first setting of evaluation, splits and logits that differs, as words; empty if none."""
-    for part, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
-        one, other = own[part], header[part]
-        for name in names or sorted({*one, *other}):
-            if one.get(name) != other.get(name):
-                return f"{part}.{name}={one.get(name)}, not {other.get(name)}"
+    for group, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
+        for name in names or sorted({*made[group], *wanted[group]}):
+            value, other = made[group].get(name), wanted[group].get(name)
+            if value != other:
+                return f"{group}.{name}={value}, not {other}"
     return ""
 
 
@@ -169,7 +169,7 @@ def write_files(
 
 def _json(content: Mapping[str, Any]) -> str:
     """JSON that is indented, but with a list of numbers on one line: diagrams are most of it."""
-    return re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), json_text(content))
+    return re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), json_text(content))
 
 
 def _sorted_csv(parts: Sequence[pd.DataFrame], by: Sequence[str]) -> str:

@@ -105,12 +105,12 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
 
 
 def numbers_of(card: Scorecard) -> dict[str, Any]:
-    """The part of a record that a scorecard fills; its arrays lie in the npz."""
+    """The entries of a record that a scorecard fills; its arrays lie in the npz."""
     return {
         "metrics": card.metrics,
         "noise_floor": card.noise_floor,
         "worst": card.worst,
-        "certificates": {key: one._asdict() for key, one in card.certificates.items()},
+        "certificates": {key: bounds._asdict() for key, bounds in card.certificates.items()},
         "zero_likelihood": card.zero_likelihood,
     }
 
@@ -118,7 +118,7 @@ def numbers_of(card: Scorecard) -> dict[str, Any]:
 def options_of(settings: Settings) -> Options:
     """The options with which the metrics of an evaluation are computed."""
     names = {field.name for field in fields(Options)}
-    given = {k: v for k, v in settings["evaluation"].items() if k in names}
+    options = {k: v for k, v in settings["evaluation"].items() if k in names}
     similarity = find_logits(settings).arrays().get("similarity")
-    own = instantiate(given["own"], _convert_="all")
-    return Options(**given | {"own": own, "similarity": similarity})
+    own = instantiate(options["own"], _convert_="all")
+    return Options(**options | {"own": own, "similarity": similarity})

@@ -1,7 +1,7 @@
 """The scores of one benchmark as text for people and for git, written after the evaluation.
 
 Three files below `results/scores` (pipeline.scoring.files). The rows of calibrators that were not
-asked for stay as they are, because another suite made them; those whose configuration is gone from
+requested stay as they are, because another suite made them; those whose configuration is gone from
 conf/calibrator leave.
 """
 
@@ -119,16 +119,16 @@ def _header(settings: Settings) -> Row:
 
 
 def _of_others(
-    files: ScoreFiles, header: Mapping[str, Any], given: Iterable[str]
+    files: ScoreFiles, header: Mapping[str, Any], written: Iterable[str]
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame], dict[str, Any]]:
-    """Rows, curves and records of the calibrators that are not `given` and stay in the files."""
+    """Rows, curves and records of the calibrators that are not `written` and stay in the files."""
     if not all(path.is_file() for path in (files.rows, files.curves, files.facts)):
         return [], [], {}
     facts = read_json(files.facts)
     stay = {
         name: record
         for name, record in facts["calibrators"].items()
-        if name not in given and (CONF / "calibrator" / f"{name}.yaml").is_file()
+        if name not in written and (CONF / "calibrator" / f"{name}.yaml").is_file()
     }
     if other := difference(facts, header):
         if stay:

@@ -51,16 +51,19 @@ def rows_of(
     """
     shared = {"calibrator": calibrator, "group": group}
     keys = dict.fromkeys(
-        key for one in splits for part in ("metrics", "certificates") for key in one.record[part]
+        key
+        for scored in splits
+        for kind in ("metrics", "certificates")
+        for key in scored.record[kind]
     )
     rows = [
-        {**shared, "split": one.split, "metric": key, **_of_split(one.record, key)}
-        for one in splits
+        {**shared, "split": scored.split, "metric": key, **_of_split(scored.record, key)}
+        for scored in splits
         for key in keys
     ]
     for key in keys:
-        own = [row for row in rows if row["metric"] == key]
-        together = {**_of_all(splits, own, key), **_interval(worst.get(key))}
+        of_metric = [row for row in rows if row["metric"] == key]
+        together = {**_of_all(splits, of_metric, key), **_interval(worst.get(key))}
         rows.append({**shared, "split": ALL_SPLITS, "metric": key, **together})
     return rows
 
@@ -91,13 +94,13 @@ def _interval(worst: Mapping[str, Any] | None) -> Row:
     }
 
 
-def _of_all(splits: Sequence[Scored], own: Sequence[Row], key: str) -> Row:
+def _of_all(splits: Sequence[Scored], rows: Sequence[Row], key: str) -> Row:
     """The means over splits, and the floor and the interval of the mean of `value`."""
-    means = {name: _mean(row.get(name) for row in own) for name in ("value", *CERTIFICATE)}
+    means = {name: _mean(row.get(name) for row in rows) for name in ("value", *CERTIFICATE)}
     together: Row = {
         **means,
-        "n_test": own[0]["n_test"],
-        "zero_likelihood": _mean(row["zero_likelihood"] for row in own),
+        "n_test": rows[0]["n_test"],
+        "zero_likelihood": _mean(row["zero_likelihood"] for row in rows),
     }
     if (redrawn := _mean_draws(splits, f"floor_{key}")) is not None and means["value"] is not None:
         floor = NoiseFloor.of(redrawn, means["value"])
@@ -109,16 +112,14 @@ def _of_all(splits: Sequence[Scored], own: Sequence[Row], key: str) -> Row:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return float(np.mean(numbers)) if numbers else None
 
 
 def _mean_draws(splits: Sequence[Scored], name: str) -> Floats | None:
-    """Mean over splits, repetition by repetition, [R]; None where some split has no draws."""
-    draws = [np.asarray(one.arrays.get(name, ()), dtype=np.float64) for one in splits]
-    if not all(len(one) for one in draws) or len({len(one) for one in draws}) > 1:
-        return None
-    return np.asarray(np.mean(draws, axis=0))
+    """Mean over splits, repetition by repetition, [R]; None where a split has no draws."""
+    draws = [np.asarray(scored.arrays.get(name, ()), dtype=np.float64) for scored in splits]
+    return np.asarray(np.mean(draws, axis=0)) if all(len(values) for values in draws) else None
 
 
 def bootstrap_half_width(draws: Floats) -> float:
@@ -155,7 +156,6 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> lis
 
 
 def _mean_sorted(splits: Sequence[Scored], name: str) -> Floats | None:
-    sizes = {len(one.arrays[name]) if name in one.arrays else 0 for one in splits}
-    if len(sizes) > 1 or not min(sizes):
+    if not all(len(scored.arrays.get(name, ())) for scored in splits):
         return None
-    return np.asarray(np.mean([np.sort(one.arrays[name]) for one in splits], axis=0))
+    return np.asarray(np.mean([np.sort(scored.arrays[name]) for scored in splits], axis=0))

@@ -1,8 +1,8 @@
 """Where a calibrator's error is largest, over all splits; unit: benchmark x calibrator.
 
-The evaluation of a unit knows one split. Here the test points of all splits (of the first ones
-where they are too many) stand side by side: per class of utilities the utility with the largest
-mean error, its worst interval and its diagram.
+The evaluation of a unit knows one split. This module takes the test points of all splits (of the
+first splits, where they are too many) and gives, per class of utilities, the utility with the
+largest mean error, its worst interval and its diagram.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DIGITS = 4
 
 
 def splits_together(size: int, splits: int) -> int:
-    """Of how many of the `splits` the test points fit; `size`: logits of the benchmark, n x C."""
+    """The number of `splits` whose test points fit into memory; `size`: logits, n x C."""
     return min(splits, max(1, LARGEST // max(1, size)))
 
 
@@ -48,7 +48,7 @@ def worst_of(
         names: of the classes, where they are known.
     """
     options = options_of(settings)
-    forecasts = [Forecast(one.probabilities) for one in splits]  # sorted once for all metrics
+    forecasts = [Forecast(test.probabilities) for test in splits]  # sorted once for all metrics
     drawn = _redrawn(forecasts, splits)
     own = settings["evaluation"]["own"]
     by_metric = {}
@@ -67,19 +67,19 @@ def worst_of(
 def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[Tensor]:
     """Labels drawn from the probabilities of each split, int64 [R, points] each.
 
-    One uniform belongs to each point in all splits, so a point has the same luck in all of them.
+    Each point has one uniform number, the same in all splits.
     Rows that do not sum to one are no distribution to draw from: R is 0 there.
     """
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
     random = np.random.default_rng(0)
-    uniforms = [np.empty((repetitions, len(one.points))) for one in splits]
+    uniforms = [np.empty((repetitions, len(test.points))) for test in splits]
     for repetition in range(repetitions):
         of_point = random.random(splits[0].population)
-        for one, own in zip(splits, uniforms, strict=True):
-            own[repetition] = of_point[one.points]
+        for test, of_test in zip(splits, uniforms, strict=True):
+            of_test[repetition] = of_point[test.points]
     return [
-        forecast.redraw(torch.from_numpy(own)).labels
-        for forecast, own in zip(forecasts, uniforms, strict=True)
+        forecast.redraw(torch.from_numpy(of_test)).labels
+        for forecast, of_test in zip(forecasts, uniforms, strict=True)
     ]
 
 
@@ -90,13 +90,13 @@ def _worst(
     drawn: Sequence[Tensor],
 ) -> dict[str, Any]:
     errors = [
-        utilities.errors(forecast, forecast.outcomes(one.labels))[0].numpy()
-        for forecast, one in zip(forecasts, splits, strict=True)
+        utilities.errors(forecast, forecast.outcomes(test.labels))[0].numpy()
+        for forecast, test in zip(forecasts, splits, strict=True)
     ]
     index = int(np.mean(errors, axis=0).argmax())
     parts = [
-        predictions_of(utilities, forecast, one.labels, index, labels)
-        for forecast, one, labels in zip(forecasts, splits, drawn, strict=True)
+        predictions_of(utilities, forecast, test.labels, index, labels)
+        for forecast, test, labels in zip(forecasts, splits, drawn, strict=True)
     ]
     diagram = utility_diagram(Predictions.pooled(parts), points=81)
     return {
@@ -141,10 +141,10 @@ def utility_name(metric: str, index: int, class_names: Sequence[str], exponents:
 
 def class_names_of(settings: Settings, logits: Mapping[str, Any]) -> Sequence[str]:
     """Names of the classes, from the logits' record or the data set; none where unknown."""
-    known = logits.get("class_names") or settings["benchmark"]["source"].get("dataset")
-    if not known:
+    names = logits.get("class_names") or settings["benchmark"]["source"].get("dataset")
+    if not names:
         return ()
     try:
-        return class_names(known)
+        return class_names(names)
     except InputError:
         return ()
