@@ -1,8 +1,8 @@
 """The paper's definitions in plain NumPy, float64: one equation after the other, and no trick.
 
-The file to read beside the paper (arXiv 2510.25458), whose numbers of equations, examples and
-sections it gives; the oracle of the tests; and the plain side of `scripts/compare_speed.py`. The
-public names of `metrics` compute the same numbers fast, and check their input, which this does not.
+Read this file beside the paper (arXiv 2510.25458); it names the paper's equations, examples and
+sections. It is also the oracle of the tests and the plain side of `scripts/compare_speed.py`. The
+public names of `metrics` compute the same numbers fast and check their input; this file does not.
 
 Throughout: p = f(X) probabilities [n, C], y labels [n] from 0 to C - 1, v and u the predicted and
 the realized utilities [n] of one utility, u⃗ its vectors [n, C], column j for the outcome e_j.
@@ -12,9 +12,7 @@ Ranks count from 0 here, from 1 in the paper.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -164,13 +162,11 @@ def class_wise(p: Floats, c: int) -> Floats:
 
 
 def top_k(p: Floats, k: int) -> Floats:
-    """U_topK (Example 3.6): u = 1{rank(p, Y) <= K}, hence v is the sum of the K largest."""
+    """U_topK (Example 3.6): u = 1{rank(p, Y) <= K}, hence v is the sum of the K largest.
+
+    U_TCE (Example 3.4) is K = 1: u = Y_*, whether the first of the most probable classes is right.
+    """
     return (ranks(p) < k).astype(np.float64)
-
-
-def top_class(p: Floats) -> Floats:
-    """U_TCE (Example 3.4): u = Y_*, whether the first of the most probable classes is right."""
-    return top_k(p, 1)
 
 
 def linear(p: Floats, payoffs: Floats) -> Floats:
@@ -185,8 +181,7 @@ def rank(p: Floats, valuations: Floats) -> Floats:
 
 def discounts(exponent: float, classes: int) -> Floats:
     """U_dcg (app. C.3) is U_rank with θ_r = log2(1 + r)^-γ, r = 1 … C."""
-    places = np.arange(1.0, classes + 1)
-    return np.log2(1 + places) ** -exponent
+    return np.log2(1 + np.arange(1.0, classes + 1)) ** -exponent
 
 
 def similarity(p: Floats, matrix: Floats) -> Floats:
@@ -204,7 +199,7 @@ def gain_matrix(p: Floats, gains: Floats) -> Floats:
     return gains[:, (p @ gains).argmax(axis=1)].T
 
 
-# ---- The four classes of the tables and curves, without their vectors ----------------------------
+# ---- The four classes of the tables and curves, computed without their vectors -------------------
 
 
 def class_wise_errors(p: Floats, y: Labels) -> Floats:
@@ -240,7 +235,7 @@ def rank_errors(p: Floats, y: Labels, valuations: Floats) -> Floats:
     return linear_errors(*ranked(p, y), valuations)
 
 
-# ---- Distribution over a class (sec. 4, app. B.5, C.2) -------------------------------------------
+# ---- Sampled users (sec. 4); `metrics.ecdf` has the distribution of their errors -----------------
 
 
 def sample_payoffs(count: int, classes: int, random: np.random.Generator) -> Floats:
@@ -255,31 +250,7 @@ def sample_valuations(count: int, classes: int, random: np.random.Generator) -> 
     return -np.sort(-sample_payoffs(count, classes, random), axis=1)
 
 
-def sample_aligned(count: int, classes: int, random: np.random.Generator) -> Floats:
-    """Gain matrices of users of low tolerance: off the diagonal uniform on (0, 0.1): [M, C, C]."""
-    gains = random.uniform(0, 0.1, size=(count, classes, classes))
-    gains[:, np.eye(classes, dtype=bool)] = 1
-    return gains
-
-
-def specialist(members: NDArray[np.bool_]) -> Floats:
-    """The gain matrix of a user who specializes in the classes `members` [C]: [C, C]."""
-    gains = np.tile(0.2 * members, (len(members), 1))
-    np.fill_diagonal(gains, 1)
-    return gains
-
-
-def ecdf(errors: Floats, e: float) -> float:
-    """F(e): the share of the sampled utilities whose UC is at most e."""
-    return float(np.mean(errors <= e))
-
-
-def dkw_band(count: int, confidence: float = 0.95) -> float:
-    """sqrt(ln(2/δ) / (2M)): how near the CDF the eCDF of M utilities lies, except with chance δ."""
-    return math.sqrt(math.log(2 / (1 - confidence)) / (2 * count))
-
-
-# ---- Noise floor and certificate -----------------------------------------------------------------
+# ---- Noise floor and scorecard -------------------------------------------------------------------
 
 
 def projection(x: Floats) -> Floats:
@@ -304,23 +275,6 @@ def redraw(p: Floats, uniforms: Floats) -> Labels:
 def noise_floor(p: Floats, uniforms: Floats) -> Floats:
     """UC(f, U_CWE) of R draws of labels from p, for which p is perfectly calibrated: [R]."""
     return np.array([class_wise_errors(p, redraw(p, draw)).max() for draw in uniforms])
-
-
-def certificate(v: Floats, u: Floats, multipliers: Floats, confidence: float = 0.95) -> Floats:
-    """What bounds the true UC of one utility of range 1 (`metrics.certificate`): [1 + R].
-
-    The asymptotic upper bound, and the range of the running sum of the residuals times each of
-    `multipliers` [R, n], over n. Of a class of utilities take the largest of each.
-    """
-    n, residuals = len(v), u - v
-    z = NormalDist().inv_cdf(confidence)
-    hits, extra = np.sum(residuals**2), (4 - z**2) / 6
-    bound = (z * (math.sqrt(hits + extra + z**2 / 4) + z / 2) + extra) / n
-    order = np.argsort(v)
-    sums = np.cumsum(multipliers[:, order] * residuals[order], axis=1)
-    ends = np.pad(sums[:, np.append(np.diff(v[order]) > 0, True)], ((0, 0), (1, 0)))
-    ranges = (ends.max(axis=1) - ends.min(axis=1)) / n
-    return np.append(utility_calibration(v, u) + bound, ranges)
 
 
 def scorecard(

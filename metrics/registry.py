@@ -1,6 +1,6 @@
-"""Every metric, once: its key, its heading and scale, its direction and unit, how it is computed.
+"""Every metric: its key, its heading and scale, its direction and unit, and how it is computed.
 
-Tables, pages, configuration and command line read this table. A metric of your own is one more
+Tables, pages, configuration and command line read `METRICS`. A metric of your own is one more
 entry: a line in `METRICS`, or `register(utility_metric("u_mine", "mine", lambda options: Mine()))`
 before scoring. Headings and powers of ten are those of the paper's tables (section 4, appendix
 "Extended Results"), so that a printed cell can be compared with the paper's.
@@ -24,7 +24,6 @@ from metrics.utilities.similarity import Similarity
 from metrics.validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-
 
 UtilitiesOf = Callable[[Options], UtilityClass | None]
 """The utility class behind a metric under given options; None where they lack what it needs."""
@@ -88,9 +87,7 @@ def utility_metric(
     return Metric(key, f"U_{name}", power, meaning, utilities=utilities)
 
 
-def _quantile(key: str, text: str, family: str, level: float) -> Metric:
-    name, what = {"linear": "class", "rank": "rank"}[family], text.partition(" ")[2]
-    meaning = f"{what} over sampled users paid by {name}"
+def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> Metric:
     return Metric(key, text, 3, meaning, compute=lambda m: m.quantile(family, level), sampled=True)
 
 
@@ -128,10 +125,14 @@ METRICS: dict[str, Metric] = {
                        lambda options: DiscountedCumulativeGain(tuple(options.exponents)),
                        "pay by the label's rank, discounted"),
         utility_metric("u_w2v", "w2v", _similarity, "pay by similarity to the label"),
-        _quantile("u_lin_median", "U_lin median", "linear", 0.5),
-        _quantile("u_lin_q95", "U_lin 95 %", "linear", 0.95),
-        _quantile("u_rank_median", "U_rank median", "rank", 0.5),
-        _quantile("u_rank_q95", "U_rank 95 %", "rank", 0.95),
+        _quantile("u_lin_median", "U_lin median", "linear", 0.5,
+                  "median over sampled users paid by class"),
+        _quantile("u_lin_q95", "U_lin 95 %", "linear", 0.95,
+                  "95 % over sampled users paid by class"),
+        _quantile("u_rank_median", "U_rank median", "rank", 0.5,
+                  "median over sampled users paid by rank"),
+        _quantile("u_rank_q95", "U_rank 95 %", "rank", 0.95,
+                  "95 % over sampled users paid by rank"),
     )
 }  # fmt: skip
 """All metrics by key, in the order of the tables."""
@@ -150,7 +151,7 @@ def register(metric: Metric) -> Metric:
 
 
 def metric(key: str) -> Metric:
-    """Return the metric of a key; that of an own utility given by configuration is headed by it."""
+    """Return the metric of a key; a utility that the configuration adds has its key as heading."""
     return METRICS.get(key) or Metric(key, key, 3, "own")
 
 

@@ -1,4 +1,4 @@
-"""Checks of what comes in from outside: one clear line each, naming the field and the fix."""
+"""Checks of input: one clear line each, which names the field and the fix."""
 
 from __future__ import annotations
 
@@ -35,47 +35,31 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def check_numbers(values: Any, name: str) -> Tensor:
-    """Return `values` as a tensor of any shape and real type; `InputError` otherwise."""
+def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
+    """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
+
+    `fix` says in the message what to give instead of something that is no array of numbers.
+    """
     check_nothing_is_masked(values, name)
     try:
         tensor = as_tensor(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name}: not an array of numbers ({_reason(error)})") from error
-    tensor = _dense(tensor, name)
+        reason = str(error).partition(" The only supported types")[0]  # a list of all types follows
+        reason = " ".join(reason.split())[:150]
+        raise InputError(f"{name}: not an array of numbers ({reason}){fix}") from error
     if tensor.dtype.is_complex:
         raise InputError(f"{name}: expected real numbers, got {tensor.dtype}")
     return tensor
 
 
-def _reason(error: Exception) -> str:
-    """What torch or NumPy said, on one line and without the list of all types."""
-    return " ".join(str(error).partition(" The only supported types")[0].split())[:200]
-
-
 def check_nothing_is_masked(values: Any, name: str) -> None:
     """`InputError` for a masked entry, which would count with whatever lies under the mask."""
-    if isinstance(values, np.ma.MaskedArray):
-        mask = np.atleast_1d(np.ma.getmaskarray(values))
-        counts = mask.sum(axis=tuple(range(1, mask.ndim)))
-    elif isinstance(values, (list, tuple)):
-        has_mask = [isinstance(row, np.ma.MaskedArray) for row in values]
-        counts = np.array([yes and np.ma.count_masked(row) for row, yes in zip(values, has_mask)])
-    else:
-        return
-    if counts.any():
+    if np.ma.is_masked(values):
+        row = np.argwhere(np.ma.getmaskarray(values))[0, 0]
         raise InputError(
-            f"{name}: {int(counts.sum())} values are masked, the first in row "
-            f"{int((counts > 0).argmax())}; fill or remove such rows"
+            f"{name}: {np.ma.count_masked(values)} values are masked, the first in row {row}; "
+            "fill or remove such rows"
         )
-
-
-def _dense(tensor: Tensor, name: str) -> Tensor:
-    """`tensor` if its numbers lie in memory as they are; `InputError` otherwise."""
-    is_special = tensor.is_meta or tensor.is_nested or tensor.is_quantized
-    if is_special or tensor.layout != torch.strided:
-        raise InputError(f"{name}: a meta, nested, quantized or sparse tensor; give a dense one")
-    return tensor
 
 
 def _matrix(values: Any, name: str) -> Tensor:
@@ -83,15 +67,10 @@ def _matrix(values: Any, name: str) -> Tensor:
     if matrix.dtype == torch.bool:
         raise InputError(f"{name}: expected real numbers, got {matrix.dtype}")
     if matrix.ndim != 2:
-        are_labels = matrix.ndim == 1 and _are_whole(matrix)
-        raise InputError(
-            f"{name}: expected shape [n, classes], got {list(matrix.shape)}; "
-            + (
-                f"these look like labels, which come second: ({name}, labels)"
-                if are_labels
-                else "give one row per point and one column per class"
-            )
-        )
+        fix = "give one row per point and one column per class"
+        if matrix.ndim == 1 and _are_whole(matrix):
+            fix = f"these look like labels, which come second: ({name}, labels)"
+        raise InputError(f"{name}: expected shape [n, classes], got {list(matrix.shape)}; {fix}")
     if matrix.shape[0] == 0:
         raise InputError(f"{name}: no rows; at least one point is needed")
     if matrix.shape[1] < 2:
@@ -131,45 +110,49 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     if not matrix.dtype.is_floating_point:
         matrix = matrix.to(torch.float64)
     check_finite(matrix, name)
-    if matrix.dtype == torch.float64:
-        _check_magnitude(matrix, name)
+    largest = max(map(abs, map(float, torch.aminmax(matrix))))
+    if largest > LARGEST_LOGIT:
+        row = _first_bad_row((matrix.abs() > LARGEST_LOGIT).any(dim=1))
+        raise InputError(
+            f"{name}: a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g} in row "
+            f"{row}; divide all logits by one constant, or recompute them"
+        )
     return matrix
-
-
-def _check_magnitude(matrix: Tensor, name: str) -> None:
-    low, high = torch.aminmax(matrix)
-    if max(-float(low), float(high)) <= LARGEST_LOGIT:
-        return
-    row = _first_bad_row((matrix.abs() > LARGEST_LOGIT).any(dim=1))
-    value = float(matrix[row, matrix[row].abs().argmax()])
-    raise InputError(
-        f"{name}: {value:.3g} in row {row}, allowed are -{LARGEST_LOGIT:g} to {LARGEST_LOGIT:g}; "
-        "divide all logits by one constant, or recompute them"
-    )
 
 
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
-    vector = _class_numbers(labels, classes, name)
+    fix = f"; give each row its class, a whole number from 0 to {classes - 1}"
+    vector = check_numbers(labels, name, f"{fix}: map names to numbers")
     if vector.ndim != 1:
-        fix = (
-            f"these look like probabilities, which come first: (probabilities, {name})"
-            if vector.ndim == 2 and not _are_whole(vector)
-            else "give the number of each point's class (argmax of one-hot rows, ravel of a single "
-            "column)"
-        )
+        fix = "give the number of each point's class (argmax of one-hot rows)"
+        if vector.ndim == 2 and not _are_whole(vector):
+            fix = f"these look like probabilities, which come first: (probabilities, {name})"
         raise InputError(f"{name}: expected shape [n], got {list(vector.shape)}; {fix}")
     if not len(vector):
         raise InputError(f"{name}: none; at least one point is needed")
     if vector.shape[0] != n:
         raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
     if vector.dtype.is_floating_point:
-        _check_whole(vector, classes, name)
-    elif vector.dtype.is_complex:
-        raise InputError(f"{name}: expected whole numbers, got {vector.dtype}")
-    else:  # float64 holds, nearly, what of uint64 int64 does not
-        vector = vector.to(torch.float64 if vector.dtype == torch.uint64 else torch.int64)
-    _check_range(vector, classes, name)
+        bad = ~torch.isfinite(vector) | (vector != vector.floor())
+        if bool(bad.any()):
+            row = _first_bad_row(bad)
+            raise InputError(
+                f"{name}: expected whole numbers, got {float(vector[row]):.6g} in row {row}{fix}"
+            )
+    else:
+        vector = vector.to(torch.int64)
+    low, high = vector.min().item(), vector.max().item()
+    if low < 0 or high >= classes:
+        row = _first_bad_row((vector < 0) | (vector >= classes))
+        fix = "correct or remove such rows, or add the columns of the other classes"
+        if low >= 1 and high == classes:
+            fix = "labels start at 0: subtract 1 from all"
+        raise InputError(
+            f"{name}: values run from {low:.9g} to {high:.9g}, allowed are 0 to {classes - 1} "
+            f"({classes} classes), the first outside is {vector[row].item():.9g} in row {row}; "
+            f"{fix}"
+        )
     return vector.to(torch.int64)
 
 
@@ -187,58 +170,6 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     if not bool(vector.any()):
         raise InputError(f"{name}: all are zero; give some point a weight")
     return vector
-
-
-def _class_numbers(labels: Any, classes: int, name: str) -> Tensor:
-    """`labels` as a tensor; of text, the error shows the first and says what to do with it."""
-    check_nothing_is_masked(labels, name)
-    try:
-        vector = as_tensor(labels)
-    except (TypeError, ValueError, RuntimeError) as error:
-        entries = np.asarray(labels, dtype=object).ravel()
-        text = next((str(entry) for entry in entries if isinstance(entry, (str, bytes))), None)
-        problem = f"{name}: not an array of class numbers 0 to {classes - 1}"
-        if text is None:
-            raise InputError(f"{problem} ({_reason(error)})") from error
-        shown = text if len(text) <= 20 else f"{text[:20]}…"
-        raise InputError(f"{problem} (it holds {shown!r}); map names to numbers") from error
-    return _dense(vector, name)
-
-
-def _check_whole(vector: Tensor, classes: int, name: str) -> None:
-    fix = f"give each row its class, a whole number from 0 to {classes - 1}"
-    if not bool(torch.isfinite(vector).all()):
-        row = _first_bad_row(~torch.isfinite(vector))
-        raise InputError(f"{name}: NaN or infinite values, the first in row {row}; {fix}")
-    bad = vector != vector.floor()
-    if bool(bad.any()):
-        row = _first_bad_row(bad)
-        raise InputError(
-            f"{name}: expected whole numbers, got {float(vector[row]):.6g} in row {row}; {fix}"
-        )
-
-
-def _check_range(vector: Tensor, classes: int, name: str) -> None:
-    low, high = int(vector.min()), int(vector.max())
-    if low >= 0 and high < classes:
-        return
-    row = _first_bad_row((vector < 0) | (vector >= classes))
-    if low >= 1 and high == classes:
-        fix = "labels start at 0: subtract 1 from all"
-    elif low < 0:
-        fix = "correct or remove such rows"
-    else:
-        fix = "correct such rows, or add the columns of the other classes"
-    first = _whole(float(vector[row]))
-    raise InputError(
-        f"{name}: values run from {_whole(low)} to {_whole(high)}, allowed are 0 to {classes - 1} "
-        f"({classes} classes), the first outside is {first} in row {row}; {fix}"
-    )
-
-
-def _whole(number: float) -> str:
-    """A whole number in full where that is short: 7, 1e+20."""
-    return f"{int(number)}" if abs(number) < 1e9 else f"{number:.6g}"
 
 
 def check_probabilities(

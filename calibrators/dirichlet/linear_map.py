@@ -19,7 +19,6 @@ from calibrators.base import Calibrator
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
 from calibrators.solvers.lbfgs import Minimum, dot, minimize
-from metrics.kernels.product import product
 from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 
@@ -144,10 +143,10 @@ def map_loss(
     total = 0.0
     for first, last in row_blocks(n, classes, BLOCK):
         block = inputs[first:last]
-        mapped = product(block, matrix.T).add_(shift)
+        mapped = (block @ matrix.T).add_(shift)
         total += SUMMED[loss](mapped, labels[first:last], shares[first:last])
         if gradient is not None:  # `mapped` now holds the gradient by the logits
-            gradient[:, :classes] += product(mapped.T, block)
+            gradient[:, :classes] += mapped.T @ block
             gradient[:, classes] += mapped.sum(dim=0)
     if gradient is not None:
         gradient /= size
@@ -176,5 +175,5 @@ class LinearMapCalibrator(Calibrator):
         out = torch.empty(logits.shape, dtype=torch.float64, device=logits.device)
         for start, stop in row_blocks(len(logits), logits.shape[1], PREDICTED_BLOCK):
             inputs = self._map_inputs(logits[start:stop])
-            out[start:stop] = softmax(product(inputs, matrix.T).add_(intercept))
+            out[start:stop] = softmax((inputs @ matrix.T).add_(intercept))
         return out

@@ -30,7 +30,6 @@ from calibrators.patching.utilities import (
 from metrics.forecast import Outcomes
 from metrics.kernels.bounds import class_wise_sums, indicator_bounds, top_k_sums
 from metrics.kernels.prefix_range import prefix_range
-from metrics.kernels.product import product
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
@@ -189,8 +188,8 @@ class StandardFamilies:
         p, sums = state.probabilities, state.top_sums
         linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number))
         return [
-            payoff_family("linear", product(linear, p.T), linear, state.labels),
-            payoff_family("rank", product(drops(rank), sums.T), rank, state.ranks),
+            payoff_family("linear", linear @ p.T, linear, state.labels),
+            payoff_family("rank", drops(rank) @ sums.T, rank, state.ranks),
         ]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from torch import Tensor
 
 from metrics.forecast import Forecast
-from metrics.kernels.product import product
 from metrics.utilities.base import Block, UtilityClass, parameter_matrix
 from metrics.validation import InputError
 
@@ -36,7 +35,7 @@ class Similarity(UtilityClass):
         """Return p S: [n, C]."""
         self.count(forecast.classes)
         p = forecast.probabilities
-        return product(p, self.matrix.to(p.device))
+        return p @ self.matrix.to(p.device)
 
     def spread(self, block: Block) -> Tensor:
         """The range of S: u is a mean of its entries."""

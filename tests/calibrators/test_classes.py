@@ -68,7 +68,7 @@ def test_named_columns_that_are_not_the_classes_are_never_taken_in_another_order
         (["cat", "dog"] * 100, "2 names .* for 3 columns; give the logits as a data frame"),
         (["cat", "dog", "eel"] * 66, "198 labels for 200 rows"),
         (np.arange(200) % 3 + 1, "values run from 1 to 3"),
-        ([[0], [1, 2]] * 100, "labels: not an array of class numbers"),
+        ([[0], [1, 2]] * 100, "labels: not an array of numbers"),
     ],
 )
 def test_labels_that_do_not_say_which_column_are_refused(data, labels, message):

@@ -16,11 +16,10 @@ from metrics import (
     TopK,
     calibration_interval,
     noise_floor,
-    reference,
     scorecard,
     utility_calibration,
 )
-from metrics.certificate import Evidence, evidence_of, joined, normal_multipliers
+from metrics.certificate import Evidence, joined
 from metrics.scores import checked
 from pipeline.sources.synthetic import SyntheticClassifier
 
@@ -54,16 +53,6 @@ def test_the_lower_bound_is_the_error_less_a_quantile_of_the_multiplied_ranges(f
     one = calibration_interval(Linear(payoffs), p, y, confidence=0.6, seed=7)
     assert one.lower == pytest.approx(max(0.0, expected))
     assert expected > 0
-
-
-def test_one_utility_of_range_one_has_the_certificate_of_the_reference(forecast_of):
-    p, y = forecast_of("smooth", 400, 3, 0)
-    utility, (forecast, outcomes) = Linear(np.array([1.0, 0.0, 0.0])), checked(p, y)
-    multipliers = normal_multipliers(forecast, seed=0)
-    found = evidence_of(utility, forecast, outcomes, torch.zeros(1), 0.95, multipliers)
-    upper, *ranges = reference.certificate(p[:, 0], 1.0 * (y == 0), multipliers.double().numpy())
-    assert found.upper == pytest.approx(upper, abs=1e-12)
-    np.testing.assert_allclose(found.multiplied, ranges, atol=1e-12)
 
 
 def test_what_is_said_of_several_classes_is_the_largest_of_each():

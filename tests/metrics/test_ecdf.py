@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from metrics import InputError, dkw_band, ecdf, reference
+from metrics import InputError, dkw_band, ecdf
 from metrics.ecdf import levels, thin
 
 
@@ -14,7 +14,7 @@ def test_levels_count_the_utilities_up_to_an_error():
     np.testing.assert_array_equal(errors, [0.1, 0.1, 0.2, 0.3])
     np.testing.assert_array_equal(levels, [0.25, 0.5, 0.75, 1.0])
     for x, level in zip(errors[1:], levels[1:]):  # the last of equal ones
-        assert level == reference.ecdf(errors, x)
+        assert level == np.mean(errors <= x)
 
 
 @pytest.mark.parametrize("errors", [[], [[0.1]], [0.1, np.nan], [np.inf]])
@@ -24,7 +24,6 @@ def test_what_is_no_sample_of_errors_is_refused(errors):
 
 
 def test_the_band_has_massarts_width():
-    assert dkw_band(1500) == pytest.approx(reference.dkw_band(1500))
     assert dkw_band(1500) == pytest.approx(0.0351, abs=1e-4)
     assert dkw_band(1, 0.5) == pytest.approx(math.sqrt(math.log(4) / 2))
     assert dkw_band(100, 0.5) == pytest.approx(math.sqrt(math.log(4) / 200))

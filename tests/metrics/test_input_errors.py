@@ -57,8 +57,8 @@ BAD_LABELS = {
     "above the classes": ([0, 7], ["from 0 to 7", "0 to 2", "3 classes", "7 in row 1", "columns"]),
     "counted from one": ([1, 3], ["3 in row 1", "labels start at 0", "subtract 1"]),
     "fractions": ([1, 0.5], ["whole numbers", "0.5 in row 1", "0 to 2"]),
-    "NaN": ([0, NAN], ["NaN", "row 1", "whole number from 0 to 2"]),
-    "text": (["cat", "dog"], ["class numbers 0 to 2", "'cat'", "map names to numbers"]),
+    "NaN": ([0, NAN], ["nan in row 1", "whole number from 0 to 2"]),
+    "text": (["cat", "dog"], ["class, a whole number from 0 to 2", "map names to numbers"]),
     "huge": ([0, 1e20], ["from 0 to 1e+20", "1e+20 in row 1", "columns of the other classes"]),
     "masked": (np.ma.masked_array([0, 1], [False, True]), ["1 values are masked", "row 1"]),
 }
@@ -111,7 +111,7 @@ def test_bad_logits_are_named():
         bad, words = BAD_PROBABILITIES[name]
         message = message_of(check_logits, bad, "model.npz: logits", words=words)
         assert message.startswith("model.npz: logits: ")
-    words = ("logits: -1e+160 in row 1", "-1e+100 to 1e+100", "divide all logits")
+    words = ("of size 1e+160", "above 1e+100 in row 1", "divide all logits")
     message_of(check_logits, with_entry(-1e160), words=words)  # its square is infinite
 
 

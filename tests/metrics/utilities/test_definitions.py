@@ -37,7 +37,7 @@ DEFINITIONS = {
         TopK(ks=(CLASSES, 1)),
         lambda p: [reference.top_k(p, k) for k in (CLASSES, 1)],
     ),
-    "top-class": (TopClass(), lambda p: [reference.top_class(p)]),
+    "top-class": (TopClass(), lambda p: [reference.top_k(p, 1)]),
     "linear": (Linear(PAYOFFS), lambda p: [reference.linear(p, a) for a in PAYOFFS]),
     "one linear": (Linear(PAYOFFS[2]), lambda p: [reference.linear(p, PAYOFFS[2])]),
     "rank": (Rank(PAYOFFS), lambda p: [reference.rank(p, t) for t in PAYOFFS]),

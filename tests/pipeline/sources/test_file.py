@@ -154,7 +154,7 @@ def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
         ("a,b\n1,2\n", ["column `label`", "a, b"]),
         ("label,a,b\n0,x,1\n", ["column `a`", "holds `x` in row 0"]),
         ("label,a,b\n0,1\n", ["column `b`", "nothing in row 0"]),
-        ("label,a,b\n0,1,2\n,1,2\n", ["labels", "NaN", "row 1"]),
+        ("label,a,b\n0,1,2\n,1,2\n", ["labels", "got nan in row 1"]),
         ("label,a,b\n", ["no rows"]),
         (TEXT.replace(",", ";"), ["separated by commas"]),
         (TEXT.encode("utf-16"), ["text in UTF-8 with commas"]),
