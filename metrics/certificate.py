@@ -41,6 +41,10 @@ of the maximum of this supremum over u. Two laws estimate the quantile, and the 
 *Estimate.* Û is biased upwards as a maximum is; √max(0, Û² - f²) with f the mean of the noise floor
 removes most of that. It is moved between the two bounds where it lies outside.
 
+*Weights.* Weights w_i are scaled to a mean of one. The errors are then of w g, whose range is
+ρ max w, and everything above holds of w g in the place of g. So a weight of 3 moves the error as
+three points do, and narrows the bounds as one point does.
+
 A certificate speaks of the classifier at hand and of the utilities of the class, on points like
 these. The rows must sum to one: labels are drawn from them, and |u - v| <= ρ needs it. ρ belongs to
 the class (`UtilityClass.spread`); only of a utility given as a function it is the range that the
@@ -93,6 +97,7 @@ def calibration_interval(
     labels: Any,
     confidence: float = 0.95,
     seed: int = 0,
+    sample_weight: Any = None,
 ) -> CalibrationInterval:
     """Return bounds on the true UC, the largest over a class of utilities; see the module.
 
@@ -104,15 +109,16 @@ def calibration_interval(
             not sum to one are refused: they have no certificate.
         confidence: 1 - α of each bound.
         seed: of the multipliers and of the drawn labels.
+        sample_weight: [n], >= 0, of points that were drawn with their weights; see the module.
 
     Raises:
         InputError: shapes, ranges or row sums are off, or the confidence is not in (0, 1).
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
-    forecast, outcomes = checked(probabilities, labels)
+    forecast, outcomes = checked(probabilities, labels, sample_weight)
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
-    draws = redrawn_outcomes(forecast, points, REDRAWS, seed)
+    draws = redrawn_outcomes(forecast, points, REDRAWS, seed, outcomes.weights)
     floor = torch.cat([utilities.errors(forecast, some).max(dim=1).values for some in draws])
     multipliers = normal_multipliers(forecast, seed)
     found = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
@@ -169,11 +175,18 @@ def evidence_of(
     `multipliers`: [R, n], by `normal_multipliers`.
     """
     largest, uppers, finite, multiplied = [], [], [], []
+    weights = outcomes.weights
+    if weights is not None:
+        weights = weights / weights.mean()
+        multipliers = multipliers * weights
     for block in utilities.tied_blocks(forecast, outcomes):
-        sums = prefix_range(block.predicted, block.payoffs, block.codes)
+        sums = prefix_range(block.predicted, block.payoffs, block.codes, weights=weights)
         errors = (sums.high[0] - sums.low[0]) / forecast.n
-        second = (block.payoffs[:, block.codes[0]] - block.predicted).square_().mean(dim=1)
+        residuals = block.payoffs[:, block.codes[0]] - block.predicted
         spread = utilities.spread(block)
+        if weights is not None:
+            residuals, spread = residuals * weights, spread * weights.max()
+        second = residuals.square_().mean(dim=1)
         largest.append(errors)
         uppers.append(errors + _asymptotic(second, spread, forecast.n, confidence))
         finite.append(errors + _bernstein(second, spread, forecast.n, confidence))

@@ -184,7 +184,8 @@ class Outcomes:
 
     labels: int64 [R, n]. The ranks are computed when first needed, by `forecast`, unless they are
     known. weights: float64 [R, n], R sets of weights of the points under one draw of the labels
-    [1, n]: metrics are weighted means then, as if a point of weight 3 were there three times.
+    [1, n], or one set [1, n] under R draws: metrics are weighted means then, as if a point of
+    weight 3 were there three times.
     """
 
     labels: Tensor
@@ -204,7 +205,7 @@ class Outcomes:
     @property
     def draws(self) -> int:
         """Number R of label draws, or of sets of weights."""
-        return len(self.labels if self.weights is None else self.weights)
+        return max(len(self.labels), 0 if self.weights is None else len(self.weights))
 
     @cached_property
     def size(self) -> Tensor:

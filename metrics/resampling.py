@@ -19,6 +19,7 @@ which shifts every percentile up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -71,6 +72,7 @@ def noise_floor(
     repetitions: int = 400,
     seed: int = 0,
     points: Any = None,
+    sample_weight: Any = None,
 ) -> NoiseFloor:
     """Return the noise floor of the largest UC over a class of utilities, one's own included.
 
@@ -82,6 +84,8 @@ def noise_floor(
         seed: of the draws.
         points: [n], the number of each point in the whole data set, a list with several splits:
             a point has one label per repetition in all splits. Needed with several.
+        sample_weight: [n], >= 0, or a list with several splits. A weight of 3 counts as the point
+            three times, each time with the same drawn label.
 
     Raises:
         InputError: shapes, ranges or row sums are off, the lists of splits differ in length, or
@@ -90,32 +94,34 @@ def noise_floor(
     if not is_whole(repetitions) or repetitions < 1:
         raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
     observed, drawn = [], []
-    for p, y, numbers in _splits(probabilities, labels, points):
-        forecast, outcomes = checked(p, y)
+    for p, y, numbers, weights in _splits(probabilities, labels, points, sample_weight):
+        forecast, outcomes = checked(p, y, weights)
         observed.append(float(utilities.errors(forecast, outcomes).max()))
         places = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
-        draws = redrawn_outcomes(forecast, places, repetitions, seed)
+        draws = redrawn_outcomes(forecast, places, repetitions, seed, outcomes.weights)
         parts = [utilities.errors(forecast, draw).max(dim=1).values for draw in draws]
         drawn.append(torch.cat(parts).cpu().numpy())
     return NoiseFloor.of(np.mean(drawn, axis=0), float(np.mean(observed)))
 
 
-def _splits(probabilities: Any, labels: Any, points: Any) -> list[tuple[Any, Any, Any]]:
-    """Probabilities, labels and points of each split, given one or lists of several."""
+def _splits(
+    probabilities: Any, labels: Any, points: Any, weights: Any
+) -> list[tuple[Any, Any, Any, Any]]:
+    """Probabilities, labels, points and weights of each split, given one or lists of several."""
     if not (
         isinstance(probabilities, Sequence) and probabilities and np.ndim(probabilities[0]) == 2
     ):
-        return [(probabilities, labels, points)]
+        return [(probabilities, labels, points, weights)]
     if points is None:
         raise InputError("points: give the numbers of each split's points in the whole data set")
-    lengths = len(probabilities), len(labels), len(points)
+    weights = [None] * len(points) if weights is None else weights
+    lengths = [len(some) for some in (probabilities, labels, points, weights)]
     if len(set(lengths)) > 1:
         raise InputError(
-            "lists of {} probabilities, {} labels and {} points; give one of each per split".format(
-                *lengths
-            )
+            "lists of {} probabilities, {} labels, {} points and {} weights; give one of each per "
+            "split".format(*lengths)
         )
-    return list(zip(probabilities, labels, points))
+    return list(zip(probabilities, labels, points, weights))
 
 
 def point_numbers(points: Any, n: int) -> Tensor:
@@ -124,7 +130,11 @@ def point_numbers(points: Any, n: int) -> Tensor:
 
 
 def redrawn_outcomes(
-    forecast: Forecast, points: Tensor, repetitions: int, seed: int
+    forecast: Forecast,
+    points: Tensor,
+    repetitions: int,
+    seed: int,
+    weights: Tensor | None = None,
 ) -> Iterator[Outcomes]:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
@@ -132,12 +142,14 @@ def redrawn_outcomes(
 
     Args:
         points: int64 [n], the number of each point in the whole data set.
+        weights: float64 [1, n], of the points.
     """
     if not repetitions:
         return
     together = repetitions if forecast.is_large else max(1, DRAWN_TOGETHER // forecast.n)
     for keys in stream_keys(seed, repetitions).to(points.device).split(together):
-        yield forecast.redraw(partial(_uniforms, keys, points))
+        drawn = forecast.redraw(partial(_uniforms, keys, points))
+        yield replace(drawn, weights=weights)
 
 
 def _uniforms(keys: Tensor, points: Tensor, rows: slice) -> Tensor:

@@ -39,7 +39,7 @@ from metrics.resampling import (
     resampled_weights,
 )
 from metrics.scores import zero_likelihoods
-from metrics.validation import check_labels, check_probabilities
+from metrics.validation import check_labels, check_probabilities, check_weights
 
 Floats = NDArray[np.float64]
 ALL_CLASSES = "all"
@@ -87,6 +87,7 @@ def scorecard(
     noise: Noise | None = None,
     *,
     rows_sum_to_one: bool = True,
+    sample_weight: Any = None,
     **changes: Any,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
@@ -97,6 +98,8 @@ def scorecard(
         noise: how its noise is estimated; `Noise()` if not given.
         rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them. Labels
             cannot be drawn from such rows, so there are no noise floor and no certificates then.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times. It is no more
+            evidence than one point: certificates and intervals are as wide as n points make them.
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
 
@@ -107,13 +110,14 @@ def scorecard(
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     y = check_labels(labels, *p.shape).to(p.device)
     metrics = metrics_of(options)
+    weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
     users = sampled_users(p.shape[1], options, options.utilities)
     points = point_numbers(noise.points, len(y)).to(p.device)
-    whole = Sample(Forecast(p), y, points, metrics, tuple(users))
+    whole = Sample(Forecast(p), y, points, weights, metrics, tuple(users))
     samples = _samples(whole, options.utility_batch, noise.noise_seed)
     observed = [
-        Measurement(sample.forecast, sample.forecast.outcomes(sample.labels), options, users)
-        for sample in samples
+        Measurement(s.forecast, s.forecast.outcomes(s.labels, s.weights), options, users)
+        for s in samples
     ]
     values = _means(map(_measured, samples, observed))
     drawn = _redrawn(samples, options, noise) if rows_sum_to_one else {}
@@ -138,12 +142,14 @@ def scorecard(
 class Sample(NamedTuple):
     """Points, their numbers in the whole data set, and what is measured on them.
 
+    weights: of the points, [n], if they have any.
     families: of the sampled users, "linear" and "rank" or none.
     """
 
     forecast: Forecast
     labels: Tensor
     points: Tensor
+    weights: Tensor | None
     metrics: Sequence[Metric]
     families: Sequence[str]
 
@@ -154,7 +160,7 @@ def _samples(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample
     count = 1 if utility_batch is None else n // utility_batch
     if count <= 1:
         return [whole]
-    p, y, points, metrics, families = whole
+    p, y, points, weights, metrics, families = whole
     of_utilities = [metric for metric in metrics if metric.of_utilities]
     others = [metric for metric in metrics if not metric.of_utilities]
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(y.device)
@@ -162,7 +168,14 @@ def _samples(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample
     return [
         whole._replace(metrics=others, families=()),
         *(
-            Sample(Forecast(p.probabilities[i]), y[i], points[i], of_utilities, families)
+            Sample(
+                Forecast(p.probabilities[i]),
+                y[i],
+                points[i],
+                None if weights is None else weights[i],
+                of_utilities,
+                families,
+            )
             for i in batches
         ),
     ]
@@ -196,8 +209,13 @@ def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[
         sample._replace(metrics=[metric for metric in sample.metrics if metric.has_floor])
         for sample in samples
     ]
-    draws = noise.floor_repetitions, noise.noise_seed
-    return _draws(with_floors, lambda s: redrawn_outcomes(s.forecast, s.points, *draws), options)
+
+    def outcomes(sample: Sample) -> Iterator[Outcomes]:
+        weights = None if sample.weights is None else sample.weights[None]
+        draws = noise.floor_repetitions, noise.noise_seed
+        return redrawn_outcomes(sample.forecast, sample.points, *draws, weights)
+
+    return _draws(with_floors, outcomes, options)
 
 
 def _resampled(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[str, Floats]:
@@ -206,7 +224,8 @@ def _resampled(samples: Sequence[Sample], options: Options, noise: Noise) -> dic
     repetitions = noise.bootstrap_repetitions if population <= LARGEST else 0
 
     def outcomes(sample: Sample) -> Iterator[Outcomes]:
-        for weights in resampled_weights(sample.points, population, repetitions, noise.noise_seed):
+        for counts in resampled_weights(sample.points, population, repetitions, noise.noise_seed):
+            weights = counts if sample.weights is None else counts * sample.weights
             yield sample.forecast.outcomes(sample.labels, weights)
 
     return _draws(samples, outcomes, options)

@@ -1,21 +1,32 @@
 """Weighted points: a weight of k counts as the point k times, in every score and error."""
 
+import functools
+
 import numpy as np
 import pytest
+import torch
 
 from metrics import (
     ClassWise,
     Decision,
+    GainMatrix,
     InputError,
     TopK,
     accuracy,
     binned_class_wise_error,
     binned_top_class_error,
     brier_score,
+    calibration_interval,
+    constant_losses,
+    decisions,
     negative_log_likelihood,
+    net_benefit,
+    noise_floor,
+    scorecard,
     utility_calibration,
     worst_interval,
 )
+from metrics.resampling import resampled_weights
 
 MEASURES = {
     "accuracy": accuracy,
@@ -84,3 +95,84 @@ def test_weights_that_make_no_sense_are_refused(weights, message, forecast_of):
     for measure in (brier_score, TopK().calibration_errors):
         with pytest.raises(InputError, match=message):
             measure(p, y, sample_weight=weights)
+
+
+UTILITIES = {
+    "class-wise": ClassWise(),
+    "top-K": TopK(),
+    "decision": Decision([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]]),
+    "gain matrices": GainMatrix.sample_aligned(3, 4, seed=0),
+}
+
+
+@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
+def test_the_noise_floor_of_whole_weights_is_that_of_repeated_rows(utilities, forecast_of):
+    """Repeated rows have the number of one point, so that they draw the same label."""
+    p, y = forecast_of("dyadic", 60, 4, 3)
+    times = np.random.default_rng(0).integers(0, 4, size=60)
+    numbers = np.repeat(np.arange(60), times)
+    repeated = noise_floor(utilities, p[numbers], y[numbers], 20, points=numbers)
+    weighted = noise_floor(utilities, p, y, 20, sample_weight=times)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-12)
+
+
+def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecast_of):
+    p, y = forecast_of("smooth", 60, 4, 3)
+    times = np.random.default_rng(0).integers(0, 4, size=60)
+    numbers = np.repeat(np.arange(60), times)
+    few = {"utilities": 8, "floor_utilities": 4, "floor_repetitions": 10}
+    weighted = scorecard(p, y, sample_weight=times, **few)
+    repeated = scorecard(p[numbers], y[numbers], points=numbers, **few)
+    assert weighted.metrics == pytest.approx(repeated.metrics, abs=1e-12)
+    for key, floor in repeated.noise_floor.items():
+        assert weighted.noise_floor[key] == pytest.approx(floor, abs=1e-12)
+    for key, errors in repeated.ecdf.items():
+        np.testing.assert_allclose(weighted.ecdf[key], errors, atol=1e-12)
+
+
+def test_the_scorecard_resamples_weighted_points(forecast_of):
+    p, y = forecast_of("smooth", 60, 4, 3)
+    weights, few = np.random.default_rng(0).random(60), {"utilities": 0, "floor_repetitions": 0}
+    moved = scorecard(p, y, sample_weight=weights, bootstrap_repetitions=50, **few).draws
+    plain = scorecard(p, y, bootstrap_repetitions=50, **few).draws
+    counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
+    expected = [accuracy(p, y, sample_weight=row * weights) for row in counts]
+    np.testing.assert_allclose(moved["bootstrap_accuracy"], expected, atol=1e-12)
+    assert not np.allclose(moved["bootstrap_u_topk"], plain["bootstrap_u_topk"])
+
+
+@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
+def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities, forecast_of):
+    p, y = forecast_of("smooth", 90, 4, 4)
+    plain = calibration_interval(utilities, p, y)
+    equal = calibration_interval(utilities, p, y, sample_weight=np.full(90, 3.0))
+    assert equal == pytest.approx(plain, abs=1e-6)  # multipliers are of single precision
+    times = np.random.default_rng(0).integers(1, 5, size=90)
+    weighted = calibration_interval(utilities, p, y, sample_weight=times)
+    numbers = np.repeat(np.arange(90), times)
+    repeated = calibration_interval(utilities, p[numbers], y[numbers])
+    error = utilities.calibration_errors(p, y, sample_weight=times).max()
+    assert weighted.upper_finite - error > repeated.upper_finite - error > 0
+    assert weighted.upper > repeated.upper
+
+
+@pytest.mark.parametrize("weights", [np.full(90, -1.0), np.zeros(90), np.full(90, np.nan)])
+def test_weights_that_are_no_weights_are_refused_everywhere(weights, forecast_of):
+    p, y = forecast_of("smooth", 90, 4, 4)
+    for function in (scorecard, functools.partial(noise_floor, TopK()),
+                     functools.partial(calibration_interval, TopK())):  # fmt: skip
+        with pytest.raises(InputError, match="sample_weight: "):
+            function(p, y, sample_weight=weights)
+
+
+def test_decisions_weigh_their_points(forecast_of):
+    p, y = forecast_of("smooth", 60, 2, 5)
+    times = np.random.default_rng(0).integers(0, 3, size=60)
+    numbers, losses = np.repeat(np.arange(60), times), np.array([[0.0, 1.0], [4.0, 0.5]])
+    for measure in (
+        lambda p, y, w: net_benefit(p[:, 1], y, [0.2, 0.6], w),
+        lambda p, y, w: constant_losses(losses, y, w),
+        lambda p, y, w: decisions(losses, p, y).gaps(2, w),
+    ):
+        repeated = measure(p[numbers], y[numbers], None)
+        np.testing.assert_allclose(measure(p, y, times), repeated, atol=1e-12)
