@@ -14,6 +14,7 @@ from calibrators.dirichlet.linear_map import (
     LinearMapCalibrator,
     LinearMapProblem,
     map_loss,
+    penalty_weights,
     products_type,
 )
 from calibrators.inputs import Inputs
@@ -89,7 +90,7 @@ class StructuredMatrixScaling(LinearMapCalibrator):
             counts=weights,
         )
         best = problem.solve(
-            self._penalty(classes, points).to(logits.device),
+            self._penalty(classes, points, logits.device),
             tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )
@@ -97,16 +98,16 @@ class StructuredMatrixScaling(LinearMapCalibrator):
         self.nll_ = map_loss(inputs, labels, best.point, counts=weights)
         self._keep(best.point)
 
-    def _penalty(self, classes: int, points: float) -> Tensor:
+    def _penalty(self, classes: int, points: float, device: torch.device) -> Tensor:
         """Return the weight [C, C + 1] of each entry's squared distance from (I, 0)."""
         for name in ("diagonal", "off_diagonal", "intercept"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name}: {getattr(self, name)}; give a number > 0")
-        off_diagonal = self.off_diagonal * classes * (classes - 1) / points
-        weights = torch.full((classes, classes + 1), off_diagonal, dtype=torch.float64)
-        weights[:, :classes].fill_diagonal_(self.diagonal * classes / points)
-        weights[:, classes] = self.intercept * classes / points
-        return weights
+        share = classes / points
+        off_diagonal = self.off_diagonal * share * (classes - 1)
+        return penalty_weights(
+            classes, self.diagonal * share, off_diagonal, self.intercept * share, device
+        )
 
     def _map_inputs(self, logits: Tensor) -> Tensor:
         """Return ln q, float64 [n, C]."""

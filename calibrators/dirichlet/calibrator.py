@@ -14,7 +14,7 @@ from calibrators.dirichlet.linear_map import (
     LinearMapCalibrator,
     LinearMapProblem,
     map_loss,
-    penalty_weights,
+    odir_weights,
     products_type,
 )
 from calibrators.dirichlet.penalties import TuningFits
@@ -135,7 +135,7 @@ class DirichletCalibration(LinearMapCalibrator):
         temperature = fit_temperature(logits, labels, self.loss, weights)
         beta, spread = temperature.beta, temperature.spread
         fit = LinearMapProblem(fast, labels, beta, spread, self.loss, weights).solve(
-            penalty_weights(classes, self.odir_, self.l2_, logits.device),
+            odir_weights(classes, self.odir_, self.l2_, logits.device),
             tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )

@@ -39,21 +39,23 @@ def products_type(rows: int, classes: int) -> torch.dtype:
     return torch.float64 if rows * classes * classes <= DOUBLE_WORK else torch.float32
 
 
-def penalty_weights(classes: int, odir: float, l2: float, device: torch.device) -> Tensor:
-    """Return R [C, C + 1] with Σ R_jk V_jk² = ODIR (Kull et al. 2019): off-diagonals, intercepts.
-
-    Each of the C (C - 1) off-diagonal entries of W weighs odir / (C (C - 1)), each of the C
-    intercepts l2 / C, the diagonal nothing.
-    """
-    weights = torch.full(
-        (classes, classes + 1),
-        odir / (classes * (classes - 1)),
-        dtype=torch.float64,
-        device=device,
-    )
-    weights[:, :classes].fill_diagonal_(0.0)
-    weights[:, classes] = l2 / classes
+def penalty_weights(
+    classes: int, diagonal: float, off_diagonal: float, intercept: float, device: torch.device
+) -> Tensor:
+    """Return the weight of each entry's squared distance from the start, float64 [C, C + 1]."""
+    shape = classes, classes + 1
+    weights = torch.full(shape, off_diagonal, dtype=torch.float64, device=device)
+    weights[:, :classes].fill_diagonal_(diagonal)
+    weights[:, classes] = intercept
     return weights
+
+
+def odir_weights(classes: int, odir: float, l2: float, device: torch.device) -> Tensor:
+    """Return the weights of ODIR (Kull et al. 2019): nothing on the diagonal of W.
+
+    Each of the C (C - 1) off-diagonal entries weighs odir / (C (C - 1)), each intercept l2 / C.
+    """
+    return penalty_weights(classes, 0.0, odir / (classes * (classes - 1)), l2 / classes, device)
 
 
 class LinearMapProblem:

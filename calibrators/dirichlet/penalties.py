@@ -12,7 +12,7 @@ from collections import deque
 
 from torch import Tensor
 
-from calibrators.dirichlet.linear_map import LinearMapProblem, map_loss, penalty_weights
+from calibrators.dirichlet.linear_map import LinearMapProblem, map_loss, odir_weights
 from calibrators.solvers.lbfgs import Minimum
 
 TOLERANCE = 1e-6
@@ -59,7 +59,7 @@ class TuningFits:
         start = place, self.problem.start
         begin = min(self.earlier, key=lambda fit: math.dist(fit[0], place), default=start)[1]
         fit = self.problem.solve(
-            penalty_weights(len(begin), odir, l2, begin.device),
+            odir_weights(len(begin), odir, l2, begin.device),
             begin,
             tolerance=TOLERANCE,
             max_iterations=MAX_ITERATIONS,

@@ -42,7 +42,6 @@ EXACT_AT_ONCE = 16
 """Utilities of a family computed exactly in the first round."""
 MORE_AT_ONCE = 4
 """Each next round computes so many times as many: a few columns cost as much as many."""
-EXACT_AT_ONCE_ON_GPU = 256
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,9 @@ def payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor)
     """
     errors = _errors(predicted, payoffs, codes)
     # A clone, because a view of a row would keep the payoffs of the whole family in memory.
-    return _exact(errors, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone()))
+    return Family(
+        errors, errors.__getitem__, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone())
+    )
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
@@ -130,11 +131,7 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
     outcomes = Outcomes(state.labels[None], forecast=forecast)
     blocks = utilities.tied_blocks(forecast, outcomes)
     errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0]) for b in blocks])
-    return _exact(errors, lambda k: ClassUtility(utilities, first + k, first))
-
-
-def _exact(errors: Tensor, utility: Callable[[int], Utility]) -> Family:
-    return Family(errors, errors.__getitem__, utility)
+    return Family(errors, errors.__getitem__, lambda k: ClassUtility(utilities, first + k, first))
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
@@ -200,8 +197,7 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
     """
     bounds = [family.bounds.cpu() for family in families]
     orders = [each.argsort(descending=True, stable=True) for each in bounds]
-    device = families[0].bounds.device
-    size = EXACT_AT_ONCE if device.type == "cpu" else EXACT_AT_ONCE_ON_GPU
+    device, size = families[0].bounds.device, EXACT_AT_ONCE
     candidates: list[tuple[int, int, float]] = []
     largest = -math.inf
     waiting = sorted(range(len(families)), key=lambda k: -float(bounds[k].max()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.patching.algorithm import Patch
+from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
 from calibrators.patching.module import PatchedModule
 from calibrators.patching.start import Start, restored, stored
@@ -81,11 +82,12 @@ class Patching(Calibrator):
             start._upgrade()
             self.start_matrix_ = start.matrix_
 
-    def _auditor(self, classes: int, sampled_count: int, device: torch.device) -> Auditor:
-        """Return the families that compete: the standard ones, and those of `utilities`.
+    def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
+        """Return the families that compete on `state`: the standard ones and those of `utilities`.
 
         All compete by their errors, each in its own unit: a payoff of 100 outweighs one of 1.
         """
+        classes, device = state.probabilities.shape[1], state.labels.device
         own = list(numbered(classes_of(self.utilities, self.standard), classes))
         standard = StandardFamilies(classes, sampled_count, self.seed, device)
 
@@ -99,8 +101,11 @@ class Patching(Calibrator):
     def _update(self) -> Update:
         """Return how patches move points."""
 
-    def _keep(self, start: Calibrator, fitted: Sequence[Patch], loss: float, classes: int) -> None:
-        """Store the start and the patches as arrays; `loss` is the mean loss before them."""
+    def _patch(self, start: Calibrator, run: Algorithm1, steps: int) -> None:
+        """Run at most `steps` rounds; store the start and the patches as arrays."""
+        loss, classes = run.update.loss(run.state), run.state.probabilities.shape[1]
+        fitted = list(islice(run, steps))
+        self.stopped_: str = run.stopped
         for name, value in stored(start).items():
             setattr(self, name, value)
         utilities = [patch.utility for patch in fitted]

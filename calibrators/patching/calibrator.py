@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import islice, product
+from itertools import product
 from typing import Any, Literal
 
 from torch import Tensor
@@ -140,10 +140,7 @@ class UtilityPatching(Patching):
         self.step_size_, self.step_limit_ = chosen["step_size"], chosen["steps"]
         self.sampled_ = chosen["sampled"]
         state = PatchedForecast(probabilities, labels)
-        run = self._run(chosen["step_size"], chosen["sampled"], state)
-        loss = run.update.loss(state)
-        self._keep(start, list(islice(run, chosen["steps"])), loss, probabilities.shape[1])
-        self.stopped_ = run.stopped
+        self._patch(start, self._run(self.step_size_, self.sampled_, state), self.step_limit_)
 
     def _check_options(self) -> None:
         check_start(self.start, PaperStart)
@@ -165,17 +162,14 @@ class UtilityPatching(Patching):
                 raise InputError(f"{name}: {value}, expected {bound} or more")
 
     def _run(self, step_size: float, sampled: bool, state: PatchedForecast) -> Algorithm1:
-        classes = state.probabilities.shape[1]
-        count = self.sampled_count if sampled else 0
-        auditor = self._auditor(classes, count, state.labels.device)
+        auditor = self._auditor(state, self.sampled_count if sampled else 0)
         return Algorithm1(state, auditor, self._descent(step_size), self.tolerance)
 
     def _score(self, state: PatchedForecast) -> float:
         """Return the objective of a held-out forecast; u_comb leaves sampled utilities out."""
         if self.objective != "u_comb":
             return float(state.losses(self.objective).mean())
-        auditor = self._auditor(state.probabilities.shape[1], 0, state.labels.device)
-        return find_worst(auditor(state, 0))[2]
+        return find_worst(self._auditor(state, sampled_count=0)(state, 0))[2]
 
     def _update(self) -> ProjectedDescent:
         return self._descent(self.step_size_)
@@ -212,16 +206,12 @@ class UtilityPatching(Patching):
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}
         free = {name: Categorical(space[name]) for name in given if given[name] is None}
+        settings = [{**given, **tried} for tried in evenly_spread(free, self.tuning_runs)]
         sizes = STEP_SIZES if given["step_size"] is None else [given["step_size"]]
-        settings: dict[tuple[float, bool], list[int]] = {
-            pair: [] for pair in product(sizes, (False, True))
-        }
-        for setting in evenly_spread(free, self.tuning_runs):
-            step_size, steps, sampled = ({**given, **setting}[name] for name in space)
-            settings[step_size, sampled].append(steps)
         scored = limits if given["steps"] is None else [given["steps"]]
-        return [
-            TuningRun(*pair, [k for k in scored if k <= max(steps)])
-            for pair, steps in settings.items()
-            if steps
-        ]
+        runs = []
+        for pair in product(sizes, (False, True)):
+            steps = [s["steps"] for s in settings if (s["step_size"], s["sampled"]) == pair]
+            if steps:
+                runs.append(TuningRun(*pair, [k for k in scored if k <= max(steps)]))
+        return runs

@@ -19,14 +19,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.state import PatchedForecast
-from calibrators.solvers.search import run_and_log
+from calibrators.solvers.search import Run, best_run, run_and_log
 from metrics.validation import InputError
 
 STEP_SIZES = (1.0, 0.1, 0.03)
@@ -46,19 +45,14 @@ class TuningRun:
     Attributes:
         limits: numbers of patches to score, increasing.
         patches: those found so far.
-        log: the scores so far, entries as in `calibrators.solvers.search.Run`.
+        log: the scores so far.
     """
 
     step_size: float
     sampled: bool
     limits: Sequence[int]
     patches: list[Patch] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def best_score(self) -> float:
-        """The lowest score so far."""
-        return min(float(scored["score"]) for scored in self.log)
+    log: list[Run] = field(default_factory=list)
 
 
 class HoldOut:
@@ -99,7 +93,8 @@ class HoldOut:
         """
         for run in runs:
             self.go_on(run, COMPARED_AT)
-        best = sorted((run for run in runs if run.log), key=lambda run: run.best_score)[:SURVIVORS]
+        scored = [run for run in runs if run.log]
+        best = sorted(scored, key=lambda run: best_run(run.log)["score"])[:SURVIVORS]
         for run in runs:
             if run in best or not run.log:
                 self.go_on(run)

@@ -12,7 +12,6 @@ tried.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -115,10 +114,7 @@ class LogitShiftPatching(Patching):
             options = self.objective, self.max_steps, self.seed
             losses = held_out_losses(probabilities, labels, self._run, *options, fewest)
             steps, self.held_out_ = fewest_steps(losses), losses.mean(dim=1).cpu().numpy()
-        state = PatchedForecast(probabilities, labels)
-        loss, run = self._update().loss(state), self._run(state)
-        self._keep(start, list(islice(run, steps)), loss, probabilities.shape[1])
-        self.stopped_ = run.stopped
+        self._patch(start, self._run(PatchedForecast(probabilities, labels)), steps)
 
     def _check_options(self) -> None:
         check_start(self.start)
@@ -135,8 +131,7 @@ class LogitShiftPatching(Patching):
                 raise InputError(f"{name}: {value}, expected a whole number, 0 or more")
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
-        classes = state.probabilities.shape[1]
-        auditor = self._auditor(classes, self.sampled_count, state.labels.device)
+        auditor = self._auditor(state, self.sampled_count)
         return Algorithm1(state, auditor, self._update(), self.tolerance)
 
     def _update(self) -> ExponentialTilting:

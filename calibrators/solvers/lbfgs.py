@@ -12,6 +12,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -33,9 +34,8 @@ class Minimum:
     converged: bool
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """A step and the gradient's change along it."""
+class _Pair(NamedTuple):
+    """A step, the gradient's change along it, and their product."""
 
     step: Tensor
     change: Tensor
