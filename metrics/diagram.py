@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.forecast import Forecast
+from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import FunctionUtility, UtilityClass
 from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import InputError, check_labels, check_probabilities
+from metrics.validation import InputError, check_labels, check_probabilities, check_weights
 
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
@@ -30,19 +30,21 @@ BAND = (0.025, 0.975)
 class Predictions:
     """One utility on n points: predicted v and realized u [n], and u under R redrawn labels [R, n].
 
-    The labels are redrawn from the forecast itself, for which it is perfectly calibrated.
+    weights: of the points, [n]. The labels are redrawn from the forecast itself, for which it is
+    perfectly calibrated.
     """
 
     predicted: Array
     realized: Array
     redrawn: Array
+    weights: Array
 
     @staticmethod
     def pooled(parts: list[Predictions]) -> Predictions:
         """The points of several parts one after the other (several test splits)."""
         if len(parts) == 1:
             return parts[0]
-        names = ("predicted", "realized", "redrawn")
+        names = ("predicted", "realized", "redrawn", "weights")
         return Predictions(*(np.concatenate([getattr(p, n) for p in parts], -1) for n in names))
 
 
@@ -89,12 +91,14 @@ def utility_predictions(
     labels: Any,
     index: int,
     uniforms: Any,
+    sample_weight: Any = None,
 ) -> Predictions:
     """Evaluate utility `index` on a forecast [n, C] and labels [n].
 
     Args:
         uniforms: [R, n] in [0, 1), behind the redrawn labels; the same numbers for a point in
             several splits give it the same luck in all of them.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
         InputError: shapes, ranges or row sums are off.
@@ -103,14 +107,14 @@ def utility_predictions(
     y = check_labels(labels, *p.shape).cpu()
     forecast = Forecast(p)
     drawn = forecast.redraw(torch.as_tensor(np.asarray(uniforms, dtype=np.float64)))
-    return predictions_of(utility, forecast, y, index, drawn.labels)
+    weights = None if sample_weight is None else check_weights(sample_weight, len(y)).cpu()
+    return predictions_of(utility, forecast, forecast.outcomes(y, weights), index, drawn.labels)
 
 
 def predictions_of(
-    utility: UtilityClass, forecast: Forecast, labels: Tensor, index: int, drawn: Tensor
+    utility: UtilityClass, forecast: Forecast, outcomes: Outcomes, index: int, drawn: Tensor
 ) -> Predictions:
     """`utility_predictions` of checked values, where labels `drawn` int64 [R, n] are known."""
-    outcomes = forecast.outcomes(labels)
     predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
     alike = utility.alike(forecast)
     if alike is not None:
@@ -119,8 +123,9 @@ def predictions_of(
     for rows, part in forecast.parts():
         vectors = utility.outcome_utilities(part, index).to(torch.float64)
         redrawn[:, rows] = vectors.gather(1, drawn[:, rows].T.to(torch.int64)).T
-    found = (t.cpu().numpy() for t in (predicted, realized, redrawn))
-    return Predictions(*(array.astype(np.float64, copy=False) for array in found))
+    weights = torch.ones(forecast.n) if outcomes.weights is None else outcomes.weights[0]
+    tensors = (predicted, realized, redrawn, weights)
+    return Predictions(*(t.cpu().numpy().astype(np.float64, copy=False) for t in tensors))
 
 
 def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201) -> UtilityDiagram:
@@ -134,17 +139,17 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     Raises:
         InputError: no points, or not finite.
     """
-    v, u = predictions.predicted, predictions.realized
-    worst = worst_interval(v, u)
-    n = len(v)
+    v, u, weights = predictions.predicted, predictions.realized, predictions.weights
+    worst = worst_interval(v, u, sample_weight=weights)
+    n, total = len(v), weights.sum()
     order = np.argsort(v, kind="stable")
     ends = np.flatnonzero(np.append(v[order][1:] != v[order][:-1], True))
-    running = np.cumsum((u - v)[order])[ends] / n
+    running = np.cumsum((weights * (u - v))[order])[ends] / total
     kept = _thinned(v[order][ends], running, points)
     places = ends[kept]
     noise, ranges = np.empty((len(predictions.redrawn), len(places))), []
     for one, kept_of_one in zip(predictions.redrawn, noise, strict=True):
-        curve = np.cumsum((one - v)[order])[ends] / n
+        curve = np.cumsum((weights * (one - v))[order])[ends] / total
         kept_of_one[:] = curve[kept]
         ranges.append(max(curve.max(), 0) - min(curve.min(), 0))
     low, high = _quantiles(noise)
@@ -156,8 +161,8 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
         high=high,
         bins=_binned(predictions, bins),
         worst=worst,
-        share=float(inside.mean()),
-        gap=float((u - v)[inside].mean()),
+        share=float(weights[inside].sum() / total),
+        gap=float(np.average((u - v)[inside], weights=weights[inside])),
         floor=float(np.quantile(ranges, 0.95)) if ranges else float("nan"),
         n=n,
     )
@@ -181,12 +186,13 @@ def _quantiles(noise: Array) -> tuple[Array, Array]:
 
 
 def _binned(predictions: Predictions, bins: int) -> Bins:
-    v = predictions.predicted
-    edges = np.linspace(v.min(), v.max(), max(bins, 1) + 1)[1:-1]
-    place = np.searchsorted(edges, v, side="right")
-    parts = [np.flatnonzero(place == b) for b in np.unique(place)]
+    v, weights = predictions.predicted, predictions.weights
+    counted = np.flatnonzero(weights > 0)
+    edges = np.linspace(v[counted].min(), v[counted].max(), max(bins, 1) + 1)[1:-1]
+    place = np.searchsorted(edges, v[counted], side="right")
+    parts = [counted[place == b] for b in np.unique(place)]
     means = [
-        np.stack([values[..., part].mean(axis=-1) for part in parts], axis=-1)
+        np.stack([np.average(values[..., part], -1, weights[part]) for part in parts], axis=-1)
         for values in (v, predictions.realized, predictions.redrawn)
     ]
     return Bins(means[0], means[1], *_quantiles(means[2]))

@@ -95,7 +95,7 @@ def _worst(
     ]
     index = int(np.mean(errors, axis=0).argmax())
     parts = [
-        predictions_of(utilities, forecast, test.labels, index, labels)
+        predictions_of(utilities, forecast, forecast.outcomes(test.labels), index, labels)
         for forecast, test, labels in zip(forecasts, splits, drawn, strict=True)
     ]
     diagram = utility_diagram(Predictions.pooled(parts), points=81)

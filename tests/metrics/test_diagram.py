@@ -67,13 +67,15 @@ def test_redrawn_labels_have_the_band_around_the_prediction():
 
 def test_bins_are_equally_wide_and_empty_ones_are_left_out():
     v, u = np.array([0.0, 0.04, 0.5, 0.51, 1.0]), np.array([0.0, 1.0, 1.0, 1.0, 0.0])
-    bins = utility_diagram(Predictions(v, u, np.empty((0, 5))), bins=10).bins
+    bins = utility_diagram(Predictions(v, u, np.empty((0, 5)), np.ones(5)), bins=10).bins
     np.testing.assert_allclose(bins.predicted, [0.02, 0.505, 1.0])
     np.testing.assert_allclose(bins.realized, [0.5, 1.0, 0.0])
 
 
 def test_without_redraws_there_is_no_band_and_ties_are_one_place():
-    tied = Predictions(np.array([0.5, 0.5, 0.2]), np.array([1.0, 0.0, 0.0]), np.empty((0, 3)))
+    tied = Predictions(
+        np.array([0.5, 0.5, 0.2]), np.array([1.0, 0.0, 0.0]), np.empty((0, 3)), np.ones(3)
+    )
     diagram = utility_diagram(tied)
     np.testing.assert_allclose(diagram.predicted, [0.2, 0.5])
     np.testing.assert_allclose(diagram.difference, [-0.2 / 3, -0.2 / 3])
@@ -100,3 +102,18 @@ def test_points_with_equal_probabilities_have_equal_predictions():
     given = utility_predictions(Linear(payoffs), p, labels, 0, np.full((1, N), 0.5))
     np.testing.assert_array_equal(given.predicted[300:], given.predicted[:300])
     np.testing.assert_allclose(given.predicted, p @ payoffs, rtol=1e-13)
+
+
+def test_a_weight_of_three_is_the_point_three_times():
+    random = np.random.default_rng(0)
+    p, labels = random.dirichlet(np.ones(3), 40), random.integers(3, size=40)
+    times, uniforms = random.integers(0, 4, size=40), random.random((20, 40))
+    numbers, users = np.repeat(np.arange(40), times), Linear([1.0, 0.2, 0.0])
+    repeated = utility_predictions(users, p[numbers], labels[numbers], 0, uniforms[:, numbers])
+    weighted = utility_predictions(users, p, labels, 0, uniforms, sample_weight=times)
+    expected, found = utility_diagram(repeated), utility_diagram(weighted)
+    assert found.worst.error == pytest.approx(expected.worst.error)
+    for name in ("share", "gap", "floor"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name))
+    np.testing.assert_allclose(found.bins.realized, expected.bins.realized)
+    np.testing.assert_allclose(found.bins.high, expected.bins.high)
