@@ -8,30 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calibrators.base import Calibrator, Uncalibrated
-    from calibrators.calibrated_model import CalibratedModel
-    from calibrators.dirichlet.calibrator import DirichletCalibration
-    from calibrators.inputs import from_probabilities
-    from calibrators.isotonic import IsotonicCalibration
-    from calibrators.patching.calibrator import UtilityPatching
-    from calibrators.patching.logit_shift import LogitShiftPatching
-    from calibrators.structured import StructuredMatrixScaling
-    from calibrators.temperature import TemperatureScaling
-    from calibrators.vector import VectorScaling
-
-__all__ = [
-    "CalibratedModel",
-    "Calibrator",
-    "DirichletCalibration",
-    "IsotonicCalibration",
-    "LogitShiftPatching",
-    "StructuredMatrixScaling",
-    "TemperatureScaling",
-    "Uncalibrated",
-    "UtilityPatching",
-    "VectorScaling",
-    "from_probabilities",
-]
+    from calibrators.base import Calibrator as Calibrator
+    from calibrators.base import Uncalibrated as Uncalibrated
+    from calibrators.calibrated_model import CalibratedModel as CalibratedModel
+    from calibrators.dirichlet.calibrator import DirichletCalibration as DirichletCalibration
+    from calibrators.inputs import from_probabilities as from_probabilities
+    from calibrators.isotonic import IsotonicCalibration as IsotonicCalibration
+    from calibrators.patching.calibrator import UtilityPatching as UtilityPatching
+    from calibrators.patching.logit_shift import LogitShiftPatching as LogitShiftPatching
+    from calibrators.structured import StructuredMatrixScaling as StructuredMatrixScaling
+    from calibrators.temperature import TemperatureScaling as TemperatureScaling
+    from calibrators.vector import VectorScaling as VectorScaling
 
 WHERE = {
     "Calibrator": "base",
@@ -46,6 +33,7 @@ WHERE = {
     "VectorScaling": "vector",
     "from_probabilities": "inputs",
 }
+__all__ = list(WHERE)
 
 
 def __getattr__(name: str) -> object:

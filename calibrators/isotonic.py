@@ -85,7 +85,7 @@ class IsotonicCalibration(Calibrator):
             maps = [isotonic_map(scores.ravel(), hits.ravel(), rows.repeat(classes))]
         else:
             maps = [isotonic_map(scores[:, c], hits[:, c], rows) for c in range(classes)]
-        self.thresholds_, self.values_ = (np.concatenate(part) for part in zip(*maps, strict=True))
+        self.thresholds_, self.values_ = map(np.concatenate, zip(*maps, strict=True))
         sizes = [len(thresholds) for thresholds, _ in maps]
         self.offsets_ = np.cumsum([0, *sizes], dtype=np.int64)
 

@@ -144,10 +144,10 @@ def log_loss(logits: NDArray[Any], labels: Labels) -> float:
 def temperature(logits: NDArray[np.float32], labels: Labels) -> float:
     """The inverse temperature that minimises the NLL, by Brent's method on its logarithm."""
     z = logits.astype(np.float64)
-    found = minimize_scalar(
+    best = minimize_scalar(
         lambda t: log_loss(np.exp(t) * z, labels), bounds=(-5, 5), options={"xatol": 1e-8}
     )
-    return float(np.exp(found.x))
+    return float(np.exp(best.x))
 
 
 def _fitted(
@@ -164,8 +164,8 @@ def _fitted(
         return loss, (slopes(residual) + 2 * weights * point).ravel()
 
     options = {"maxiter": 1000, "maxfun": 2000, "ftol": 1e-12, "gtol": 1e-7}
-    found = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x).reshape(start.shape)
+    best = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(best.x).reshape(start.shape)
 
 
 def vector_scaling(logits: NDArray[np.float32], labels: Labels) -> Floats:

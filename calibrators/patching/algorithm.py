@@ -64,7 +64,7 @@ def move(
     state: PatchedForecast, update: Update, rows: Tensor, vectors: Vectors, step: float
 ) -> None:
     """Move `rows` by a step along their u⃗ (line 9)."""
-    state.move(rows, lambda part: update.moved(state, rows[part], vectors.of(part), step))
+    state.move(rows, lambda block: update.moved(state, rows[block], vectors.of(block), step))
 
 
 @dataclass

@@ -23,13 +23,13 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
 from calibrators.patching.utilities import (
     KINDS,
+    ClassUtility,
     Kind,
     PayoffUtility,
     Utility,
     classes_of,
     described,
     numbered,
-    numbered_utility,
 )
 
 SAMPLED = ("linear", "rank")
@@ -85,15 +85,15 @@ class Patching(Calibrator):
     def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
         """Return the families that compete on `state`: the standard ones and those of `utilities`.
 
-        All compete by their errors, each in its own unit: a payoff of 100 outweighs one of 1.
+        All compete by their errors, each in its unit: a payoff of 100 outweighs one of 1.
         """
         classes, device = state.probabilities.shape[1], state.labels.device
-        own = list(numbered(classes_of(self.utilities, self.standard), classes))
+        others = numbered(classes_of(self.utilities, self.standard), classes)
         standard = StandardFamilies(classes, sampled_count, self.seed, device)
 
         def families(state: PatchedForecast, number: int) -> list[Family]:
             fixed = standard(state, number) if self.standard else []
-            return fixed + [class_family(utilities, state, first) for first, utilities in own]
+            return fixed + [class_family(utilities, state, first) for first, utilities in others]
 
         return families
 
@@ -122,12 +122,14 @@ class Patching(Calibrator):
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
-        classes, own = int(self.n_features_in_), classes_of(self.utilities, self.standard)
+        classes = int(self.n_features_in_)
+        others = numbered(classes_of(self.utilities, self.standard), classes)
         sampled = iter(torch.from_numpy(self.vectors_))
 
         def utility_of(kind: Kind, index: int) -> Utility:
             if kind == "own":
-                return numbered_utility(own, index, classes)
+                first, utilities = [pair for pair in others if pair[0] <= index][-1]
+                return ClassUtility(utilities, index, first)
             if kind in SAMPLED:
                 return PayoffUtility(kind, index, next(sampled))
             make = PayoffUtility.of_class if kind == "class" else PayoffUtility.of_top_k

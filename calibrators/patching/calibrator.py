@@ -178,16 +178,16 @@ class UtilityPatching(Patching):
         return ProjectedDescent(step_size, self.armijo, self.line_search == "theory")
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
-        """Return step_size, steps and sampled: as given, else the best on the hold-out."""
-        given = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
+        """Return step_size, steps and sampled; those that are None are the best on the hold-out."""
+        fixed = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
         if self.line_search == "theory":
-            given["step_size"] = math.nan  # theory's η does not depend on it
+            fixed["step_size"] = math.nan  # theory's η does not depend on it
         if not self.standard:
-            given["sampled"] = False  # there are none
-        free = [name for name, value in given.items() if value is None]
+            fixed["sampled"] = False  # there are none
+        free = [name for name, value in fixed.items() if value is None]
         if not free:
-            return given
-        runs = self._runs_to_score(given)
+            return fixed
+        runs = self._runs_to_score(fixed)
         settings = sum(len(run.limits) for run in runs)
         score = with_progress(self._score, "UtilityPatching: settings", settings, self.verbose)
         hold_out = self.holdout, self.seed, self._run, score
@@ -197,18 +197,18 @@ class UtilityPatching(Patching):
             for run in runs
             for tried in run.log
         ]
-        return {**given, **best_run(self.tuning_log_)["parameters"]}
+        return {**fixed, **best_run(self.tuning_log_)["parameters"]}
 
-    def _runs_to_score(self, given: dict[str, Any]) -> list[TuningRun]:
+    def _runs_to_score(self, fixed: dict[str, Any]) -> list[TuningRun]:
         """Return a run for each step size and sampling to try, as long as its longest setting."""
         from skopt.space import Categorical  # takes a second to import: only where tuned
 
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}
-        free = {name: Categorical(space[name]) for name in given if given[name] is None}
-        settings = [{**given, **tried} for tried in evenly_spread(free, self.tuning_runs)]
-        sizes = STEP_SIZES if given["step_size"] is None else [given["step_size"]]
-        scored = limits if given["steps"] is None else [given["steps"]]
+        free = {name: Categorical(space[name]) for name in fixed if fixed[name] is None}
+        settings = [{**fixed, **tried} for tried in evenly_spread(free, self.tuning_runs)]
+        sizes = STEP_SIZES if fixed["step_size"] is None else [fixed["step_size"]]
+        scored = limits if fixed["steps"] is None else [fixed["steps"]]
         runs = []
         for pair in product(sizes, (False, True)):
             steps = [s["steps"] for s in settings if (s["step_size"], s["sampled"]) == pair]

@@ -44,7 +44,7 @@ class TuningRun:
 
     Attributes:
         limits: numbers of patches to score, increasing.
-        patches: those found so far.
+        patches: those of the rounds so far.
         log: the scores so far.
     """
 

@@ -45,7 +45,7 @@ class PatchedModule(nn.Module):
         payoffs = [utility for utility in utilities if isinstance(utility, PayoffUtility)]
         if len(payoffs) < len(patches):
             raise InputError(
-                "to_module: patches of one's own utilities are not arrays; fit with utilities=None"
+                "to_module: patches of `utilities` are not arrays; fit with utilities=None"
             )
         self.start = start
         self.projected = projected

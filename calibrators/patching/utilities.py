@@ -9,7 +9,7 @@ functions of the user).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -102,7 +102,8 @@ class PayoffUtility:
 class ClassUtility:
     """A utility of a class of `metrics` or of the user.
 
-    `index` counts through all classes given; `first` is the index of this class's first utility.
+    `index` counts through all classes of the argument `utilities`; `first` is the index of this
+    class's first utility.
     """
 
     utilities: UtilityClass
@@ -196,15 +197,7 @@ def _class_of(entry: Any) -> UtilityClass:
     )
 
 
-def numbered(own: Sequence[UtilityClass], classes: int) -> Iterator[tuple[int, UtilityClass]]:
-    """Yield each class with the number of its first utility."""
-    first = 0
-    for utilities in own:
-        yield first, utilities
-        first += utilities.count(classes)
-
-
-def numbered_utility(own: Sequence[UtilityClass], index: int, classes: int) -> ClassUtility:
-    """Return the utility that `numbered` gives the number `index`."""
-    first, utilities = [pair for pair in numbered(own, classes) if pair[0] <= index][-1]
-    return ClassUtility(utilities, index, first)
+def numbered(utilities: Sequence[UtilityClass], classes: int) -> list[tuple[int, UtilityClass]]:
+    """Return each class with the number of its first utility."""
+    counts = [each.count(classes) for each in utilities]
+    return [(sum(counts[:k]), each) for k, each in enumerate(utilities)]

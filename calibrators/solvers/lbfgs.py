@@ -43,7 +43,7 @@ class _Pair(NamedTuple):
 
 
 def dot(a: Tensor, b: Tensor) -> float:
-    """Return the sum of a · b, row by row: torch's own sum depends on the number of threads."""
+    """Return the sum of a · b, row by row, because torch.sum depends on the number of threads."""
     return float(torch.linalg.vecdot(a, b).sum())
 
 

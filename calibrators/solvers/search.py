@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -24,28 +25,27 @@ WIDTH = 40
 """Characters of a progress bar."""
 
 
-def evenly_spread(space: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Return `count` points of `space`, which maps names to scikit-optimize dimensions."""
+def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
+    """Return `number` points of `space`, which maps names to scikit-optimize dimensions."""
     from skopt.sampler import Halton  # slow to import: only where something is tuned
     from skopt.space import Space
 
-    points = Halton().generate(Space(space.values()), count)
-    return [_named(space, point) for point in points]
+    return [_named(space, at) for at in Halton().generate(Space(space.values()), number)]
 
 
 def search(
-    score: Callable[..., float], space: Mapping[str, Any], count: int, seed: int, how: How = "even"
+    score: Callable[..., float], space: Mapping[str, Any], number: int, seed: int, how: How = "even"
 ) -> list[Run]:
-    """Return the log of `count` runs of `score`; `seed` is of the Bayesian search alone."""
+    """Return the log of `number` runs of `score`; `seed` is of the Bayesian search alone."""
     log: list[Run] = []
     if how == "even":
-        for tried in evenly_spread(space, count):
+        for tried in evenly_spread(space, number):
             run_and_log(partial(score, **tried), tried, log)
         return log
     from skopt import Optimizer
 
     optimizer = Optimizer(list(space.values()), random_state=seed)
-    for _ in range(count):
+    for _ in range(number):
         point = optimizer.ask()
         tried = _named(space, point)
         optimizer.tell(point, run_and_log(partial(score, **tried), tried, log))
@@ -72,12 +72,11 @@ def with_progress(
     function: Callable[..., Any], what: str, total: int, shown: bool = True
 ) -> Callable[..., Any]:
     """Return `function` with, if `shown`, a progress bar on stderr: a call is 1 step of `total`."""
-    done = 0
+    calls = count(1)
 
     def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal done
         answer = function(*arguments, **named)
-        done += 1
+        done = next(calls)
         bar = "#" * (WIDTH * min(done, total) // total)
         end = "\n" if done == total else ""
         print(f"\r{what} [{bar:<{WIDTH}}] {done}/{total}", end=end, file=sys.stderr, flush=True)
