@@ -19,11 +19,12 @@ from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.command import UsageError, command
 from pipeline.harness.progress import console, say, say_files
 from pipeline.harness.units import Request, Settings
-from pipeline.reporting.collect import Scores, statistics_of, wanted_scores
+from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import paper_cells, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
 from pipeline.reporting.drawings import Drawing, draw_all
 from pipeline.reporting.dynamics_figures import dynamics_drawings
+from pipeline.reporting.figures import drawings_of
 from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.report_markdown import report_markdown
@@ -32,7 +33,6 @@ from pipeline.reporting.sections import Groups, groups_of, provenance_of, sectio
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
-from pipeline.reporting.worst_figures import drawings_of
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
 
 TITLE = "Utility calibration of multiclass classifiers"
@@ -113,8 +113,7 @@ def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Lead
     tested = all(table.spec.look == "default" for table in tables.values())
     if len(tables) < 2 or len(methods) < 2 or not tested:
         return None
-    statistics = {name: statistics_of(long_form(table)) for name, table in tables.items()}
-    return leaderboard_of(statistics, methods)
+    return leaderboard_of({name: long_form(table) for name, table in tables.items()}, methods)
 
 
 def _command(request: Request) -> str:

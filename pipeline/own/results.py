@@ -74,7 +74,7 @@ def write_results(
         section = _priced(section, record)
     write_tables(section.tables, folder)
     if figures:
-        from pipeline.reporting.worst_figures import drawings_of
+        from pipeline.reporting.figures import drawings_of
 
         draw_all(drawings_of(section, folder))
     _write_pages(settings, scores, section, groups, folder)

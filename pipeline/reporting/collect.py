@@ -65,7 +65,7 @@ class Scores:
     @property
     def methods(self) -> list[str]:
         """The calibrators that were scored, in the order of tables."""
-        return ordered(self._own(self.rows)["calibrator"].unique())
+        return ordered(self.own_rows()["calibrator"].unique())
 
     @property
     def splits(self) -> int:
@@ -84,19 +84,17 @@ class Scores:
 
     def own_rows(self) -> pd.DataFrame:
         """The rows of these points."""
-        return self._own(self.rows)
+        return self.rows[self.rows["group"] == self.group]
 
     def own_curves(self) -> pd.DataFrame:
         """The eCDF levels of these points."""
-        return self._own(self.curves)
+        return self.curves[self.curves["group"] == self.group]
 
     def worst(self, method: str) -> Mapping[str, Mapping[str, Any]]:
         """The worst intervals of one calibrator, by metric."""
-        record = self.facts["calibrators"].get(method, {})
-        found: Mapping[str, Mapping[str, Any]] = (
-            record.get("groups", {}).get(self.group, {}) if self.group else record.get("worst", {})
-        )
-        return found
+        record: Mapping[str, Any] = self.facts["calibrators"].get(method, {})
+        where = record.get("groups", {}).get(self.group) if self.group else record.get("worst")
+        return where or {}
 
     @property
     def test_share(self) -> float:
@@ -104,9 +102,6 @@ class Scores:
         if self.group:
             return 1.0 - float(self.facts["splits"]["calibration_fraction"])
         return float(self.rows["n_test"].iloc[0]) / float(self.facts["logits"]["n"])
-
-    def _own(self, table: pd.DataFrame) -> pd.DataFrame:
-        return table[table["group"] == self.group]
 
 
 def summarise(scores: Scores) -> pd.DataFrame:
@@ -157,31 +152,30 @@ class MissingScores(UnitsFailed):
 
 
 def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
-    """The scores of every benchmark among `units`, which name the calibrators asked for.
+    """The scores of every benchmark among `units`, which name the requested calibrators.
 
     Raises:
         MissingScores: a calibrator has no rows, or rows of other settings; `command` makes them.
         CorruptFile: a file is damaged.
     """
-    found: dict[str, Scores] = {}
+    by_benchmark: dict[str, Scores] = {}
     for unit in units:
         files = score_files(unit.settings)
-        if unit.benchmark not in found:
-            scores = Scores.read(files)
-            if scores is None:
-                raise MissingScores(f"{files.rows}: not there; make it with: {command}")
-            found[unit.benchmark] = scores
-        if reason := _why_not(unit, found[unit.benchmark]):
+        scores = by_benchmark.get(unit.benchmark) or Scores.read(files)
+        if scores is None:
+            raise MissingScores(f"{files.rows}: not there; make it with: {command}")
+        if reason := _why_not(unit, scores):
             raise MissingScores(f"{files.rows}: {reason}; make them with: {command}")
-    return found
+        by_benchmark[unit.benchmark] = scores
+    return by_benchmark
 
 
 def _why_not(unit: Unit, scores: Scores) -> str:
     """Why the scores are not those of the unit's settings; empty where they are."""
-    name, known = unit.calibrator, scores.facts["calibrators"]
-    if name not in known or name not in scores.methods:
+    name, configured = unit.calibrator, scores.facts["calibrators"]
+    if name not in configured or name not in scores.methods:
         return f"no rows of {name}"
-    if known[name]["config"] != without_folders(unit.settings["calibrator"]):
+    if configured[name]["config"] != without_folders(unit.settings["calibrator"]):
         return f"the rows of {name} are of another configuration of it"
     settings = {
         "splits": unit.settings["splits"],

@@ -30,21 +30,8 @@ TABLE_ONE_SUFFIX = "_table1"
 LIMIT = 3.0
 
 CELL_COLUMNS = (
-    "table",
-    "method",
-    "metric",
-    "benchmark",
-    "configuration",
-    "variant",
-    "default",
-    "preset",
-    "printed",
-    "printed_two_se",
-    "ours",
-    "ours_two_se",
-    "difference",
-    "z",
-    "outside",
+    *("table", "method", "metric", "benchmark", "configuration", "variant", "default", "preset"),
+    *("printed", "printed_two_se", "ours", "ours_two_se", "difference", "z", "outside"),
     "power_of_ten",
 )
 

@@ -1,32 +1,61 @@
-"""The eCDF figure of one benchmark: linear and rank-based utilities side by side (section 4)."""
+"""The figures of a section: its eCDFs (section 4), and the diagrams of its worst utilities."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from metrics.diagram import Bins, UtilityDiagram
 from metrics.ecdf import dkw_band, levels, thin
 from metrics.plots.axes import plain
 from metrics.plots.ecdf import BAND, DRAWN_POINTS, draw_curve, error_axes
+from metrics.plots.utility import diagram_figure
+from metrics.registry import metric
+from metrics.utility_calibration import WorstInterval
 from pipeline.reporting.curves import Band, Curves
+from pipeline.reporting.drawings import Drawing
 from pipeline.reporting.names import method_name
-from pipeline.reporting.style import (
-    FLOOR_EDGE,
-    FLOOR_FILL,
-    house_style,
-    legend_below,
-    look,
-)
+from pipeline.reporting.report_page import Section
+from pipeline.reporting.style import FLOOR_EDGE, FLOOR_FILL, house_style, legend_below, look
+from pipeline.reporting.verdict import is_own
+from pipeline.reporting.wording import interval
+from pipeline.reporting.worst import Worst
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
 CONFIDENCE = 0.95
+STANDARD = ("u_cwe", "u_topk")
+"""The classes of utilities whose worst one has a figure; own utilities have one, too."""
+WIDEST = 34
+"""Characters of a line above a panel, beyond which it runs into its neighbour's."""
+
+
+def drawings_of(section: Section, folder: Path, end: str = "") -> list[Drawing]:
+    """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images."""
+    drawings = [
+        Drawing(
+            partial(worst_figure, group, f"{section.spec.title}: worst of {metric(key).text}"),
+            folder,
+            f"worst{end}_{key}",
+        )
+        for key, group in section.worst.items()
+        if key in STANDARD or is_own(key)
+    ]
+    if section.curves:
+        curves = partial(ecdf_figure, section.curves, section.spec.title)
+        drawings.insert(0, Drawing(curves, folder, f"ecdf{end}"))
+    return drawings
 
 
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
@@ -88,3 +117,39 @@ def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
     last = look(list(curves.errors)[-1])
     handles.append(Patch(facecolor=last.color, alpha=2 * BAND, linewidth=0, label=label))
     return handles
+
+
+def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
+    """A panel per method, in the method's colour."""
+    panels = [(_heading(method, worst), _diagram(worst)) for method, worst in utilities.items()]
+    with house_style():
+        return diagram_figure(panels, title, [look(method).color for method in utilities])
+
+
+def _heading(method: str, worst: Worst) -> str:
+    ends = interval(worst.low, worst.high)
+    line = f"{worst.name}, {ends}"
+    where = line if len(line) <= WIDEST else f"{fill(worst.name, WIDEST)}\n{ends}"
+    return f"{method_name(method)}\n{where}"
+
+
+def _diagram(worst: Worst) -> UtilityDiagram:
+    """The rounded numbers of a record as the diagram they were."""
+    bins = [_array(column) for column in zip(*worst.diagram["bins"], strict=True)]
+    sign = int(np.sign(worst.gap))
+    return UtilityDiagram(
+        predicted=_array(worst.diagram["at"]),
+        difference=_array(worst.diagram["curve"]),
+        low=_array(worst.diagram["low"]),
+        high=_array(worst.diagram["high"]),
+        bins=Bins(*bins),
+        worst=WorstInterval(worst.error, worst.low, worst.high, sign),
+        share=worst.share,
+        gap=worst.gap,
+        floor=worst.floor,
+        n=0,
+    )
+
+
+def _array(values: Any) -> Any:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -47,7 +47,7 @@ class Gap:
     def words(self) -> str:
         """One sentence."""
         has_floor = metric(self.metric).has_floor
-        one, other = (short(max(part, 0.0) if has_floor else part) for part in self.beyond)
+        larger, smaller = (short(max(value, 0.0) if has_floor else value) for value in self.beyond)
         sure = "a single split tests nothing"
         if math.isfinite(self.p_value):
             how = "more than chance" if self.p_value <= SIZE else "no more than chance may do"
@@ -55,19 +55,20 @@ class Gap:
         return (
             f"{metric(self.metric).text}, {method_name(self.method)}"
             f"{', beyond chance' if has_floor else ''}: "
-            f"{self.larger} {one}, {self.smaller} {other}; {sure}"
+            f"{self.larger} {larger}, {self.smaller} {smaller}; {sure}"
         )
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; NaN becomes null."""
-        known = math.isfinite(self.p_value)
-        return {**vars(self), "p_value": self.p_value if known else None}
+        return {**vars(self), "p_value": self.p_value if math.isfinite(self.p_value) else None}
 
 
 def gap_of_use(gaps: Sequence[Gap], use: UseVerdict) -> Gap | None:
     """The gap of the method that a use's verdict takes; where it takes none, the surest gap."""
-    own = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
-    return min(own, key=lambda gap: 1.0 if math.isnan(gap.p_value) else gap.p_value, default=None)
+    of_use = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
+    return min(
+        of_use, key=lambda gap: 1.0 if math.isnan(gap.p_value) else gap.p_value, default=None
+    )
 
 
 def largest_gaps(
@@ -82,24 +83,19 @@ def largest_gaps(
 def _largest(groups: Mapping[str, Statistics], method: str, key: str) -> Gap:
     rows = {name: statistics[method, key] for name, statistics in groups.items()}
     # Bonferroni's bound holds for the pair that is furthest apart, whatever its intervals.
-    by_excess = sorted(rows, key=lambda name: _excess(rows[name]))
-    larger, smaller = by_excess[-1], by_excess[0]
-    one, other = rows[larger], rows[smaller]
-    beyond = (_excess(one), _excess(other))
-    difference = beyond[0] - beyond[1]
-    error = math.hypot(_standard_error(one), _standard_error(other))
+    excesses = {name: _excess(row) for name, row in rows.items()}
+    smaller, *_, larger = sorted(excesses, key=excesses.__getitem__)
+    difference = excesses[larger] - excesses[smaller]
+    half_width = math.hypot(rows[larger]["half_width"], rows[smaller]["half_width"])
+    error = half_width / float(special.ndtri((1 + CONFIDENCE) / 2))
     tail = float(special.ndtr(-difference / error)) if error else 0.5
     p_value = float(np.minimum(1.0, math.comb(len(rows), 2) * 2 * tail))  # NaN stays
-    values = (one["mean"], other["mean"])
+    values = (rows[larger]["mean"], rows[smaller]["mean"])
+    beyond = (excesses[larger], excesses[smaller])
     return Gap(method, key, larger, smaller, values, beyond, difference, p_value)
 
 
 def _excess(row: Mapping[str, Any]) -> float:
     """The part of an error beyond chance; a score as it is."""
-    floor: float = row["floor_mean"]
-    return float(row["mean"]) - (floor if math.isfinite(floor) else 0.0)
-
-
-def _standard_error(row: Mapping[str, Any]) -> float:
-    quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
-    return float(row["half_width"]) / quantile
+    floor = row["floor_mean"]
+    return float(row["mean"] - (floor if math.isfinite(floor) else 0.0))

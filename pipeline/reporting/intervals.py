@@ -12,6 +12,7 @@ the paper, cover the truth in 59 to 94 % of cases. What is shown instead:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -25,6 +26,14 @@ SIZE = 0.05
 """Of the tests: against the noise floor, and between methods."""
 
 
+def two_standard_errors(values: ArrayLike) -> float:
+    """2 x std(ddof=1) / sqrt(count), the spread of the paper's tables.
+
+    NaN for a single split, or where a value is infinite.
+    """
+    return 2.0 * _deviation(values) / math.sqrt(np.size(values))
+
+
 def corrected_error(values: ArrayLike, test_share: float) -> float:
     """The standard error of the mean over splits that share their points.
 
@@ -34,31 +43,21 @@ def corrected_error(values: ArrayLike, test_share: float) -> float:
         values: one per split.
         test_share: n_test / n of each split.
     """
-    array = np.asarray(values, dtype=np.float64)
-    if array.size < 2 or not np.isfinite(array).all():
-        return float("nan")
-    factor = 1 / array.size + test_share / (1 - test_share)
-    return float(array.std(ddof=1) * np.sqrt(factor))
+    factor = 1 / np.size(values) + test_share / (1 - test_share)
+    return _deviation(values) * math.sqrt(factor)
 
 
 def corrected_half_width(values: ArrayLike, test_share: float) -> float:
     """Half the width of the 95 % interval with the corrected variance."""
-    count = np.asarray(values).size
-    if count < 2:
-        return float("nan")
-    quantile = special.stdtrit(count - 1, (1 + CONFIDENCE) / 2)
+    quantile = special.stdtrit(np.size(values) - 1, (1 + CONFIDENCE) / 2)
     return float(quantile * corrected_error(values, test_share))
 
 
-def two_standard_errors(values: ArrayLike) -> float:
-    """2 x std(ddof=1) / sqrt(count), the spread of the paper's tables.
-
-    NaN for a single split, or where a value is infinite.
-    """
+def _deviation(values: ArrayLike) -> float:
     array = np.asarray(values, dtype=np.float64)
     if array.size < 2 or not np.isfinite(array).all():
-        return float("nan")
-    return float(2.0 * array.std(ddof=1) / np.sqrt(array.size))
+        return math.nan
+    return float(array.std(ddof=1))
 
 
 def not_worse_than_best(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 import pandas as pd
 
 from metrics.registry import metric
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting.collect import Statistics
 from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.wording import bound
@@ -52,63 +48,49 @@ class Leaderboard:
         ]
 
 
-def leaderboard_of(benchmarks: Mapping[str, Statistics], methods: Sequence[str]) -> Leaderboard:
-    """Count over `benchmarks` {name: statistics}; the methods with the fewest losses come first.
+def leaderboard_of(tables: Mapping[str, pd.DataFrame], methods: Sequence[str]) -> Leaderboard:
+    """Count over benchmarks; the methods with the fewest losses come first.
 
-    A method loses a cell, a metric on a benchmark, where the paired test finds it worse than the
-    best method. Its bound is the largest 95 % upper bound over the purposes, mean over splits.
+    Args:
+        tables: by benchmark the numbers of its table (tables.long_form).
     """
-    rows = [_row(method, benchmarks) for method in methods]
-    frame = pd.DataFrame(rows).sort_values("worse", kind="stable", ignore_index=True)
-    purposes = [key for key in PURPOSES if f"within_{key}" in frame]
-    cells = max(frame["cells"])
+    cells = pd.concat(tables, names=["benchmark", None]).reset_index("benchmark")
+    by_metric = dict(list(cells.groupby("metric")))
+    purposes = [key for key in PURPOSES if key in by_metric]
+    gains = [key for key in GAINS if key in by_metric]
+    frame = pd.DataFrame(index=pd.Index(methods, name="method"))
+    frame["cells"] = cells["method"].value_counts()
+    frame["worse"] = _answered_no(cells, "not_worse")
+    for key in purposes:
+        frame[f"within_{key}"] = _answered_no(by_metric[key], "beyond_floor")
+    uppers = cells[cells["metric"].isin(purposes)].groupby("method")["upper"]
+    frame["largest_bound"] = uppers.max()
+    for key in gains:
+        means = by_metric[key].pivot(index="method", columns="benchmark", values="mean")
+        if BASE in means.index:
+            frame[f"{key}_saved"] = (1 - means / means.loc[BASE]).mean(axis="columns")
+    frame = frame.sort_values("worse", kind="stable").reset_index()
+    saved = [key for key in gains if f"{key}_saved" in frame]
     heading = [
         "Method",
-        f"Worse than the best, of {cells}",
-        *(f"Within noise, of {len(benchmarks)}: {PURPOSES[key]}" for key in purposes),
+        f"Worse than the best, of {frame['cells'].max()}",
+        *(f"Within noise, of {len(tables)}: {PURPOSES[key]}" for key in purposes),
         "Largest bound",
-        *(f"{metric(key).text} saved" for key in GAINS if f"{key}_saved" in frame),
+        *(f"{metric(key).text} saved" for key in saved),
     ]
-    return Leaderboard(heading, [_cells_of(row, purposes) for _, row in frame.iterrows()], frame)
-
-
-def _row(method: str, benchmarks: Mapping[str, Statistics]) -> dict[str, object]:
-    rows = [
-        (key, row)
-        for statistics in benchmarks.values()
-        for (name, key), row in statistics.items()
-        if name == method
-    ]
-    row: dict[str, object] = {
-        "method": method,
-        "cells": len(rows),
-        "worse": sum(_is_false(values, "not_worse") for _, values in rows),
-    }
-    for key in PURPOSES:
-        scored = [values for name, values in rows if name == key]
-        if scored:
-            row[f"within_{key}"] = sum(_is_false(values, "beyond_floor") for values in scored)
-    uppers = [values["upper"] for key, values in rows if key in PURPOSES]
-    row["largest_bound"] = max(uppers, default=math.nan)
-    for key in GAINS:
-        saved = [
-            1 - statistics[method, key]["mean"] / statistics[BASE, key]["mean"]
-            for statistics in benchmarks.values()
-            if (BASE, key) in statistics and (method, key) in statistics
+    lines = [
+        [
+            method_name(row["method"]),
+            str(row["worse"]),
+            *(str(row[f"within_{key}"]) for key in purposes),
+            bound(row["largest_bound"]),
+            *(f"{100 * row[f'{key}_saved']:.1f} %" for key in saved),
         ]
-        if saved:
-            row[f"{key}_saved"] = fmean(saved)
-    return row
+        for row in frame.to_dict("records")
+    ]
+    return Leaderboard(heading, lines, frame)
 
 
-def _is_false(values: Mapping[str, Any], key: str) -> bool:
-    """Whether a test was made and its answer is no."""
-    answer = values.get(key)
-    return answer is not None and not pd.isna(answer) and not answer
-
-
-def _cells_of(row: pd.Series, purposes: Sequence[str]) -> list[str]:
-    saved = [f"{100 * row[f'{key}_saved']:.1f} %" for key in GAINS if f"{key}_saved" in row]
-    within = [str(row[f"within_{key}"]) for key in purposes]
-    name, worse = method_name(str(row["method"])), str(row["worse"])
-    return [name, worse, *within, bound(row["largest_bound"]), *saved]
+def _answered_no(cells: pd.DataFrame, test: str) -> pd.Series:
+    """Per method in how many cells a test was made and its answer is no."""
+    return (cells[test] == False).groupby(cells["method"]).sum()  # noqa: E712  (not NaN, not None)

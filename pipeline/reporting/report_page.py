@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from omegaconf import OmegaConf
 
 from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
@@ -74,26 +73,6 @@ class Section:
         """What the main table shows, the first of `tables`."""
         return self.tables[0].spec
 
-    @property
-    def drawn(self) -> set[str]:
-        """The methods with a curve."""
-        return {method for curves in self.curves for method in curves.errors}
-
-    @property
-    def methods(self) -> list[str]:
-        """All methods with a table row, a curve or a diagram."""
-        found = [m for table in self.tables for m in table.spec.methods]
-        found += [m for curves in self.curves for m in curves.errors]
-        return list(dict.fromkeys([*found, *(m for group in self.worst.values() for m in group)]))
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """What made the numbers: in words, and the configuration as plain values."""
-
-    what: str
-    configuration: Mapping[str, Any]
-
 
 @cache
 def templates() -> Environment:
@@ -118,16 +97,16 @@ def report_html(
     title: str,
     introduction: str,
     sections: Sequence[Section],
-    provenance: Provenance,
+    made: Mapping[str, str],
     comparison: Sequence[Sequence[str]] = (),
     leaderboard: Leaderboard | None = None,
 ) -> str:
     """The whole page, self-contained: a reader fetches nothing.
 
+    `made`: `what` made the numbers, in words, and its `configuration` (sections.provenance_of).
     `comparison`: the lines of its summary, the heading first; empty where nothing is printed.
     Whatever is in a title, a file name or a class name is escaped by the templates.
     """
-    configuration = OmegaConf.to_yaml(OmegaConf.create(dict(provenance.configuration)))
     return (
         templates()
         .get_template("report.html")
@@ -138,7 +117,7 @@ def report_html(
             sections=sections,
             leaderboard=leaderboard,
             comparison=comparison,
-            made={"what": provenance.what, "configuration": configuration},
+            made=made,
             data={section.spec.name: _data(section) for section in sections},
         )
     )
@@ -171,7 +150,7 @@ def _cell(cell: Cell, column: Metric) -> dict[str, Any]:
 def _data(section: Section) -> dict[str, Any]:
     """What the page's script draws."""
     return {
-        "looks": [_look(method) for method in section.methods],
+        "looks": [_look(method) for method in section.spec.methods],
         "families": [_family(curves) for curves in section.curves],
         "worst": {
             key: {method: worst.drawn() for method, worst in group.items()}

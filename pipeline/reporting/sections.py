@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from omegaconf import OmegaConf
 
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting.collect import Scores, Statistics, statistics_of, summarise
 from pipeline.reporting.curves import all_curves
 from pipeline.reporting.gaps import Gap, gap_of_use, largest_gaps
 from pipeline.reporting.headline import refusal
-from pipeline.reporting.report_page import Provenance, Section
+from pipeline.reporting.report_page import Section
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import build_table, long_form
 from pipeline.reporting.verdict import Verdict, verdict_of
@@ -49,18 +50,14 @@ def section_of(
 def _worst(
     scores: Scores, methods: Sequence[str], statistics: Statistics
 ) -> dict[str, dict[str, Worst]]:
-    found: dict[str, dict[str, Worst]] = {}
+    """By metric and method."""
+    by_metric: dict[str, dict[str, Worst]] = {}
     for method in methods:
         for metric, record in scores.worst(method).items():
             row = statistics[method, metric]
-            found.setdefault(metric, {})[method] = Worst(
-                name=record["name"],
-                error=row["mean"],
-                floor=row["floor_q95"],
-                diagram=record["diagram"],
-                **{key: record[key] for key in ("low", "high", "share", "gap")},
-            )
-    return found
+            worst = Worst(**record, error=row["mean"], floor=row["floor_q95"])
+            by_metric.setdefault(metric, {})[method] = worst
+    return by_metric
 
 
 @dataclass(frozen=True)
@@ -89,44 +86,42 @@ class Groups:
             content["groups"] = {
                 "sentences": list(self.sentences),
                 "gaps": [gap.as_json() for gap in self.gaps],
-                "verdicts": {name: one.verdict.as_json() for name, one in self.sections.items()},
+                "verdicts": {
+                    name: section.verdict.as_json() for name, section in self.sections.items()
+                },
             }
         return content
 
 
 def groups_of(scores: Scores, main: Section) -> Groups:
     """What the report says of the groups of points; empty where the points have none."""
-    spec, sections, tables, small = main.spec, {}, [], []
+    sections, tables, sentences = {}, [], []
     for place, (name, points) in enumerate(scores.groups.items()):
-        own = scores.of_group(name)
-        methods = [method for method in spec.methods if method in own.methods]
+        of_group = scores.of_group(name)
+        methods = [method for method in main.spec.methods if method in of_group.methods]
         if not methods:
-            small.append(_too_small(name, points))
+            sentences.append(
+                f"Group {name} ({points:,} points) is too small to be scored: some split has "
+                f"fewer than {SMALLEST_GROUP} of them in its test part."
+            )
             continue
-        title = f"{spec.title}, group {name} ({points:,} points)"
-        stem = f"{spec.name}_group_{place}"
-        section = section_of(own, [replace(spec, title=title, stem=stem, methods=methods)])
-        sections[name] = section
-        tables.append(long_form(section.tables[0]).assign(group=name, points=points))
-    scored = [m for m in spec.methods if all(m in s.spec.methods for s in sections.values())]
+        title = f"{main.spec.title}, group {name} ({points:,} points)"
+        stem = f"{main.spec.name}_group_{place}"
+        spec = replace(main.spec, title=title, stem=stem, methods=methods)
+        sections[name] = section_of(of_group, [spec])
+        numbers = long_form(sections[name].tables[0])
+        tables.append(numbers.assign(group=name, points=points))
     statistics = {name: section.statistics for name, section in sections.items()}
-    gaps = largest_gaps(
-        statistics, scored, [column.metric.key for column in main.tables[0].columns]
-    )
-    told = [gap_of_use(gaps, use) for use in main.verdict.uses]
-    return Groups(
-        sections,
-        pd.concat(tables) if tables else pd.DataFrame(),
-        gaps,
-        small + [f"{gap.words}." for gap in told if gap is not None],
-    )
-
-
-def _too_small(name: str, points: int) -> str:
-    return (
-        f"Group {name} ({points:,} points) is too small to be scored: some split has "
-        f"fewer than {SMALLEST_GROUP} of them in its test part."
-    )
+    in_all = [
+        method
+        for method in main.spec.methods
+        if all(method in section.spec.methods for section in sections.values())
+    ]
+    keys = [column.metric.key for column in main.tables[0].columns]
+    gaps = largest_gaps(statistics, in_all, keys)
+    of_uses = [gap_of_use(gaps, use) for use in main.verdict.uses]
+    sentences += [f"{gap.words}." for gap in of_uses if gap is not None]
+    return Groups(sections, pd.concat(tables) if tables else pd.DataFrame(), gaps, sentences)
 
 
 def facts_of(logits: Mapping[str, Any]) -> list[str]:
@@ -143,13 +138,13 @@ def facts_of(logits: Mapping[str, Any]) -> list[str]:
     return ["; ".join(about) + ".", *logits.get("warnings", [])]
 
 
-def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -> Provenance:
-    """The configuration of the benchmarks' scores; `what` says in words what they are."""
+def provenance_of(what: str, scores: Sequence[Scores], methods: Sequence[str]) -> dict[str, str]:
+    """`what` made the numbers, in words, and the `configuration` of the benchmarks' scores."""
     first = scores[0].facts
     configuration = {
-        "benchmarks": [one.benchmark for one in scores],
+        "benchmarks": [of_benchmark.benchmark for of_benchmark in scores],
         "splits": first["splits"],
         "evaluation": first["evaluation"],
         "calibrators": {method: first["calibrators"][method]["config"] for method in methods},
     }
-    return Provenance(what, configuration)
+    return {"what": what, "configuration": OmegaConf.to_yaml(OmegaConf.create(configuration))}

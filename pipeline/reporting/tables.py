@@ -160,21 +160,10 @@ def _typical_size(means: Sequence[float]) -> float:
 
 
 CSV_COLUMNS = (
-    "method",
-    "metric",
-    "mean",
-    "two_se",
-    "splits",
-    "floor_mean",
-    "floor_q95",
-    "p_value",
-    "beyond_floor",
-    "half_width",
-    "interval",
-    "half_width_corrected",
-    "half_width_bootstrap",
-    "not_worse",
-    "zero_likelihood",
+    *("method", "metric", "mean", "two_se", "splits"),
+    *("floor_mean", "floor_q95", "p_value", "beyond_floor"),
+    *("half_width", "interval", "half_width_corrected", "half_width_bootstrap"),
+    *("not_worse", "zero_likelihood"),
     *CERTIFICATE_COLUMNS,
 )
 """Those of collect.summarise; floor_*: the method's own; not_worse: of the methods that may

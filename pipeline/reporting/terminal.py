@@ -52,20 +52,23 @@ def print_tables(
         wide: print all columns, however long the lines are.
     """
     console = console or Console()
+    shown_on = console
+    if wide:
+        terminal = console.is_terminal
+        shown_on = Console(file=console.file, width=UNLIMITED, force_terminal=terminal)
     starred = not console.is_terminal  # stars for bold in a log or a pipe
     notes: dict[str, None] = {}
     for table in tables:
-        keys = fitting_columns(table, UNLIMITED if wide else console.width, starred)
+        keys = fitting_columns(table, shown_on.width, starred)
         cut = table.with_columns(keys)
-        _print(rich_table(cut, starred), console, wide)
+        shown_on.print(rich_table(cut, starred))
         notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.spec.remarks]))
         if left := [c.metric.text for c in table.columns if c.metric.key not in keys]:
             notes[f"Not shown here: {', '.join(left)}."] = None
     lines = wrap(" ".join(notes), console.width)
     if len(lines) > NOTE_LINES:
         lines = [*lines[: NOTE_LINES - 1], "The table's files have all notes."]
-    for line in lines:
-        console.print(line, style="dim", highlight=False, markup=False)
+    print_lines(lines, console, style="dim")
 
 
 def fitting_columns(table: ResultTable, width: int, starred: bool = False) -> list[str]:
@@ -75,7 +78,8 @@ def fitting_columns(table: ResultTable, width: int, starred: bool = False) -> li
     chosen: list[str] = []
     for key in dict.fromkeys([*first, *(key for key in SCORES if key in order), *order]):
         keys = [other for other in order if other in (*chosen, key)]
-        if chosen and _natural_width(rich_table(table.with_columns(keys), starred)) > width:
+        shown = rich_table(table.with_columns(keys), starred)
+        if chosen and Console(width=UNLIMITED).measure(shown).maximum > width:
             break
         chosen = keys
     return chosen
@@ -93,7 +97,7 @@ def print_verdict(verdict: Verdict, title: str = "", console: Console | None = N
             grid.add_column(use.label, justify="center")
         for method, *signs in sign_rows(verdict):
             grid.add_row(method, *signs)
-        _print(grid, console)
+        console.print(grid)
         print_lines([LEGEND], console, style="dim")
     print_lines(verdict.summary, console)
 
@@ -103,14 +107,3 @@ def print_lines(texts: Iterable[str], console: Console, style: str = "") -> None
     for text in texts:
         for line in wrap(text, console.width):
             console.print(line, style=style, highlight=False, markup=False)
-
-
-def _natural_width(shown: Table) -> int:
-    return Console(width=UNLIMITED).measure(shown).maximum
-
-
-def _print(shown: Table, console: Console, wide: bool = False) -> None:
-    if wide:
-        width = max(console.width, _natural_width(shown))
-        console = Console(file=console.file, width=width, force_terminal=console.is_terminal)
-    console.print(shown, soft_wrap=False)

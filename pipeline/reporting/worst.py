@@ -29,12 +29,14 @@ def pooled_note(splits: int, pooled: int) -> str:
 class Worst:
     """The worst utility of one class for one method.
 
-    name: of the utility (`class cat`); error, floor: the table's cell and its own noise floor's
-    95 % quantile; low, high: the worst interval of predicted utility over the pooled points;
+    name: of the utility (`class cat`); utility: its number; error, floor: the table's cell and the
+    95 % quantile of its own noise floor; low, high: the worst interval of predicted utility over
+    the pooled points;
     share of the points in it; gap: mean of realized minus predicted there.
     """
 
     name: str
+    utility: int
     error: float
     floor: float
     low: float

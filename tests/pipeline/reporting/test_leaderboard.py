@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
+
 from pipeline.reporting.leaderboard import leaderboard_of
 
 
-def cell(mean, not_worse, beyond=None, upper=math.nan):
-    return {"mean": mean, "not_worse": not_worse, "beyond_floor": beyond, "upper": upper}
+def table(*rows):
+    columns = ["method", "metric", "mean", "not_worse", "beyond_floor", "upper"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 BENCHMARKS = {
-    "first": {
-        ("uncalibrated", "nll"): cell(2.0, False),
-        ("uncalibrated", "u_topk"): cell(0.3, False, True, 0.351),
-        ("temperature", "nll"): cell(1.0, True),
-        ("temperature", "u_topk"): cell(0.1, True, False, 0.151),
-    },
-    "second": {
-        ("uncalibrated", "nll"): cell(2.0, True),
-        ("uncalibrated", "u_topk"): cell(0.2, False, math.nan, 0.2),
-        ("temperature", "nll"): cell(1.5, math.nan),
-        ("temperature", "u_topk"): cell(0.1, True, True, 0.12),
-    },
+    "first": table(
+        ("uncalibrated", "nll", 2.0, False, None, math.nan),
+        ("uncalibrated", "u_topk", 0.3, False, True, 0.351),
+        ("temperature", "nll", 1.0, True, None, math.nan),
+        ("temperature", "u_topk", 0.1, True, False, 0.151),
+    ),
+    "second": table(
+        ("uncalibrated", "nll", 2.0, True, None, math.nan),
+        ("uncalibrated", "u_topk", 0.2, False, math.nan, 0.2),
+        ("temperature", "nll", 1.5, math.nan, None, math.nan),
+        ("temperature", "u_topk", 0.1, True, True, 0.12),
+    ),
 }
 
 

@@ -10,9 +10,10 @@ import pytest
 from pipeline.reporting.leaderboard import leaderboard_of
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.report_markdown import report_markdown
-from pipeline.reporting.report_page import Provenance, report_html
+from pipeline.reporting.report_page import report_html
 from pipeline.reporting.sections import section_of
 from pipeline.reporting.table_model import TableSpec
+from pipeline.reporting.tables import long_form
 from pipeline.reporting.worst import pooled_note
 from pipeline.scoring.files import ScoreFiles
 from tests.pipeline.reporting.browser import Browser, chromium
@@ -20,7 +21,7 @@ from tests.pipeline.reporting.conftest import arrays_of, facts_of, scored, write
 
 NAUGHTY = "<script>alert(1)</script> costs $5 & more"
 KEYS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
-MADE = Provenance("Suite tests.", {"splits": {"count": 4}})
+MADE = {"what": "Suite tests.", "configuration": "splits: 4"}
 LEVELS = dict(zip(METHODS, (0.08, 0.02, 0.03, 0.015, 0.018, 0.01, 0.012), strict=False))
 
 
@@ -59,8 +60,8 @@ def sections(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def html(sections):
-    statistics = {one.spec.title: one.statistics for one in sections}
-    leaderboard = leaderboard_of(statistics, list(LEVELS))
+    numbers = {section.spec.title: long_form(section.tables[0]) for section in sections}
+    leaderboard = leaderboard_of(numbers, list(LEVELS))
     return report_html("Title " + NAUGHTY, "Introduction", sections, MADE, (), leaderboard)
 
 
