@@ -22,7 +22,7 @@ from pipeline.harness.units import Request, Settings
 from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import paper_cells, printed_values
 from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
-from pipeline.reporting.drawings import Drawing, draw_all
+from pipeline.reporting.drawings import Drawings, draw_all
 from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.reporting.figures import drawings_of
 from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
@@ -50,7 +50,7 @@ class BenchmarkReport:
     section: Section
     groups: Groups
     files: Sequence[Path]
-    drawings: Sequence[Drawing]
+    drawings: Drawings
 
 
 @command
@@ -76,7 +76,8 @@ def run_report(request: Request) -> None:
         for benchmark in settings
     ]
     written = [path for report in reports for path in report.files]
-    written += draw_all([drawing for report in reports for drawing in report.drawings])
+    drawings = {stem: make for report in reports for stem, make in report.drawings.items()}
+    written += draw_all(drawings, results / "figures")
     files, comparison = write_paper_comparison(settings, results)
     written += files
     stem, leaderboard = page_stem(settings[0], request), who_wins(reports, methods)
@@ -135,13 +136,12 @@ def report_benchmark(
     specs = table_specs(settings, scores, stem, methods)
     study = study_drawings(scores, settings["benchmark"]["title"], results)
     figures = {
-        kind: results / "figures" / f"{drawing.stem}.png"
-        for kind, drawing in zip(STUDY_CAPTIONS, study)
+        kind: results / "figures" / f"{name}.png" for kind, name in zip(STUDY_CAPTIONS, study)
     }
     section = section_of(scores, specs, figures)
     tables = results / "tables"
     files = write_tables(section.tables, tables)
-    drawings = [*drawings_of(section, results / "figures", f"_{stem}"), *study]
+    drawings = {**drawings_of(section, f"_{stem}"), **study}
     groups = groups_of(scores, section)
     section = replace(section, groups=groups.sentences)
     files.append(write_json(tables / f"{stem}_verdict.json", groups.added_to(section.verdict)))
@@ -149,13 +149,13 @@ def report_benchmark(
     return BenchmarkReport(section, groups, files, drawings)
 
 
-def study_drawings(scores: Scores, title: str, results: Path) -> list[Drawing]:
+def study_drawings(scores: Scores, title: str, results: Path) -> Drawings:
     """The figures of the appendix study of this benchmark, where the dynamics stage ran it."""
     folder = results / "dynamics" / scores.benchmark
     families = {path.parent.name: path.parent for path in sorted(folder.glob("*/dynamics.json"))}
     if not families:
-        return []
-    return dynamics_drawings(families, title, results / "figures", scores.benchmark)
+        return {}
+    return dynamics_drawings(families, title, scores.benchmark)
 
 
 def table_specs(

@@ -76,7 +76,7 @@ def write_results(
     if figures:
         from pipeline.reporting.figures import drawings_of
 
-        draw_all(drawings_of(section, folder))
+        draw_all(drawings_of(section), folder)
     _write_pages(settings, scores, section, groups, folder)
     groups.write(folder / "groups.csv")
     write_json(folder / "metrics.json", nested(long_form(section.tables[0])))

@@ -46,24 +46,25 @@ class Curves:
 def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
     """The curves of each family of sampled users; none where the evaluation sampled none."""
     table = scores.own_curves()
-    kept = {family: table[table["family"] == family] for family in FAMILIES}
-    if any(set(methods) - set(rows["calibrator"]) for rows in kept.values()):
+    by_family = {family: table[table["family"] == family] for family in FAMILIES}
+    if any(set(methods) - set(rows["calibrator"]) for rows in by_family.values()):
         return []
-    return [_curves(scores, rows, methods, family) for family, rows in kept.items()]
+    return [_curves(scores, rows, methods, family) for family, rows in by_family.items()]
 
 
 def _curves(scores: Scores, table: pd.DataFrame, methods: Sequence[str], family: str) -> Curves:
     """The floor is that of temperature scaling, or of the first method that has one."""
     evaluation = scores.facts["evaluation"]
-    rows = {method: table[table["calibrator"] == method] for method in methods}
     at = levels(evaluation["utilities"])
-    errors = {method: np.interp(at, own["level"], own["error"]) for method, own in rows.items()}
-    floors = [
-        m for m in (FLOOR_METHOD, *methods) if m in rows and rows[m]["floor_low"].notna().all()
-    ]
+    rows = {method: table[table["calibrator"] == method] for method in methods}
+
+    def read_off(method: str, column: str) -> Array:
+        return np.interp(at, rows[method]["level"], rows[method][column])
+
     floor = None
-    if floors:
-        own = rows[floors[0]]
-        low, high = (np.interp(at, own["level"], own[f"floor_{end}"]) for end in ("low", "high"))
-        floor = Band(low, high, floors[0])
+    for method in sorted(methods, key=lambda method: method != FLOOR_METHOD):
+        if rows[method]["floor_low"].notna().all():
+            floor = Band(read_off(method, "floor_low"), read_off(method, "floor_high"), method)
+            break
+    errors = {method: read_off(method, "error") for method in methods}
     return Curves(family, errors, floor, scores.splits, evaluation["utility_batch"])

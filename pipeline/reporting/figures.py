@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
@@ -22,7 +21,7 @@ from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
 from pipeline.reporting.curves import Band, Curves
-from pipeline.reporting.drawings import Drawing
+from pipeline.reporting.drawings import Drawings
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
 from pipeline.reporting.style import FLOOR_EDGE, FLOOR_FILL, house_style, legend_below, look
@@ -41,21 +40,16 @@ WIDEST = 34
 """Characters of a line above a panel, beyond which it runs into its neighbour's."""
 
 
-def drawings_of(section: Section, folder: Path, end: str = "") -> list[Drawing]:
+def drawings_of(section: Section, end: str = "") -> Drawings:
     """The eCDFs (`ecdf<end>`) and the worst utilities (`worst<end>_<metric>`) as images."""
-    drawings = [
-        Drawing(
-            partial(worst_figure, group, f"{section.spec.title}: worst of {metric(key).text}"),
-            folder,
-            f"worst{end}_{key}",
-        )
+    title = section.spec.title
+    curves = {f"ecdf{end}": partial(ecdf_figure, section.curves, title)} if section.curves else {}
+    worst = {
+        f"worst{end}_{key}": partial(worst_figure, group, f"{title}: worst of {metric(key).text}")
         for key, group in section.worst.items()
         if key in STANDARD or is_own(key)
-    ]
-    if section.curves:
-        curves = partial(ecdf_figure, section.curves, section.spec.title)
-        drawings.insert(0, Drawing(curves, folder, f"ecdf{end}"))
-    return drawings
+    }
+    return {**curves, **worst}
 
 
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:

@@ -36,8 +36,6 @@ VARIANT_WORDS: dict[str, str] = {
 
 NOISE_FLOOR = "Noise floor"
 FLOOR_METHOD = "temperature"
-
-
 _NAMES = METHODS | PEERS
 
 
@@ -66,7 +64,6 @@ def ordered(methods: Iterable[str]) -> list[str]:
     families = list(_NAMES)
 
     def place(method: str) -> tuple[int, str]:
-        root = family(method)
-        return (families.index(root) if root in families else len(families), method)
+        return ([*families, family(method)].index(family(method)), method)
 
     return sorted(methods, key=place)

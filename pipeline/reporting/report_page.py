@@ -128,22 +128,18 @@ def _image_data(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode("ascii")
 
 
-def _cell(cell: Cell, column: Metric) -> dict[str, Any]:
+def _unrounded(cell: Cell, column: Metric) -> dict[str, Any]:
+    """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by."""
     digits, scale = len(cell.mean.partition(".")[2]), 10.0**column.power
-    half, p = cell.row["half_width"] * scale, cell.row["p_value"]
+    mean, half, floor = (cell.row[key] * scale for key in ("mean", "half_width", "floor_q95"))
+    p = cell.row["p_value"]
     no_floor = " –" if column.has_floor else ""
-    mean, floor = cell.row["mean"] * scale, cell.row["floor_q95"] * scale
     interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
     return {
-        "mean": cell.mean,
         "value": _rounded(cell.row["mean"]),
-        "note": cell.note,
-        "spread": f" ± {cell.spread}" if cell.spread else "",
         "interval": interval if math.isfinite(half) else " [–]",
         "p": f" p = {short(p)}" if math.isfinite(p) else no_floor,
         "floor": f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else "",
-        "best": cell.best,
-        "beyond": bool(cell.beyond),
     }
 
 
@@ -193,7 +189,6 @@ def _look(method: str) -> dict[str, Any]:
 
 SHOWN_BY: dict[str, Any] = {
     "captions": STUDY_CAPTIONS,
-    "cell_of": _cell,
     "html_heading": html_heading,
     "look_of": _look,
     "mark": MARK,
@@ -203,6 +198,7 @@ SHOWN_BY: dict[str, Any] = {
     "image_data": _image_data,
     "legend": LEGEND,
     "sign_rows": sign_rows,
+    "unrounded": _unrounded,
     "words_of_sign": {sign: words for words, sign in SIGNS.items()},
     "zip": zip,
 }

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
-from zlib import crc32
 
 from pipeline.reporting.names import VARIANT_WORDS, family
 
@@ -96,8 +95,7 @@ def look(method: str) -> LineLook:
     if method in LOOKS:
         return base
     variant = method[len(root) + 1 :] or method
-    known = list(VARIANT_WORDS)
-    number = known.index(variant) if variant in known else crc32(variant.encode())
+    number = [*VARIANT_WORDS, variant].index(variant)
     grey, amount = SHADES[number % len(SHADES)]
     color = mixed(base.color, grey, amount)
     return replace(base, color=color, width=1.3, marker=MARKERS[number % len(MARKERS)])

@@ -14,8 +14,6 @@ from pipeline.reporting.wording import bound
 
 MARK = "†"
 """Behind every number beyond its noise floor."""
-SMALL_SAMPLE = 2000
-"""A table of fewer test points says which errors could have been seen at all."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ class ResultTable:
         )
 
     def _notes_on_floors(self) -> list[str]:
-        """Methods without a floor, metrics without a method beyond it, and what chance may hide."""
+        """Methods without a floor, and metrics without a method beyond it."""
         notes = []
         without = [m for m, cells in self.rows if all(cell.beyond is None for cell in cells)]
         if without:
@@ -206,13 +204,6 @@ class ResultTable:
             notes.append(
                 f"No method is beyond its noise floor in {', '.join(within)}: nothing there speaks "
                 "against the calibration of any of them."
-            )
-        if 0 < self.test_points < SMALL_SAMPLE:
-            floors = [f"{c.metric.text} {c.floor}" for c in self.columns if c.floor]
-            notes.append(
-                f"Small sample: on {self.test_points} test points a miscalibration is as likely "
-                f"missed as seen unless it lifts an error above the noise floor "
-                f"({', '.join(floors)})."
             )
         return notes
 

@@ -136,13 +136,10 @@ def is_use(key: str) -> bool:
 
 
 def _names_of_use(key: str) -> tuple[str, str]:
+    if key == "u_utility":
+        return "your own utility", "your utility"
     name = key.removeprefix("u_")
-    own = (
-        ("your own utility", "your utility")
-        if key == "u_utility"
-        else (f"your own utility {name}", name)
-    )
-    return USES.get(key, own)
+    return USES.get(key, (f"your own utility {name}", name))
 
 
 def _use(
@@ -160,12 +157,12 @@ def _use(
     as_good = () if refused else tuple(m for m in best if m != take)
     sure = "too few points" if refused else "alone" if len(column) < 2 else ""
     sure = sure or ("not tested" if not compared else "as good as others" if as_good else "clearly")
-    sentences = [_noise_sentence(key, column, within, beyond)]
+    sentence = _noise_sentence(key, column, within, beyond)
     if not refused:
-        sentences.append(_take(column, take, as_good, sure))
+        sentence += f" {_take(column, take, as_good, sure)}"
     if take and is_own(key) and math.isfinite(upper := column[take].row["upper"]):
         over = ", on average over the splits" if compared else ""
-        sentences.append(f"The 95 % upper bound on its error is {bound(upper)}{over}.")
+        sentence += f" The 95 % upper bound on its error is {bound(upper)}{over}."
     use, label = _names_of_use(key)
     return UseVerdict(
         metric=key,
@@ -179,7 +176,7 @@ def _use(
         sure=sure,
         not_seen_below=column[take or next(iter(column))].row["floor_q95"],
         signs={m: _sign(cell, compared) for m, cell in column.items()},
-        sentence=" ".join(sentences),
+        sentence=sentence,
     )
 
 
@@ -207,8 +204,6 @@ def _noise_sentence(key: str, column: Cells, within: Sequence[str], beyond: Sequ
 
 def _p(column: Cells, methods: Sequence[str]) -> str:
     values = [column[m].row["p_value"] for m in methods]
-    if not all(map(math.isfinite, values)):
-        return ""
     least, most = short(min(values)), short(max(values))
     return f" (p = {least})" if least == most else f" (p = {least} to {most})"
 

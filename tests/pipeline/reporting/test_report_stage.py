@@ -21,7 +21,7 @@ FEW = ("uncalibrated", "temperature", "patching")
 @pytest.fixture
 def without_figures(monkeypatch) -> None:
     """Drawing takes most of the time of a report."""
-    monkeypatch.setattr("pipeline.report.draw_all", lambda drawings: [])
+    monkeypatch.setattr("pipeline.report.draw_all", lambda drawings, folder: [])
 
 
 def files_of(results: Path) -> dict[str, bytes]:
