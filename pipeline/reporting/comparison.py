@@ -46,14 +46,14 @@ class PaperBenchmark(NamedTuple):
 
 def paper_cells(results: Path, splits: int) -> pd.DataFrame:
     """Every printed cell beside each of our results, over so many splits, that can stand for it."""
-    known = paper_benchmarks()
+    benchmarks = paper_benchmarks()
     config = composed(["preset=paper"])
     rule = {
-        "benchmark": config.suite.benchmarks,
-        "variant": config.suite.calibrators,
+        "benchmark": list(config.suite.benchmarks),
+        "variant": list(config.suite.calibrators),
         "configuration": [_configuration(config.evaluation.name)],
     }
-    return compare(our_results(results, known, splits), printed_values(known), rule)
+    return compare(our_results(results, benchmarks, splits), printed_values(benchmarks), rule)
 
 
 def paper_benchmarks() -> list[PaperBenchmark]:
@@ -62,19 +62,19 @@ def paper_benchmarks() -> list[PaperBenchmark]:
         path.stem: DictConfig(OmegaConf.load(path))
         for path in sorted((CONF / "benchmark").glob("*.yaml"))
     }
-    known = [
+    benchmarks = [
         PaperBenchmark(name, content["title"], content["paper_key"])
         for name, content in contents.items()
         if content.get("paper_key")
     ]
-    return sorted(known, key=lambda benchmark: benchmark.name != benchmark.paper_key)
+    return sorted(benchmarks, key=lambda benchmark: benchmark.name != benchmark.paper_key)
 
 
 def _configuration(evaluation: str) -> str:
     return "" if evaluation == DEFAULT_EVALUATION else f"evaluation={evaluation}"
 
 
-def printed_values(known: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
+def printed_values(benchmarks: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
     """The paper's cells, unscaled: table, method, metric, power_of_ten, printed, printed_two_se.
 
     Further columns: the `title` of the table for people, and the `paper_key` of its benchmarks.
@@ -85,13 +85,13 @@ def printed_values(known: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
     cells["printed"] = (cells["printed_mean"] / scale).round(12)
     cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
     cells["paper_key"] = cells["table"].str.removesuffix(TABLE_ONE_SUFFIX)
-    titles = {benchmark.paper_key: benchmark.title for benchmark in reversed(known)}
+    titles = {benchmark.paper_key: benchmark.title for benchmark in reversed(benchmarks)}
     title = cells["paper_key"].map(lambda key: titles.get(key, key))
     cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
     return cells.drop(columns="printed_mean")
 
 
-def our_results(results: Path, known: Sequence[PaperBenchmark], splits: int) -> pd.DataFrame:
+def our_results(results: Path, benchmarks: Sequence[PaperBenchmark], splits: int) -> pd.DataFrame:
     """The means of all results over so many splits that can stand for a printed table.
 
     Besides the benchmarks of conf/ these are those called `<paper key>_<what>`: the same benchmark
@@ -99,12 +99,12 @@ def our_results(results: Path, known: Sequence[PaperBenchmark], splits: int) -> 
     were scored take part, in every evaluation. `candidate` numbers the pairs of benchmark and
     evaluation, defaults first.
     """
-    names = [benchmark.name for benchmark in known]
+    names = [benchmark.name for benchmark in benchmarks]
     results_of_paper = []
     for path in sorted((results / "scores").glob("*.json")):
         facts = read_json(path)
         name, evaluation = facts["benchmark"], facts["evaluation"]["name"]
-        alike = (b for b in known if name == b.name or name.startswith(f"{b.paper_key}_"))
+        alike = (b for b in benchmarks if name == b.name or name.startswith(f"{b.paper_key}_"))
         benchmark = next(alike, None)
         if benchmark is not None and facts["splits"]["count"] == splits:
             place = names.index(name) if name in names else len(names)

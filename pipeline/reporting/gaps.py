@@ -86,8 +86,8 @@ def _largest(groups: Mapping[str, Statistics], method: str, key: str) -> Gap:
     excesses = {name: _excess(row) for name, row in rows.items()}
     smaller, *_, larger = sorted(excesses, key=excesses.__getitem__)
     difference = excesses[larger] - excesses[smaller]
-    half_width = math.hypot(rows[larger]["half_width"], rows[smaller]["half_width"])
-    error = half_width / float(special.ndtri((1 + CONFIDENCE) / 2))
+    quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
+    error = math.hypot(*(rows[name]["half_width"] / quantile for name in (larger, smaller)))
     tail = float(special.ndtr(-difference / error)) if error else 0.5
     p_value = float(np.minimum(1.0, math.comb(len(rows), 2) * 2 * tail))  # NaN stays
     values = (rows[larger]["mean"], rows[smaller]["mean"])

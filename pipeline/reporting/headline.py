@@ -104,77 +104,59 @@ def _clause(methods: Sequence[str], labels: Sequence[str]) -> str:
     return f"for {uses} take {method_name(methods[0])}"
 
 
-def choice_sentence(
-    uses: Sequence[UseVerdict], overall: str | None, barred: Sequence[str]
-) -> tuple[str, ...]:
-    """What to take and how sure that is; nothing where no test finds a difference.
+def choice_sentence(uses: Sequence[UseVerdict], overall: str | None, barred: Sequence[str]) -> str:
+    """What to take and how sure that is; "" where no test finds a difference.
 
     Args:
         overall: the method that is among the best for every use, if there is one.
         barred: methods that are not recommended for their infinite NLL.
     """
     if not any(WORSE in use.signs.values() for use in uses) or not any(use.take for use in uses):
-        return ()
-    as_good = {method for use in uses for method in use.as_good}
-    left = [method for method in barred if method in as_good]
+        return ""
     if overall is None:
-        return ("No method is among the best for all of these uses: choose by yours.",)
-    if len(uses) > 1:
-        return (_overall_sentence(uses, overall, left),)
-    return (_one_use_sentence(uses[0], left),)
-
-
-def _overall_sentence(uses: Sequence[UseVerdict], overall: str, barred: Sequence[str]) -> str:
-    others = sum(bool(use.as_good) for use in uses)
-    sure = "clearly" if not others else "no test finds a better one"
-    signs = {
+        return "No method is among the best for all of these uses: choose by yours."
+    as_good = {method for use in uses for method in use.as_good}
+    left_out = [method for method in barred if method in as_good]
+    end = f" ({names(left_out)}: not recommended, infinite NLL)" if left_out else ""
+    if len(uses) == 1:
+        sure = "every other method's error is significantly larger"
+        if uses[0].as_good:
+            sure = f"no test finds it different from {names(uses[0].as_good, 'or')}"
+        return f"Take {method_name(uses[0].take)}: {sure}{end}."
+    sure = "no test finds a better one" if as_good else "clearly"
+    labels = {
         sign: [use.label for use in uses if use.signs[overall] == sign] for sign in (WITHIN, BEYOND)
     }
-    noise = " and ".join(f"{sign} for {listed(at)}" for sign, at in signs.items() if at)
-    known = f"; it is {noise}" if noise else ""
-    return f"One method for all of these is {method_name(overall)}: {sure}{known}{_left(barred)}."
+    noise = " and ".join(f"{sign} for {listed(of)}" for sign, of in labels.items() if of)
+    how_good = f"; it is {noise}" if noise else ""
+    return f"One method for all of these is {method_name(overall)}: {sure}{how_good}{end}."
 
 
-def _one_use_sentence(use: UseVerdict, barred: Sequence[str]) -> str:
-    sure = (
-        f"no test finds it different from {names(use.as_good, 'or')}"
-        if use.as_good
-        else "every other method's error is significantly larger"
-    )
-    return f"Take {method_name(use.take)}: {sure}{_left(barred)}."
-
-
-def _left(barred: Sequence[str]) -> str:
-    if not barred:
-        return ""
-    return f" ({names(barred)}: not recommended, infinite NLL)"
-
-
-def bound_sentence(upper: float, method: str, splits: int) -> tuple[str, ...]:
-    """The bound for the users of the standard classes; nothing where it is NaN.
+def bound_sentence(upper: float, method: str, splits: int) -> str:
+    """The bound for the users of the standard classes; "" where it is NaN.
 
     A mean over splits of bounds that hold with 95 % confidence each is not such a bound itself, so
     the sentence does not say so.
     """
     if not math.isfinite(upper):
-        return ()
+        return ""
     name, value = method_name(method), bound(upper)
     users = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
     if splits > 1:
         return (
             f"With {name} the 95 % upper bound on the error of any {users} is {value}, on average "
-            f"over the {splits} splits.",
+            f"over the {splits} splits."
         )
-    return (f"With 95 % confidence no {users} is off by more than {value} with {name}.",)
+    return f"With 95 % confidence no {users} is off by more than {value} with {name}."
 
 
-def unknown_sentence(uses: Sequence[UseVerdict], points: int, splits: int) -> tuple[str, ...]:
-    """What the sample cannot show, where noise floors are known."""
+def unknown_sentence(uses: Sequence[UseVerdict], points: int, splits: int) -> str:
+    """What the sample cannot show; "" where no noise floor is known."""
     limits = [use for use in uses if math.isfinite(use.not_seen_below)]
     if not limits:
-        return ()
-    parts = listed([f"{bound(use.not_seen_below)} ({metric(use.metric).text})" for use in limits])
+        return ""
+    errors = listed([f"{bound(use.not_seen_below)} ({metric(use.metric).text})" for use in limits])
     return (
         f"Not known: with {points:,} test points{' a split' if splits > 1 else ''} an error "
-        f"below {parts} could not have been seen.",
+        f"below {errors} could not have been seen."
     )

@@ -34,14 +34,14 @@ def section_of(
     statistics = statistics_of(summary[summary["method"].isin(methods)])
     main, logits = tables[0], scores.facts["logits"]
     rarest_class = logits.get("rarest_class", math.inf)
-    size = int(logits.get("n", 0)) * int(logits.get("classes", 0))
+    pooled = splits_together(logits["n"] * logits["classes"], main.splits)
     return Section(
         tables=tables,
         statistics=statistics,
         verdict=verdict_of(main, refusal(main.test_points, rarest_class, scores.test_share)),
         curves=all_curves(scores, methods),
         worst=_worst(scores, methods, statistics),
-        pooled=pooled_note(main.splits, splits_together(size, main.splits)),
+        pooled=pooled_note(main.splits, pooled),
         facts=() if scores.group else facts_of(logits),
         studies=studies or {},
     )
@@ -126,8 +126,6 @@ def groups_of(scores: Scores, main: Section) -> Groups:
 
 def facts_of(logits: Mapping[str, Any]) -> list[str]:
     """Where the logits come from, out of their record."""
-    if not logits:
-        return []
     published = logits.get("published_accuracy")
     accuracy = f"accuracy {logits['accuracy']:.2f} %"
     if published is not None:

@@ -149,14 +149,10 @@ def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
 
     Without a spread (one split, or all equal) the median mean gets three significant digits.
     """
-    usable = [s for s in spreads if np.isfinite(s) and s > 0]
-    significant, scale = (2, np.median(usable)) if usable else (3, _typical_size(means))
-    return int(np.clip(significant - 1 - np.floor(np.log10(scale)), 0, 3))
-
-
-def _typical_size(means: Sequence[float]) -> float:
-    sizes = [abs(m) for m in means if np.isfinite(m) and m != 0]
-    return float(np.median(sizes)) if sizes else 1.0
+    usable = [spread for spread in spreads if np.isfinite(spread) and spread > 0]
+    sizes = usable or [abs(mean) for mean in means if np.isfinite(mean) and mean != 0] or [1.0]
+    significant = 2 if usable else 3
+    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, 3))
 
 
 CSV_COLUMNS = (

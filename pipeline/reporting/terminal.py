@@ -21,7 +21,7 @@ NOTE_LINES = 5
 UNLIMITED = 1000
 
 
-def rich_table(table: ResultTable, starred: bool = False) -> Table:
+def rich_table(table: ResultTable, starred: bool) -> Table:
     """The table for rich: best cells bold, the noise floor dimmed below a rule.
 
     `starred`: best cells get a star, for output that shows no bold.
@@ -41,9 +41,7 @@ def rich_table(table: ResultTable, starred: bool = False) -> Table:
     return shown
 
 
-def print_tables(
-    tables: Iterable[ResultTable], console: Console | None = None, wide: bool = False
-) -> None:
+def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = False) -> None:
     """Print tables, then their notes in short, equal ones once.
 
     A table has as many columns as fit, first those that the verdict rests on; the files have all.
@@ -51,7 +49,6 @@ def print_tables(
     Args:
         wide: print all columns, however long the lines are.
     """
-    console = console or Console()
     shown_on = console
     if wide:
         terminal = console.is_terminal
@@ -61,7 +58,7 @@ def print_tables(
     for table in tables:
         keys = fitting_columns(table, shown_on.width, starred)
         cut = table.with_columns(keys)
-        shown_on.print(rich_table(cut, starred))
+        shown_on.print(rich_table(cut, starred), soft_wrap=False)
         notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.spec.remarks]))
         if left := [c.metric.text for c in table.columns if c.metric.key not in keys]:
             notes[f"Not shown here: {', '.join(left)}."] = None
@@ -71,7 +68,7 @@ def print_tables(
     print_lines(lines, console, style="dim")
 
 
-def fitting_columns(table: ResultTable, width: int, starred: bool = False) -> list[str]:
+def fitting_columns(table: ResultTable, width: int, starred: bool) -> list[str]:
     """The metrics whose columns fit into `width`, at least one, in the order of the table."""
     order = [column.metric.key for column in table.columns]
     first = [key for key in order if is_use(key)]
@@ -85,9 +82,8 @@ def fitting_columns(table: ResultTable, width: int, starred: bool = False) -> li
     return chosen
 
 
-def print_verdict(verdict: Verdict, title: str = "", console: Console | None = None) -> None:
+def print_verdict(verdict: Verdict, title: str, console: Console) -> None:
     """Print the headline, a sign per method and use, and the summary, wrapped at words."""
-    console = console or Console()
     text = f"{title}: {verdict.headline}" if title else verdict.headline
     print_lines([text], console, style="bold")
     if verdict.uses:
@@ -97,7 +93,7 @@ def print_verdict(verdict: Verdict, title: str = "", console: Console | None = N
             grid.add_column(use.label, justify="center")
         for method, *signs in sign_rows(verdict):
             grid.add_row(method, *signs)
-        console.print(grid)
+        console.print(grid, soft_wrap=False)
         print_lines([LEGEND], console, style="dim")
     print_lines(verdict.summary, console)
 

@@ -1,8 +1,8 @@
-"""The verdict on one benchmark: headline, grid of signs, three sentences, and all of it in prose.
+"""The verdict on one benchmark: headline, grid of signs, three sentences, and the same in prose.
 
 Everything follows from tests. A method is within noise where its error does not exceed the noise
-floor of its own probabilities; methods are as good as each other where no paired test over the
-splits tells them apart (the cells marked best). The smallest number alone decides nothing.
+floor of its own probabilities. Methods are as good as each other where no paired test over the
+splits finds a difference (the cells marked best). The smallest number alone decides nothing.
 """
 
 from __future__ import annotations
@@ -110,11 +110,12 @@ def verdict_of(table: ResultTable, refused: str = "") -> Verdict:
         overall = _overall(uses, columns.get("brier", {}), barred)
     chosen = overall or (uses[0].take if uses else "")
     headline = refused or (headline_of(uses, compared) if uses else "")
-    summary = (
-        *choice_sentence(uses, overall, barred),
-        *bound_sentence(table.certificates.get(chosen, math.nan), chosen, splits),
-        *unknown_sentence(uses, table.test_points, splits),
+    sentences = (
+        choice_sentence(uses, overall, barred),
+        bound_sentence(table.certificates.get(chosen, math.nan), chosen, splits),
+        unknown_sentence(uses, table.test_points, splits),
     )
+    summary = tuple(filter(None, sentences))
     prose = (*(use.sentence for use in uses), *summary)
     return Verdict(headline, summary, prose, tuple(uses), overall, bool(refused))
 

@@ -12,7 +12,6 @@ from pipeline.reporting.table_model import Cell, Column, ResultTable, TableSpec
 from pipeline.reporting.verdict import sign_rows, verdict_of
 from pipeline.reporting.wording import interval, rounded_up
 
-WITHIN = {"beyond": False, "p_value": 0.3}
 BEYOND = {"beyond": True, "p_value": 0.002}
 
 
