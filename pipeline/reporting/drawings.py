@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from calibrators.files import atomic_path
 from pipeline.harness.progress import Bar
-from pipeline.reporting.style import house_style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from pipeline.reporting.style import RC, house_style
 
 # No creation dates and no version stamps: equal content gives equal bytes.
 METADATA: dict[str, dict[str, None]] = {
@@ -19,9 +17,7 @@ METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
 }
-
-
-Drawings = Mapping[str, Callable[[], "Figure"]]
+Drawings = Mapping[str, Callable[[], Figure]]
 """What draws each figure, by the stem of its files."""
 
 
@@ -39,6 +35,11 @@ def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
     """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure."""
     paths = {suffix: folder / f"{stem}.{suffix}" for suffix in METADATA}
     with house_style():
+        # The layout depends on the resolution: one layout for all formats.
+        figure.set_dpi(RC["savefig.dpi"])
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+        figure.set_layout_engine(None)
         for suffix, path in paths.items():
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])

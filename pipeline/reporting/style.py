@@ -12,13 +12,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from pipeline.reporting.names import VARIANT_WORDS, family
-
-if TYPE_CHECKING:  # pages take colours alone from here, and need none of what draws
-    from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
@@ -117,8 +118,6 @@ def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
 
     `title` is a note in small print, on a line of its own.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     renderer = FigureCanvasAgg(figure).get_renderer()
     for columns in range(min(len(handles), 6), 0, -1):
         legend = figure.legend(
@@ -147,8 +146,6 @@ def house_style() -> Iterator[None]:
     """
     for name in ("matplotlib", "fontTools"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    import matplotlib
-
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC)
