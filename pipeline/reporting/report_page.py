@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from matplotlib.colors import to_rgb
 
 from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
@@ -27,7 +28,7 @@ from pipeline.reporting.headline import LEGEND, SIGNS
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.style import look, mixed, rgb
+from pipeline.reporting.style import look, mixed
 from pipeline.reporting.table_formats import html_heading, number
 from pipeline.reporting.table_model import MARK, Cell, ResultTable, TableSpec
 from pipeline.reporting.verdict import Verdict, sign_rows
@@ -207,7 +208,7 @@ SHOWN_BY: dict[str, Any] = {
 
 def by_night(color: str) -> str:
     """Black as white and greys likewise, other colours as they are."""
-    red, green, blue = rgb(color)
+    red, green, blue = to_rgb(color)
     return mixed("#ffffff", 0.0, red) if red == green == blue else color
 
 
@@ -224,5 +225,5 @@ def readable(color: str, background: str, least: float = LEAST_CONTRAST) -> str:
 
 def _luminance(color: str) -> float:
     """Relative luminance (WCAG 2)."""
-    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb(color)]
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
@@ -102,15 +103,10 @@ def look(method: str) -> LineLook:
     return replace(base, color=color, width=1.3, marker=MARKERS[number % len(MARKERS)])
 
 
-def rgb(color: str) -> tuple[float, ...]:
-    """The parts of `#rrggbb`, 0 to 1."""
-    return tuple(int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
-
-
 def mixed(color: str, grey: float, amount: float) -> str:
     """`amount` of the way from a colour to a grey (0: black, 1: white)."""
-    parts = (part + amount * (grey - part) for part in rgb(color))
-    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+    red, green, blue = (part + amount * (grey - part) for part in to_rgb(color))
+    return to_hex((red, green, blue))
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
