@@ -168,7 +168,6 @@ def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Out
     error, details = "", ""
     with warnings.catch_warnings(record=True) as caught:
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(lock, timeout=-1 if wait else 0):
                 if not task.settings["force"] and task.is_current():
                     return Outcome(task)

@@ -53,7 +53,9 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
     header = _header(settings)
     across = kept_across_splits(list(complete.values()))
     files = score_files(settings)
-    with FileLock(_lock(settings, files)):
+    files.rows.parent.mkdir(parents=True, exist_ok=True)
+    locks = Path(settings["paths"]["data"]) / "locks"
+    with FileLock(locks / f"scores-{files.stem}.lock"):
         rows, curves, calibrators = _of_others(files, header, complete)
         for name, record in across.items():
             splits = [
@@ -80,30 +82,19 @@ def _patches(units: Sequence[Unit]) -> list[int]:
     return [len(arrays["steps_"]) for arrays in fits if "steps_" in arrays]
 
 
-def _lock(settings: Settings, files: ScoreFiles) -> Path:
-    folder = Path(settings["paths"]["data"]) / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    files.rows.parent.mkdir(parents=True, exist_ok=True)
-    return folder / f"scores-{files.stem}.lock"
-
-
 def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
     """The units of each calibrator of which all splits are there, in the order of the splits."""
     count = units[0].settings["splits"]["count"]
-    by_calibrator: dict[str, dict[int, Unit]] = {}
-    for unit in units:
-        by_calibrator.setdefault(unit.calibrator, {})[unit.split] = unit
-    partial = [f"{name} ({len(own)})" for name, own in by_calibrator.items() if len(own) < count]
-    if partial:
+    by_calibrator: dict[str, list[Unit]] = {}
+    for unit in sorted(units, key=lambda unit: unit.split):
+        by_calibrator.setdefault(unit.calibrator, []).append(unit)
+    incomplete = {name: len(s) for name, s in by_calibrator.items() if len(s) < count}
+    if incomplete:
         say(
             f"{units[0].benchmark}: evaluated on fewer than {count} splits, so not yet in "
-            f"results: {', '.join(partial)}"
+            f"results: {', '.join(f'{name} ({splits})' for name, splits in incomplete.items())}"
         )
-    return {
-        name: [own[split] for split in sorted(own)]
-        for name, own in by_calibrator.items()
-        if len(own) == count
-    }
+    return {name: s for name, s in by_calibrator.items() if name not in incomplete}
 
 
 def _header(settings: Settings) -> Row:
