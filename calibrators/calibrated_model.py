@@ -124,10 +124,8 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return values
 
     def _check_classes(self, codes: NDArray[Any]) -> None:
-        if not len(codes):
-            raise InputError("y: no points; give at least 2 classes")
         if len(self.classes_) < 2:
-            raise InputError(f"y: the one class {self.classes_[0]}; give at least 2 classes")
+            raise InputError(f"y: one class {self.classes_}; give at least 2 classes")
         folds = self.cv if isinstance(self.cv, int) else 0
         counts = np.bincount(codes)
         if counts.min() < folds:

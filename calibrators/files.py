@@ -62,12 +62,7 @@ def write_archive(
     """
     import numpy as np
 
-    from metrics.validation import InputError
-
     target = Path(path)
-    for name, value in fitted.items():
-        if value.dtype.hasobject:
-            raise InputError(f"{name}: {type(value)} is not an array of numbers; cannot be stored")
     content = {
         KIND: np.asarray(kind),
         FORMAT: np.asarray(LATEST),

@@ -144,50 +144,42 @@ Auditor = Callable[[PatchedForecast, int], Sequence[Family]]
 """Gives the families for audit number 0, 1, … of a forecast, in their fixed order."""
 
 
+@dataclass(frozen=True)
 class StandardFamilies:
     """An auditor of U_CWE ∪ U_topK, and of utilities sampled anew for every audit.
 
     Args:
-        classes: C.
         sampled_count: utilities drawn from each of U_lin and U_rank for every audit; 0 for none.
         seed: of the draws; audit t draws the same utilities in every run with this seed.
     """
 
-    def __init__(self, classes: int, sampled_count: int, seed: int, device: torch.device) -> None:
-        self.classes = classes
-        self.sampled_count = sampled_count
-        self.seed = seed
-        # Realized utilities by outcome: 1{y = c}, and 1{rank < K}.
-        self.hits = torch.eye(classes, dtype=torch.float64, device=device)
-        self.within = torch.ones_like(self.hits).tril()
+    sampled_count: int
+    seed: int
 
     def __call__(self, state: PatchedForecast, number: int) -> list[Family]:
         p, top_sums, labels, ranks = state.probabilities, state.top_sums, state.labels, state.ranks
+        hits = torch.eye(p.shape[1], dtype=torch.float64, device=p.device)  # 1{y = c}
+        within = torch.ones_like(hits).tril()  # 1{rank < K}
         by_class, by_rank = class_wise_sums(p, labels), top_k_sums(top_sums, ranks)
-        fixed = [
-            indicator_family("class", p, self.hits, labels, by_class),
-            indicator_family("top_k", top_sums, self.within, ranks, by_rank),
+        families = [
+            indicator_family("class", p, hits, labels, by_class),
+            indicator_family("top_k", top_sums, within, ranks, by_rank),
         ]
-        return fixed + self.sampled(state, number)
+        if self.sampled_count:
+            linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, p.shape[1]))
+            families += [
+                payoff_family("linear", linear @ p.T, linear, labels),
+                payoff_family("rank", drops(rank) @ top_sums.T, rank, ranks),
+            ]
+        return families
 
-    def draw(self, number: int) -> tuple[Tensor, Tensor]:
+    def draw(self, number: int, classes: int) -> tuple[Tensor, Tensor]:
         """Return payoffs by class and by rank for audit `number`: float64 [count, C] each."""
         seed = (self.seed * 100_003 + number) * 2
-        linear = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed)
-        rank = sample_unit_sphere_infinity(self.sampled_count, self.classes, seed + 1)
+        linear = sample_unit_sphere_infinity(self.sampled_count, classes, seed)
+        rank = sample_unit_sphere_infinity(self.sampled_count, classes, seed + 1)
         # NumPy sorts rows in vector lanes, five times as fast as torch.
         return linear, torch.from_numpy(-np.sort(-rank.numpy(), axis=1))
-
-    def sampled(self, state: PatchedForecast, number: int) -> list[Family]:
-        """Return U_lin and U_rank, drawn for audit `number`."""
-        if not self.sampled_count:
-            return []
-        p, sums = state.probabilities, state.top_sums
-        linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number))
-        return [
-            payoff_family("linear", linear @ p.T, linear, state.labels),
-            payoff_family("rank", drops(rank) @ sums.T, rank, state.ranks),
-        ]
 
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:

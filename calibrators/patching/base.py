@@ -87,9 +87,9 @@ class Patching(Calibrator):
 
         All compete by their errors, each in its unit: a payoff of 100 outweighs one of 1.
         """
-        classes, device = state.probabilities.shape[1], state.labels.device
+        classes = state.probabilities.shape[1]
         others = numbered(classes_of(self.utilities, self.standard), classes)
-        standard = StandardFamilies(classes, sampled_count, self.seed, device)
+        standard = StandardFamilies(sampled_count, self.seed)
 
         def families(state: PatchedForecast, number: int) -> list[Family]:
             fixed = standard(state, number) if self.standard else []

@@ -85,7 +85,7 @@ class Patching:
     def __init__(self, data: Data) -> None:
         self.state = PatchedForecast(data.p, data.labels)
         size = data.size
-        self.auditor = StandardFamilies(size.classes, size.utilities, SEED, data.p.device)
+        self.auditor = StandardFamilies(size.utilities, SEED)
         self.algorithm = Algorithm1(self.state, self.auditor, ProjectedDescent(1.0), tolerance=0.0)
         self.errors: list[float] = []
 
@@ -102,7 +102,8 @@ class Patching:
         """The largest UC by sorting every utility."""
         state = self.state
         tensors = [state.probabilities, state.top_sums, state.labels, state.ranks]
-        arrays = [np.ascontiguousarray(t.cpu().numpy()) for t in (*tensors, *self.auditor.draw(0))]
+        sampled = self.auditor.draw(0, state.probabilities.shape[1])
+        arrays = [np.ascontiguousarray(t.cpu().numpy()) for t in (*tensors, *sampled)]
         return float(reference.full_audit(*arrays))
 
 

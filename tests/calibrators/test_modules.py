@@ -90,7 +90,7 @@ def test_patches_of_functions_have_no_module(new_logits):
 
     fitted = LogitShiftPatching(steps=2, utilities=[FunctionUtility(even)], standard=False)
     fitted.fit(*problem(500, 0))
-    with pytest.raises(InputError, match="patches of .utilities. are not arrays"):
+    with pytest.raises(InputError, match=r"patches of .utilities. are not arrays"):
         fitted.to_module()
 
 

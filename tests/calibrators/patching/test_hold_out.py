@@ -86,7 +86,7 @@ def test_a_score_is_the_objective_on_the_hold_out(objective):
 
 def hold_out(logits, labels, tolerance=0.0):
     """Points whose runs lower the Brier score, and are scored by it."""
-    families = StandardFamilies(logits.shape[1], 0, 0, logits.device)
+    families = StandardFamilies(0, seed=0)
 
     def begin(step_size, sampled, state):
         return Algorithm1(state, families, ProjectedDescent(step_size), tolerance)
@@ -194,7 +194,7 @@ def test_a_replayed_run_goes_on_as_the_run_that_it_repeats():
     p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
 
     def start():
-        auditor = StandardFamilies(4, 20, seed=0, device=p.device)
+        auditor = StandardFamilies(20, seed=0)
         return Algorithm1(PatchedForecast(p, y), auditor, ProjectedDescent(1.0), tolerance=0.0)
 
     whole, repeated = start(), start()
@@ -205,8 +205,8 @@ def test_a_replayed_run_goes_on_as_the_run_that_it_repeats():
 
 
 def test_no_audit_repeats_the_draws_of_another():
-    auditor = StandardFamilies(4, 20, seed=0, device=torch.device("cpu"))
-    draws = [auditor.draw(number) for number in range(3)]
+    auditor = StandardFamilies(20, seed=0)
+    draws = [auditor.draw(number, 4) for number in range(3)]
     for _, valuations in draws:
         assert bool((valuations.diff(dim=1) <= 0).all())  # they fall with the rank
     draws = [payoffs.sort(dim=1).values for pair in draws for payoffs in pair]
