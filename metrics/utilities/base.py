@@ -9,7 +9,7 @@ the realized one u⃗(p)[y]. To add a utility class of your own, write its `coun
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -29,7 +29,7 @@ FEWEST_ROWS = 64
 
 
 class Block(NamedTuple):
-    """Some utilities of a class on some forecast, in the form that `prefix_range` takes.
+    """Utilities of a class on a forecast, in the form that `prefix_range` takes.
 
     predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes].
     """
@@ -60,9 +60,10 @@ class UtilityClass(ABC):
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
     def alike(self, forecast: Forecast) -> Tensor | None:
-        """Return for each point the first whose predictions must equal its own: [n]; None if none.
+        """Return for each point the first one that must have equal predictions: [n].
 
-        Points with the same probabilities, unless the class knows of more.
+        None if there are no two such points. These are points with the same probabilities, unless
+        the class knows of more.
         """
         return forecast.alike
 
@@ -96,7 +97,11 @@ class UtilityClass(ABC):
 
     def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
-        return errors_of(self.tied_blocks(forecast, outcomes), outcomes)
+        errors = []
+        for predicted, payoffs, codes in self.tied_blocks(forecast, outcomes):
+            sums = prefix_range(predicted, payoffs, codes, weights=outcomes.weights)
+            errors.append((sums.high - sums.low) / outcomes.size)
+        return torch.cat(errors, dim=1)
 
     def calibration_errors(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
@@ -132,23 +137,9 @@ class UtilityClass(ABC):
         return index, worst_interval(predicted, realized, sample_weight=weights)
 
 
-def errors_of(blocks: Iterable[Block], outcomes: Outcomes) -> Tensor:
-    """Return UC of the utilities of some blocks, side by side: [R, m]."""
-    parts = []
-    for predicted, payoffs, codes in blocks:
-        sums = prefix_range(predicted, payoffs, codes, weights=outcomes.weights)
-        parts.append((sums.high - sums.low) / outcomes.size)
-    return torch.cat(parts, dim=1)
-
-
-def rows_per_block(n: int) -> int:
-    """Return how many utilities fit into one block for n points."""
-    return max(FEWEST_ROWS, BLOCK_BYTES // (8 * n))
-
-
 def equal_blocks(total: int, n: int) -> Iterator[slice]:
     """Yield the blocks of `total` utilities for n points: of equal size, as a small one is slow."""
-    count = -(-total // rows_per_block(n))
+    count = -(-total // max(FEWEST_ROWS, BLOCK_BYTES // (8 * n)))
     size = -(-total // count)
     for start in range(0, total, size):
         yield slice(start, min(total, start + size))
@@ -169,8 +160,8 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
 class FunctionUtility(UtilityClass):
     """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch.
 
-    Each row of the answer must depend on the same row of the probabilities alone: the function is
-    also called for some of the rows.
+    Each row of the answer must depend on the same row of the probabilities alone, because the
+    function is also called with a part of the rows.
     """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
@@ -182,27 +173,17 @@ class FunctionUtility(UtilityClass):
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """The function's answer, checked for shape and finiteness."""
-        vectors = self.function(forecast.probabilities)
+        p = forecast.probabilities
+        vectors = self.function(p)
         if not isinstance(vectors, Tensor):
-            what = type(vectors).__name__
-        elif vectors.is_complex() or vectors.is_quantized:
-            what = str(vectors.dtype)
-        else:
-            what = "" if vectors.layout == torch.strided else str(vectors.layout)
-        if what:
             raise InputError(
-                f"utility function: returned {what} for a torch tensor of probabilities; return a "
-                "dense tensor of real numbers, written with torch's functions"
+                f"utility function: returned {type(vectors).__name__} for a torch tensor of "
+                "probabilities; return a tensor, written with torch's functions"
             )
-        if vectors.shape != forecast.probabilities.shape:
+        if vectors.shape != p.shape:
             raise InputError(
                 f"utility function: returned shape {list(vectors.shape)} for probabilities of "
-                f"shape {list(forecast.probabilities.shape)}; return u(p, e_j) for every outcome j"
-            )
-        if vectors.device != forecast.probabilities.device:
-            raise InputError(
-                f"utility function: returned a tensor on {vectors.device} for probabilities on "
-                f"{forecast.probabilities.device}; keep to their device"
+                f"shape {list(p.shape)}; return u(p, e_j) for every outcome j"
             )
         if not bool(torch.isfinite(vectors).all()):
             raise InputError("utility function: returned NaN or infinite values")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from metrics import InputError, TopK
 from metrics.plots import plot_ecdf, plot_utility
-from metrics.plots.axes import log_ticks, plain_number
+from metrics.plots.axes import plain_log_axis, plain_number
 from tests.metrics.test_diagram import forecast
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,12 +60,17 @@ def test_nothing_to_draw_is_told(errors):
     ("low", "high", "most", "expected"),
     [
         (0.02, 0.25, 4, [0.02, 0.05, 0.1, 0.2]),
-        (0.1, 0.15, 4, [0.1, 0.12, 0.14]),  # less than a factor of two
+        (0.1, 0.15, 4, [0.1, 0.12, 0.14]),  # less than a decade
         (1e-6, 1.0, 3, [1e-6, 1e-3, 1.0]),  # more decades than labels
     ],
 )
 def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):
-    assert log_ticks(low, high, most) == pytest.approx(expected)
+    axis = Figure().subplots()
+    axis.set_xscale("log")
+    axis.set_xlim(low, high)
+    plain_log_axis(axis.xaxis, (low, high), most)
+    ticks = [tick for tick in axis.get_xticks() if low <= tick <= high]
+    assert ticks == pytest.approx(expected)
 
 
 def test_numbers_stand_without_exponents():

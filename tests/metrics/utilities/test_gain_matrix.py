@@ -156,7 +156,8 @@ def test_blocks_of_users_equal_one_product_over_all_classes(users, monkeypatch):
     outcomes = forecast.outcomes(torch.randint(70, (2, 400), generator=generator))
     gains = torch.stack([users.matrix(k) for k in range(150)])
     expected = torch.einsum("ni,mij->nmj", forecast.probabilities, gains)
-    monkeypatch.setattr("metrics.utilities.base.rows_per_block", lambda n: 7)
+    monkeypatch.setattr("metrics.utilities.base.FEWEST_ROWS", 7)
+    monkeypatch.setattr("metrics.utilities.base.BLOCK_BYTES", 0)
     blocks = list(users.blocks(forecast, outcomes))
     assert max(len(block.predicted) for block in blocks) == 7
     _, predicted, chosen = users.choose(forecast)
