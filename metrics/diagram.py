@@ -1,8 +1,8 @@
 """The reliability diagram of any utility: predicted against realized, without bins and with them.
 
 The running curve D(t) = mean((u - v) · 1{v <= t}) needs no bins: it rises where the realized
-utility exceeds the predicted one and falls where it stays behind, and UC (eq. 3.2) is its range.
-The binned view shows the same points at the place where a reader of reliability diagrams looks.
+utility exceeds the predicted one and falls where it is smaller, and UC (eq. 3.2) is its range. The
+binned view shows the same points as the usual reliability diagram does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 from metrics.forecast import Forecast, Outcomes
 from metrics.utilities.base import FunctionUtility, UtilityClass
 from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import InputError, check_labels, check_probabilities, check_weights
+from metrics.validation import check_labels, check_probabilities, check_weights
 
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
@@ -81,7 +81,7 @@ class UtilityDiagram:
 
 
 def utility_of(utility: UtilityClass | Callable[[Any], Any]) -> UtilityClass:
-    """A utility class as it is, a function p [n, C] -> u⃗ [n, C] as the class of it alone."""
+    """Return a utility class as it is, and a function p [n, C] -> u⃗ [n, C] as a class of one."""
     return utility if isinstance(utility, UtilityClass) else FunctionUtility(utility)
 
 
@@ -129,15 +129,16 @@ def predictions_of(
 
 
 def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201) -> UtilityDiagram:
-    """The diagram of one utility.
+    """Return the diagram of one utility.
 
     Args:
         predictions: of the utility; redrawn may have no rows, the band is NaN then.
         bins: bins of equal width. Of equal weight most would lie at 0: few points are of a class.
-        points: places of the running curve to keep, about; its extremes are always among them.
+        points: places of the running curve to keep, about, at least 2; its extremes are always
+            among them.
 
     Raises:
-        InputError: no points, or not finite.
+        InputError: there are no points, or they are not finite.
     """
     v, u, weights = predictions.predicted, predictions.realized, predictions.weights
     worst = worst_interval(v, u, sample_weight=weights)
@@ -169,9 +170,7 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
 
 
 def _thinned(places: Array, running: Array, points: int) -> NDArray[np.intp]:
-    """Half of the places evenly by their number, half evenly by value, and the extremes."""
-    if points < 2:
-        raise InputError(f"points: {points}, expected at least 2")
+    """Return half of the places evenly by number, half evenly by value, and the extremes."""
     last, half = len(running) - 1, max(2, points // 2)
     by_number = np.linspace(0, last, min(half, last + 1)).round().astype(np.intp)
     by_value = np.searchsorted(places, np.linspace(places[0], places[-1], half)).clip(max=last)

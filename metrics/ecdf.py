@@ -24,7 +24,7 @@ def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise InputError(f"errors: expected finite values of shape [M], got {list(values.shape)}")
-    return np.sort(values), np.arange(1, values.size + 1) / values.size
+    return np.sort(values), levels(values.size)
 
 
 def dkw_band(count: int, confidence: float = 0.95) -> float:

@@ -12,9 +12,8 @@ With a tolerance, an interval may end only where two neighbouring predictions di
 it. A bucket's border is such a place if the gap across it is wide enough; a bucket narrower than
 the tolerance contains none.
 
-Buckets are as wide as each other where predictions spread, and spaced by the logarithm of the
-distance to the smallest or the largest prediction where they crowd: probabilities of a class crowd
-near 0, top-K sums near 1.
+Buckets are spaced by the logarithm of the distance to the smallest or the largest prediction, the
+one nearer to the mean, where predictions crowd: probabilities of a class near 0, top-K sums near 1.
 """
 
 from __future__ import annotations
@@ -25,14 +24,11 @@ import numpy as np
 
 from metrics.kernels.compiled import compiled, compiled_sums
 
-BITS = 5
+BITS = 6
 """2^BITS buckets per octave of the distance."""
-OCTAVES = 64
+OCTAVES = 32
 BUCKETS = OCTAVES << BITS
 SHIFT = 52 - BITS
-CROWDED = 0.2
-"""Predictions crowd if their mean is in this share of their range at either end. Ten classes have
-means near 0.1 and crowd; payoffs by class are near 0.5 and spread."""
 ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
@@ -67,20 +63,7 @@ def _extremes_and_sum(v: Any) -> Any:
 def _fill_buckets(v: Any, distance: Any, bucket: Any) -> None:
     """Write the bucket of every point; a larger v never gets a smaller bucket."""
     smallest, largest, total = _extremes_and_sum(v)
-    span = largest - smallest
-    height = (total / v.size - smallest) / span if span > 0 else 0.0
-    scale = (BUCKETS - 1) / span if span > 0 else 0.0
-    if CROWDED < height < 1 - CROWDED and np.isfinite(scale):
-        for i in range(v.size):
-            bucket[i] = np.int32((v[i] - smallest) * scale)
-    else:
-        _fill_by_logarithm(v, smallest, largest, height > 0.5, distance, bucket)
-
-
-@compiled
-def _fill_by_logarithm(
-    v: Any, smallest: float, largest: float, from_top: bool, distance: Any, bucket: Any
-) -> None:
+    from_top = total / v.size - smallest > largest - total / v.size
     for i in range(v.size):
         # -0.0 - 0.0 is negative zero, whose bits would send it to a bucket of its own.
         distance[i] = (largest - v[i] if from_top else v[i] - smallest) + 0.0
