@@ -83,7 +83,9 @@ def test_lists_of_splits_that_do_not_belong_together_are_refused():
     points = np.arange(N)
     with pytest.raises(InputError, match="points: give the numbers of each split's points"):
         noise_floor(TopK(), [p, p], [y, y], repetitions=2)
-    message = "lists of 2 probabilities, 1 labels and 2 points; give one of each per split"
+    message = (
+        "lists of 2 probabilities, 1 labels, 2 points and 2 weights; give one of each per split"
+    )
     with pytest.raises(InputError, match=message):
         noise_floor(TopK(), [p, p], [y], points=[points, points], repetitions=2)
 
