@@ -26,8 +26,6 @@ from pipeline.scoring.files import (
     without_folders,
 )
 
-CERTIFICATE_COLUMNS = ("estimate", "lower", "upper", "upper_finite")
-"""Means over splits of bounds on the true UC, each of 95 % confidence."""
 Statistics = Mapping[tuple[str, str], Mapping[str, Any]]
 """The rows of a tidy summary by method and metric."""
 
@@ -112,7 +110,8 @@ def summarise(scores: Scores) -> pd.DataFrame:
     `floor_mean`, `floor_q95`, `p_value`: of the mean over splits, from the method's own
     probabilities; `beyond_floor`: p_value <= 0.05, None where the method has no floor for the
     metric; `zero_likelihood`: points per split whose label had probability 0 (of the NLL);
-    `values`: one per split; CERTIFICATE_COLUMNS; `upper_all`: of all classes of utilities together;
+    `values`: one per split; CERTIFICATE, means over splits of bounds on the true UC, each of 95 %
+    confidence; `upper_all`: of all classes of utilities together;
     `splits`, `test_points`, `test_share`.
     """
     rows = scores.own_rows().rename(columns={"calibrator": "method"})
@@ -122,7 +121,7 @@ def summarise(scores: Scores) -> pd.DataFrame:
     values = rows[~is_mean & has_value].groupby(["method", "metric"])["value"].agg(tuple)
     table = rows[is_mean & has_value].join(values.rename("values"), on=["method", "metric"])
     share = scores.test_share
-    corrected = [corrected_half_width(values, share) for values in table["values"]]
+    corrected = [corrected_half_width(of_splits, share) for of_splits in table["values"]]
     summary = table.assign(
         mean=table["value"],
         two_se=table["values"].map(two_standard_errors).astype(np.float64),

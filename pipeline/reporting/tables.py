@@ -17,12 +17,13 @@ import pandas as pd
 
 from metrics.registry import Metric, metric
 from pipeline.harness.artifacts import write_text
-from pipeline.reporting.collect import CERTIFICATE_COLUMNS, Statistics, statistics_of
+from pipeline.reporting.collect import Statistics, statistics_of
 from pipeline.reporting.intervals import not_worse_than_best
 from pipeline.reporting.names import FLOOR_METHOD, method_name
 from pipeline.reporting.table_formats import latex, markdown, number
 from pipeline.reporting.table_model import Cell, Column, ResultTable, TableSpec
 from pipeline.scoring.files import csv_text
+from pipeline.scoring.tidy import CERTIFICATE
 
 
 class IncompleteResults(ValueError):
@@ -160,7 +161,7 @@ CSV_COLUMNS = (
     *("floor_mean", "floor_q95", "p_value", "beyond_floor"),
     *("half_width", "interval", "half_width_corrected", "half_width_bootstrap"),
     *("not_worse", "zero_likelihood"),
-    *CERTIFICATE_COLUMNS,
+    *CERTIFICATE,
 )
 """Those of collect.summarise; floor_*: the method's own; not_worse: of the methods that may
 be the best; the last ones are bounds on the true UC."""
