@@ -73,8 +73,7 @@ class Scores:
     @property
     def groups(self) -> dict[str, int]:
         """The groups of points and how many points each has; most benchmarks have none."""
-        sizes: dict[str, int] = self.facts["logits"].get("groups", {})
-        return sizes
+        return dict(self.facts["logits"].get("groups", {}))
 
     def of_group(self, name: str) -> Scores:
         """The scores of one group of points; without rows where it was too small."""

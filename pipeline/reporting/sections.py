@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +68,10 @@ class Groups:
     `gaps`: of every method and metric.
     """
 
-    sections: dict[str, Section] = field(default_factory=dict)
-    tables: pd.DataFrame = field(default_factory=pd.DataFrame)
-    gaps: Sequence[Gap] = ()
-    sentences: Sequence[str] = ()
+    sections: Mapping[str, Section]
+    tables: pd.DataFrame
+    gaps: Sequence[Gap]
+    sentences: Sequence[str]
 
     def write(self, path: Path) -> list[Path]:
         """Write the numbers of all groups as a CSV, where there are any; returns its path."""
