@@ -1,6 +1,5 @@
 """The page: what it says, and how it behaves in a browser (skipped where there is none)."""
 
-import json
 import re
 from pathlib import Path
 
@@ -75,15 +74,6 @@ def test_nothing_is_fetched(html):
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:)""", html)
     assert "default-src 'none'" in html
     assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/\S+", "", html)
-
-
-def test_the_data_of_the_script_are_those_of_the_tables(html, sections):
-    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
-    assert list(data) == ["b1", "b2"]
-    assert [look["key"] for look in data["b1"]["looks"]] == list(LEVELS)
-    curve = data["b1"]["families"][0]["curves"]["patching"]
-    assert curve[-1] == pytest.approx(sections[0].curves[0].errors["patching"][-1], rel=1e-3)
-    assert set(data["b1"]["worst"]) == {"u_cwe", "u_topk"}
 
 
 def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sections):
