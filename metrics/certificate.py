@@ -119,7 +119,7 @@ def calibration_interval(
     forecast, outcomes = checked(probabilities, labels, sample_weight)
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
     draws = redrawn_outcomes(forecast, points, REDRAWS, seed, outcomes.weights)
-    floor = torch.cat([utilities.errors(forecast, some).max(dim=1).values for some in draws])
+    floor = torch.cat([utilities.errors(forecast, draw).max(dim=1).values for draw in draws])
     multipliers = normal_multipliers(forecast, seed)
     found = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
     return found.interval(confidence)
@@ -141,9 +141,7 @@ class Evidence:
 
     def interval(self, confidence: float) -> CalibrationInterval:
         """The certificate."""
-        noise = [
-            float(torch.quantile(some, confidence)) for some in (self.multiplied, self.redrawn)
-        ]
+        noise = [float(torch.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
         lower = max(0.0, self.largest - max(noise))
         estimate = math.sqrt(max(0.0, self.largest**2 - float(self.redrawn.mean()) ** 2))
         clipped = min(max(estimate, lower), self.upper)
@@ -225,6 +223,6 @@ def normal_multipliers(forecast: Forecast, seed: int) -> Tensor:
     """
     generator = torch.Generator().manual_seed(seed)
     sets = torch.empty(MULTIPLIERS, forecast.n)
-    for some in sets.split(max(1, DRAWN_TOGETHER // forecast.n)):
-        some.copy_(torch.randn(some.shape, generator=generator, dtype=torch.float64))
+    for block in sets.split(max(1, DRAWN_TOGETHER // forecast.n)):
+        block.copy_(torch.randn(block.shape, generator=generator, dtype=torch.float64))
     return sets.to(forecast.probabilities.device)

@@ -17,8 +17,8 @@ from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26
-"""Of up to this many probabilities ranks and sums are kept; of more they are computed for some rows
-after another, whenever they are needed."""
+"""Of up to this many probabilities ranks and sums are kept; of more they are computed for one
+block of rows after another, whenever they are needed."""
 PART = 1 << 22
 """Probabilities in such a part: 32 MiB."""
 
@@ -72,7 +72,7 @@ class Forecast:
         return self.probabilities.numel() > LARGEST_WHOLE
 
     def at(self, rows: slice | Tensor) -> Forecast:
-        """The forecast of some of the points, by their numbers, which needs no sort of its own."""
+        """Return the forecast of the points with these numbers, which needs no sort."""
         return Forecast(self.probabilities[rows], self.tied, self.order[rows])
 
     def parts(self) -> Iterator[tuple[slice, Forecast]]:

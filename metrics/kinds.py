@@ -1,6 +1,7 @@
 """NumPy arrays and torch tensors in, the same kind out.
 
-Everything inside the package is written once, in torch. These two functions stand at its border.
+Everything inside the package is written once, in torch. These two functions convert what comes in
+and what goes out.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _splits(
     if points is None:
         raise InputError("points: give the numbers of each split's points in the whole data set")
     weights = [None] * len(points) if weights is None else weights
-    lengths = [len(some) for some in (probabilities, labels, points, weights)]
+    lengths = [len(given) for given in (probabilities, labels, points, weights)]
     if len(set(lengths)) > 1:
         raise InputError(
             "lists of {} probabilities, {} labels, {} points and {} weights; give one of each per "

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ from metrics.resampling import (
     redrawn_outcomes,
     resampled_weights,
 )
+from metrics.samples import Sample, in_batches
 from metrics.scores import zero_likelihoods
 from metrics.validation import check_labels, check_probabilities, check_weights
 
@@ -114,7 +115,7 @@ def scorecard(
     users = sampled_users(p.shape[1], options, options.utilities)
     points = point_numbers(noise.points, len(y)).to(p.device)
     whole = Sample(Forecast(p), y, points, weights, metrics, tuple(users))
-    samples = _samples(whole, options.utility_batch, noise.noise_seed)
+    samples = in_batches(whole, options.utility_batch, noise.noise_seed)
     observed = [
         Measurement(s.forecast, s.forecast.outcomes(s.labels, s.weights), options, users)
         for s in samples
@@ -137,48 +138,6 @@ def scorecard(
         certificates=_certificates(observed[0], metrics, floors, noise) if certified else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, observed[0].outcomes)[0]),
     )
-
-
-class Sample(NamedTuple):
-    """Points, their numbers in the whole data set, and what is measured on them.
-
-    weights: of the points, [n], if they have any.
-    families: of the sampled users, "linear" and "rank" or none.
-    """
-
-    forecast: Forecast
-    labels: Tensor
-    points: Tensor
-    weights: Tensor | None
-    metrics: Sequence[Metric]
-    families: Sequence[str]
-
-
-def _samples(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
-    """Return the whole sample; if utility metrics are means over batches, these follow."""
-    n = len(whole.labels)
-    count = 1 if utility_batch is None else n // utility_batch
-    if count <= 1:
-        return [whole]
-    p, y, points, weights, metrics, families = whole
-    of_utilities = [metric for metric in metrics if metric.of_utilities]
-    others = [metric for metric in metrics if not metric.of_utilities]
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).to(y.device)
-    batches = [part.sort().values for part in order.tensor_split(count)]
-    return [
-        whole._replace(metrics=others, families=()),
-        *(
-            Sample(
-                Forecast(p.probabilities[i]),
-                y[i],
-                points[i],
-                None if weights is None else weights[i],
-                of_utilities,
-                families,
-            )
-            for i in batches
-        ),
-    ]
 
 
 def _changed(options: Options, noise: Noise, changes: dict[str, Any]) -> tuple[Options, Noise]:

@@ -22,7 +22,7 @@ class Draws(NamedTuple):
 
     usual: [n], a frequent code of each point; those of other codes, point by point: `draw` and
     `code` [k], point i from `starts[i]` to `starts[i + 1]`. Draws are numbered in two bytes where
-    that is enough: beyond some thousand points reading these lists is what takes the time.
+    that is enough: with thousands of points, reading these lists takes most of the time.
     """
 
     usual: NDArray[Any]

@@ -1,6 +1,6 @@
 """Stable float64 softmax, on any device: compiled on the CPU, torch elsewhere.
 
-All calibrators that end in a softmax use these functions, so the rule stands in one place: subtract
+All calibrators that end in a softmax use these functions, so the rule is in one place: subtract
 the row's maximum first, compute in float64 whatever the logits' type, never return a probability
 that was rounded in float32 (a good classifier would say exactly 1 in a quarter of the rows).
 """
