@@ -80,8 +80,9 @@ def _likelihood_terms(d: Tensor, labels: Tensor, beta: float) -> Tensor:
     """
     weight = torch.exp(beta * d)
     total = weight.sum(dim=1)
-    mean = (weight * d).sum(dim=1) / total
-    variance = ((weight * d * d).sum(dim=1) / total - mean * mean).clamp_(min=0)
+    weighted = weight.mul_(d)
+    mean = weighted.sum(dim=1) / total
+    variance = (torch.linalg.vecdot(weighted, d) / total - mean * mean).clamp_(min=0)
     of_label = d.gather(1, labels[:, None])[:, 0]
     loss = total.log() - beta * of_label
     return torch.stack([loss, mean - of_label, variance, mean.abs() + of_label.abs()])
