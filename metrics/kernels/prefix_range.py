@@ -79,9 +79,8 @@ def prefix_range(
         return _weighted(predicted, payoffs, codes, edges, weights)
     if predicted.device.type != "cpu":
         none = torch.tensor([], dtype=torch.int64)
-        return prefix_range_torch(
-            predicted, payoffs, codes, none if edges is None else edges, tolerance
-        )
+        positions = none if edges is None else edges
+        return prefix_range_torch(predicted, payoffs, codes, positions, tolerance=tolerance)
     if len(codes) == 1 and edges is None:
         return _one_draw(predicted, payoffs, codes, tolerance)
     if edges is None:
@@ -90,23 +89,39 @@ def prefix_range(
 
 
 def prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, tolerance: float = 0.0
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    edges: Tensor,
+    weights: Tensor | None = None,
+    tolerance: float = 0.0,
 ) -> PrefixRange:
-    """`prefix_range` in plain torch: any device; the reference for the compiled version."""
+    """`prefix_range` in plain torch: any device; the reference for the compiled versions."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = _ends(ordered, tolerance)
     edges = edges.to(predicted.device)
+    draws = max(len(codes), 1 if weights is None else len(weights))
     low, high, at_edges = [], [], []
-    for draw in codes.to(torch.int64):
-        sums = (payoffs.gather(1, draw[order]) - ordered).cumsum(dim=1)
+    for k, draw in enumerate(codes.to(torch.int64).expand(draws, -1)):
+        residuals = payoffs.gather(1, draw[order]) - ordered
+        if weights is None:
+            sums = residuals.cumsum(dim=1)
+            at_edges.append(torch.nn.functional.pad(sums, (1, 0))[:, edges])
+        else:
+            weight = weights.double().expand(draws, -1)[k][order]
+            sums = (weight * residuals).cumsum(dim=1)
+            passed, wanted = weight.cumsum(dim=1), edges.expand(draws, -1)[k]
+            place = torch.searchsorted(passed, wanted.expand(len(passed), -1).contiguous())
+            place = place.clamp(max=passed.shape[1] - 1)
+            beyond = (passed.gather(1, place) - wanted).clamp(min=0)
+            at_edges.append(sums.gather(1, place) - beyond * residuals.gather(1, place))
         at_ends = sums.where(ends, torch.zeros_like(sums))  # 0 is the empty prefix: always allowed
         low.append(at_ends.min(dim=1).values.clamp(max=0))
         high.append(at_ends.max(dim=1).values.clamp(min=0))
-        at_edges.append(torch.nn.functional.pad(sums, (1, 0))[:, edges])
     return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
 
 
-def _ends(ordered: Tensor, tolerance: float = 0.0) -> Tensor:
+def _ends(ordered: Tensor, tolerance: float) -> Tensor:
     """Where a group of tied predictions ends: bool, the shape of `ordered` [b, n]."""
     gaps = ordered[:, 1:] - ordered[:, :-1] > tolerance
     return torch.nn.functional.pad(gaps, (0, 1), value=True)
@@ -179,7 +194,7 @@ def _weighted(
     if edges is None:
         edges = torch.zeros(len(weights), 0, dtype=torch.float64)
     if predicted.device.type != "cpu":
-        return weighted_prefix_range_torch(predicted, payoffs, codes, edges, weights)
+        return prefix_range_torch(predicted, payoffs, codes, edges, weights)
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcomes = _short_codes(codes, table.shape[1])
     positions = edges.contiguous().numpy()
@@ -240,31 +255,3 @@ def _by_draw(sums: Sums) -> PrefixRange:
     """Return what the kernels wrote as [R, b] and [R, b, E]."""
     arrays = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in sums)
     return PrefixRange(*map(torch.from_numpy, arrays))
-
-
-def weighted_prefix_range_torch(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor
-) -> PrefixRange:
-    """`prefix_range` with weights in plain torch: any device; the reference."""
-    ordered, order = torch.sort(predicted, dim=1, stable=True)
-    ends = _ends(ordered)
-    draws = max(len(codes), len(weights))
-    sets = zip(
-        codes.to(torch.int64).expand(draws, -1),
-        weights.double().expand(draws, -1),
-        edges.to(predicted.device).expand(draws, -1),
-        strict=True,
-    )
-    low, high, at_edges = [], [], []
-    for draw, weight, wanted in sets:
-        residuals = payoffs.gather(1, draw[order]) - ordered
-        sums = (weight[order] * residuals).cumsum(dim=1)
-        at_ends = sums.where(ends, torch.zeros_like(sums))
-        low.append(at_ends.min(dim=1).values.clamp(max=0))
-        high.append(at_ends.max(dim=1).values.clamp(min=0))
-        passed = weight[order].cumsum(dim=1)
-        place = torch.searchsorted(passed, wanted.expand(len(passed), -1).contiguous())
-        place = place.clamp(max=passed.shape[1] - 1)
-        beyond = (passed.gather(1, place) - wanted).clamp(min=0)
-        at_edges.append(sums.gather(1, place) - beyond * residuals.gather(1, place))
-    return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))

@@ -22,7 +22,7 @@ def by_columns(predicted, payoffs, codes, tolerance):
 
 def by_torch(predicted, payoffs, codes, tolerance):
     edges = torch.tensor([], dtype=torch.int64)
-    sums = prefix_range_torch(predicted, payoffs, codes[None], edges, tolerance)
+    sums = prefix_range_torch(predicted, payoffs, codes[None], edges, tolerance=tolerance)
     return (sums.high - sums.low)[0]
 
 

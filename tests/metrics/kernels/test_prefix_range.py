@@ -6,11 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.kernels.prefix_range import (
-    prefix_range,
-    prefix_range_torch,
-    weighted_prefix_range_torch,
-)
+from metrics.kernels.prefix_range import prefix_range, prefix_range_torch
 
 
 def problem(utilities, n, codes, draws, seed, distinct):
@@ -112,7 +108,7 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
     edges = weights.double().sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
     given = predicted, payoffs, outcome, edges if bins else None, weights
     ours = prefix_range(*given)
-    plain = weighted_prefix_range_torch(
+    plain = prefix_range_torch(
         predicted, payoffs, outcome, edges if bins else edges[:, :0], weights
     )
     for compiled, expected in zip(ours, plain, strict=True):
