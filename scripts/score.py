@@ -8,7 +8,8 @@ per class, named by it. Points must be held out: not used for training.
 
 Which points calibrate and which test is drawn at random, ten times, unless you say it: in a second
 file (--test test.npz), or in an array or column `split` of the words calibration and test (split_1,
-split_2, … are several splits).
+split_2, … are several splits). An array or column `weight` weighs the points, in fits and in
+scores; patching and logit_shift cannot be fitted with weights and are left out then.
 
 Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,
 out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,csv},
@@ -35,17 +36,19 @@ from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
 import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
 
 # isort: split
 
+from hydra.utils import get_class
 from omegaconf import DictConfig
 
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
-from pipeline.harness.command import UnitsFailed, user_errors_in_one_line
+from pipeline.harness.command import UnitsFailed, UsageError, user_errors_in_one_line
 from pipeline.harness.progress import say
 from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
@@ -142,6 +145,8 @@ def score(options: argparse.Namespace) -> None:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
+    if "weights" in record:
+        options.methods = _with_weights(options)
     files = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     options.own = own_utilities(files, names)
@@ -158,6 +163,27 @@ def score(options: argparse.Namespace) -> None:
     say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
     if options.save is not None:
         _save(options)
+
+
+def _with_weights(options: argparse.Namespace) -> list[str]:
+    """The methods whose fits take weights.
+
+    Raises:
+        UsageError: none of the methods does.
+    """
+    takes = []
+    for method in options.methods:
+        kind: Any = get_class(settings_of(options, method)["calibrator"]["_target_"])
+        if kind.takes_weights:
+            takes.append(method)
+    if not takes:
+        raise UsageError(f"{options.file}: weights, which no method takes that --methods names")
+    if left_out := [method for method in options.methods if method not in takes]:
+        say(
+            f"weights: {', '.join(left_out)} cannot be fitted with weights; left out (to include "
+            "them, draw points in proportion to their weights)"
+        )
+    return takes
 
 
 def _read(settings: Settings) -> None:

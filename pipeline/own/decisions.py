@@ -96,17 +96,18 @@ def _priced(losses: NDArray[np.float64], test: HeldOut) -> dict[str, Any]:
     """One method on one split: mean costs, share and gap of each action, and net benefits."""
     p, labels, actions = test.probabilities.numpy(), test.labels.numpy(), losses.shape[1]
     taken = decisions(losses, p, labels, rows_sum_to_one=test.rows_sum_to_one)
+    weights = np.ones(len(labels)) if test.weights is None else test.weights
     priced = {
         "points": len(labels),
-        "cost": taken.realized.mean(),
-        "expected": taken.expected.mean(),
-        "constant": constant_losses(losses, labels),
-        "gap": taken.gaps(actions),
-        "share": np.bincount(taken.actions, minlength=actions) / len(labels),
+        "cost": np.average(taken.realized, weights=weights),
+        "expected": np.average(taken.expected, weights=weights),
+        "constant": constant_losses(losses, labels, weights),
+        "gap": taken.gaps(actions, weights),
+        "share": np.bincount(taken.actions, weights, actions) / weights.sum(),
     }
     if len(losses) == 2:
-        priced["curve"] = net_benefit(p[:, 1].clip(0, 1), labels, THRESHOLDS)
-        priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS)
+        priced["curve"] = net_benefit(p[:, 1].clip(0, 1), labels, THRESHOLDS, weights)
+        priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
     return priced
 
 

@@ -18,7 +18,7 @@ import pipeline.sources.peers  # noqa: F401  (so that `Calibrator.load` knows it
 from calibrators.base import Calibrator
 from metrics.validation import InputError
 from pipeline.harness.units import Settings
-from pipeline.scoring.cached_logits import find_logits, rows_of
+from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 from pipeline.sources.answers import to_logits
 from pipeline.sources.file import read_given
@@ -31,12 +31,13 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     """
     cached = find_logits(settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
+    points = np.arange(len(labels))
     if not on_all:
         points, _ = indices_of(settings, cached, 0)
         logits, labels = rows_of(logits, points), labels[points]
     record = cached.details
     calibrator: Any = instantiate(settings["calibrator"], _convert_="all")
-    calibrator.fit(logits, labels)
+    calibrator.fit(logits, labels, sample_weight=weights_at(cached, points))
     calibrator.takes_ = record.get("origin", {}).get("values", "logits")
     if "class_names" in record:
         calibrator.class_names_ = np.array(record["class_names"])

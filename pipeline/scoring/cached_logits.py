@@ -25,7 +25,7 @@ class CachedLogits:
 
     path: Path
     sha256: str
-    """Of the logits, labels and the source's splits; not of a similarity that lies beside them."""
+    """Of the logits, labels, splits and weights; not of a similarity that lies beside them."""
     details: Mapping[str, Any]
     """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
     similarity_sha256: str | None = None
@@ -43,8 +43,9 @@ class CachedLogits:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """`logits` [n, C] float32 and `labels` [n] int64, read once for all units of a benchmark.
 
-        Where the source has them: `tested` [splits, n], which points test; `groups` [n];
-        `similarity` [C, C]. The logits stay in the file, whose memory processes share.
+        Where the source has them: `tested` [splits, n], which points test; `weights` [n];
+        `groups` [n]; `similarity` [C, C]. The logits stay in the file, whose memory processes
+        share.
         """
         return _arrays(self.path, self.sha256, self.similarity_sha256)
 
@@ -79,7 +80,7 @@ def _checked(path: Path, changed: int) -> CachedLogits | None:
     details, similarity = record["details"], ("similarity",)
     return CachedLogits(
         path=path,
-        sha256=arrays_digest(path, ("logits", "labels", "tested")),
+        sha256=arrays_digest(path, ("logits", "labels", "tested", "weights")),
         details=details,
         similarity_sha256=arrays_digest(path, similarity) if "similarity" in details else None,
     )
@@ -89,6 +90,12 @@ def _checked(path: Path, changed: int) -> CachedLogits | None:
 def _arrays(path: Path, *versions: str | None) -> dict[str, NDArray[Any]]:
     """The arrays of a file; the digests in `versions` make another version another entry."""
     return read_npz(path, mapped=("logits",))
+
+
+def weights_at(cached: CachedLogits, points: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The weights of some of the points; None where points have none."""
+    weights = cached.arrays().get("weights")
+    return None if weights is None else weights[points]
 
 
 def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from hydra.utils import instantiate
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Unit
-from pipeline.scoring.cached_logits import find_logits, rows_of
+from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 PREDICTED = 200
@@ -27,6 +27,7 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     calibrator.fit(
         torch.from_numpy(rows_of(logits, points)).to(device),
         torch.from_numpy(labels[points]).to(device),
+        sample_weight=weights_at(cached, points),
     )
     rows = torch.from_numpy(rows_of(logits, test[:PREDICTED])).to(device)
     predicted = calibrator.predict_proba(rows).cpu().numpy().tobytes()

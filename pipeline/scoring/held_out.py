@@ -20,7 +20,7 @@ from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Settings, Unit
-from pipeline.scoring.cached_logits import find_logits, rows_of
+from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 PREDICTED_TOGETHER = 1 << 24
@@ -40,6 +40,8 @@ class HeldOut(NamedTuple):
     """Points of the whole benchmark, n."""
     rows_sum_to_one: bool
     """False where isotonic regression was asked not to normalise."""
+    weights: NDArray[np.float64] | None = None
+    """[n_test], where the points have weights."""
 
     def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
         """The chosen ones of these points, by a mask [n_test]."""
@@ -48,6 +50,7 @@ class HeldOut(NamedTuple):
             probabilities=self.probabilities[kept],
             labels=self.labels[kept],
             points=self.points[kept],
+            weights=None if self.weights is None else self.weights[kept],
         )
 
 
@@ -86,6 +89,7 @@ def held_out(unit: Unit, device: str) -> HeldOut:
         test,
         len(labels),
         bool(getattr(calibrator, "normalize", True)),
+        weights_at(cached, test),
     )
 
 
@@ -100,6 +104,7 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
         population=test.population,
         similarity=similarity,
         rows_sum_to_one=test.rows_sum_to_one,
+        sample_weight=test.weights,
         **options | {"own": instantiate(options["own"], _convert_="all")},
     )
 

@@ -89,14 +89,20 @@ def _worst(
     splits: Sequence[HeldOut],
     drawn: Sequence[Tensor],
 ) -> dict[str, Any]:
-    errors = [
-        utilities.errors(forecast, forecast.outcomes(test.labels))[0].numpy()
+    outcomes = [
+        forecast.outcomes(
+            test.labels, None if test.weights is None else torch.from_numpy(test.weights)
+        )
         for forecast, test in zip(forecasts, splits, strict=True)
+    ]
+    errors = [
+        utilities.errors(forecast, outcome)[0].numpy()
+        for forecast, outcome in zip(forecasts, outcomes, strict=True)
     ]
     index = int(np.mean(errors, axis=0).argmax())
     parts = [
-        predictions_of(utilities, forecast, forecast.outcomes(test.labels), index, labels)
-        for forecast, test, labels in zip(forecasts, splits, drawn, strict=True)
+        predictions_of(utilities, forecast, outcome, index, labels)
+        for forecast, outcome, labels in zip(forecasts, outcomes, drawn, strict=True)
     ]
     diagram = utility_diagram(Predictions.pooled(parts), points=81)
     return {

@@ -1,4 +1,4 @@
-"""The columns of a table by their purpose: labels, groups, splits, one per class.
+"""The columns of a table by their purpose: labels, groups, splits, weights, one per class.
 
 A column that is taken for a class but is none (an `id`, a prediction, the label once more) would
 change every number unnoticed. The usual names of such columns are refused.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError
 from pipeline.sources.class_labels import class_of_column
-from pipeline.sources.given import Given, is_split, tested_by
+from pipeline.sources.given import WEIGHTS, Given, is_split, tested_by, weights_of
 from pipeline.sources.tables import numbers_of, read_table, text_column
 from pipeline.sources.text import listed
 
@@ -29,7 +29,7 @@ NOT_CLASSES = {
     *("target", "targets", "truth", "y", "y_true", "class", "true_label", "ground_truth"),
     *("id", "ids", "idx", "index", "row", "row_id", "uid", "uuid", "key", "name", "file"),
     *("pred", "preds", "prediction", "predictions", "predicted", "predicted_label", "y_pred"),
-    *("group", "groups", "fold", "weight", "weights", "sample_weight"),
+    *("group", "groups", "fold"),
     *("date", "time", "timestamp"),
 }
 """Usual names of columns that are no classes, in lower case."""
@@ -46,8 +46,8 @@ def read_columns(
 
     Args:
         path: the file; its column `label` (or `labels`) holds the classes of the points, `split`
-            (`split_1`, `split_2`, …) which points calibrate and test. Every other column holds one
-            class, in any order where their names are those of the labels.
+            (`split_1`, `split_2`, …) which points calibrate and test, `weight` their weights. Every
+            other column holds one class, in any order where their names are those of the labels.
         groups: the column that names each point's group.
         labelled: whether labels are needed; else they are passed over.
         classes: the names of the classes where they are known; other columns are then passed over.
@@ -62,12 +62,15 @@ def read_columns(
         raise InputError(f"{path}: no column `{groups}` for groups; there are {listed(names)}")
     columns = [name for name in names if name not in (label, groups)]
     splits: list[str] = []
+    weights: list[str] = []
     if classes:
         columns = _columns_of(path, columns, classes)
     elif label is not None and labelled:
         splits = [name for name in columns if is_split(name)]
-        columns = [name for name in columns if name not in splits]
-        _check_are_classes(path, columns, set(table[label].astype(str)))
+        labels = set(table[label].astype(str))
+        weights = [name for name in columns if name.lower() in WEIGHTS and name not in labels]
+        columns = [name for name in columns if name not in (*splits, *weights)]
+        _check_are_classes(path, columns, labels)
     if not columns:
         raise InputError(f"{path}: no column beside the labels; add one per class")
     return Given(
@@ -77,6 +80,7 @@ def read_columns(
         names=columns,
         groups=None if groups is None else text_column(table[groups]),
         tested=tested_by(path, {name: text_column(table[name]) for name in splits}, len(table)),
+        weights=weights_of(path, {name: table[name].to_numpy() for name in weights}, len(table)),
     )
 
 

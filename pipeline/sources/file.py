@@ -1,8 +1,9 @@
 """A person's own classifier: an npz, CSV or parquet file with labels and logits or probabilities.
 
 npz: arrays `labels` [n] and `logits` or `probabilities` [n, C]; optionally `class_names` [C],
-`groups` [n] and `split` [n].
-CSV, parquet: the column `label` (or `labels`), then one column per class; optionally `split`.
+`groups` [n], `split` [n] and `weights` [n].
+CSV, parquet: the column `label` (or `labels`), then one column per class; optionally `split` and
+`weight`.
 `split` says calibration or test of each point; split_1, split_2, … are several splits. A second
 file of test points does the same for one split.
 """
@@ -93,7 +94,12 @@ def file_logits(
     if labels.names is not None:
         details["class_names"] = labels.names
     return SourceResult(
-        logits, labels.numbers, details, groups=contents.groups, tested=contents.tested
+        logits,
+        labels.numbers,
+        details,
+        groups=contents.groups,
+        tested=contents.tested,
+        weights=contents.weights,
     )
 
 
@@ -140,8 +146,9 @@ def _joined(path: str, first: Given, other: str, second: Given) -> Given:
             )
     if first.kind != second.kind:
         raise InputError(f"{other}: {second.kind}, but {first.kind} in {path}; give the same")
-    if (first.groups is None) != (second.groups is None):
-        raise InputError(f"{other}: groups in one file alone; give them in both or in neither")
+    for field in ("groups", "weights"):
+        if (getattr(first, field) is None) != (getattr(second, field) is None):
+            raise InputError(f"{other}: {field} in one file alone; give them in both or in neither")
     sizes = [list(np.shape(half.matrix)) for half in (first, second)]
     if sizes[0][1:] != sizes[1][1:]:
         raise InputError(
@@ -163,6 +170,7 @@ def _joined(path: str, first: Given, other: str, second: Given) -> Given:
         first.names,
         None if first.groups is None else np.concatenate([first.groups, second.groups]),
         np.repeat([False, True], [len(first.labels), len(second.labels)])[None],
+        None if first.weights is None else np.concatenate([first.weights, second.weights]),
     )
 
 

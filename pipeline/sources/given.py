@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.validation import InputError
-from pipeline.sources.text import short, text_of
+from metrics.validation import InputError, check_weights
+from pipeline.sources.text import listed, short, text_of
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
 TESTS = ("test",)
 """Words of a column or array `split`: the point calibrates, or it tests."""
+WEIGHTS = ("weight", "weights", "sample_weight")
+"""Names of a column or array with the weights of the points."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,21 @@ class Given:
     """[n], where the file has them."""
     tested: NDArray[np.bool_] | None = None
     """[splits, n], True where a point tests and False where it calibrates, if the file says so."""
+    weights: NDArray[np.float64] | None = None
+    """[n], where the file has them."""
+
+
+def weights_of(path: Path, columns: Mapping[str, Any], n: int) -> NDArray[np.float64] | None:
+    """The weights of `n` points from the columns or arrays of that name; None without any.
+
+    Raises:
+        InputError: there are several, or they are negative, not finite or all zero.
+    """
+    if len(columns) > 1:
+        raise InputError(f"{path}: weights: both {listed(list(columns))}; leave all out but one")
+    for name, values in columns.items():
+        return check_weights(values, n, f"{path}: {name}").numpy()
+    return None
 
 
 def is_split(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The arrays of an npz by their purpose: labels, logits or probabilities, names, groups, splits."""
+"""The arrays of an npz by their purpose: labels, logits or probabilities, groups, weights, …"""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from pathlib import Path
 
 from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError
-from pipeline.sources.given import Given, is_split, tested_by
+from pipeline.sources.given import WEIGHTS, Given, is_split, tested_by, weights_of
 from pipeline.sources.text import text_of
-
-WEIGHTS = ("weight", "weights", "sample_weight")
-"""Arrays that are refused: their owner would expect weighted numbers."""
 
 MATRICES = ("logits", "probabilities")
 """Arrays that stay in the file where they are uncompressed; they may be larger than the memory."""
@@ -56,11 +53,8 @@ def read_npz_arrays(
         raise InputError(f"{path}: no array `labels` {held}; add it, [n]")
     if groups is not None and groups not in arrays:
         raise InputError(f"{path}: no array `{groups}` for groups {held}; name one [n]")
-    if weights := [name for name in names if name in WEIGHTS]:
-        raise InputError(
-            f"{path}: {weights[0]}: points have no weights here; repeat rows, or leave it out"
-        )
     splits = read_arrays(path, only=[name for name in names if is_split(name)])
+    weights = read_arrays(path, only=[name for name in names if name in WEIGHTS])
     return Given(
         kind=kinds[0],
         matrix=matrix,
@@ -68,4 +62,5 @@ def read_npz_arrays(
         names=classes,
         groups=arrays.get(groups or "groups"),
         tested=tested_by(path, splits, arrays["labels"].size),
+        weights=weights_of(path, weights, arrays["labels"].size),
     )

@@ -37,6 +37,8 @@ class SourceResult:
     """[n], the name of each point's group, where the points have groups."""
     tested: NDArray[np.bool_] | None = None
     """[splits, n], True where a point tests and False where it calibrates, where that is given."""
+    weights: NDArray[np.float64] | None = None
+    """[n], >= 0, where the points have weights."""
 
 
 @dataclass(frozen=True)

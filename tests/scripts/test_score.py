@@ -9,8 +9,9 @@ import metrics
 from calibrators import TemperatureScaling
 from calibrators.base import Calibrator
 from metrics import registry, scorecard
-from pipeline.harness.artifacts import read_npz
+from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.cache import record_of
+from pipeline.harness.command import UsageError
 from scripts import score
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick, run
@@ -172,3 +173,29 @@ def test_split_arrays_are_splits_and_all_points_can_be_saved(tmp_path, arrays):
     assert result["nll"]["splits"] == 2
     everything = TemperatureScaling().fit(z, y)
     assert Calibrator.load(tmp_path / "kept.npz").temperature_ == everything.temperature_
+
+
+def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, arrays, capsys):
+    """The same numbers as by hand: metrics, floors, worst intervals and costs of decisions."""
+    words = np.array(["cal"] * 200 + ["test"] * 100)
+    weights = np.random.default_rng(0).integers(0, 4, size=300)
+    np.savez(tmp_path / "mine.npz", **arrays, split=words, weight=weights)
+    classes = arrays["logits"].shape[1]
+    losses = np.round(np.random.default_rng(1).random((classes, 2)), 2)
+    table = pd.DataFrame(losses, columns=["wait", "act"])
+    table.insert(0, "class", range(classes))
+    table.to_csv(tmp_path / "l.csv", index=False)
+    chosen = ("--methods", "temperature", "patching", "--losses", str(tmp_path / "l.csv"))
+    result = quick(tmp_path / "mine.npz", tmp_path / "out", *chosen)
+    assert list(result) == ["temperature"]
+    assert "patching cannot be fitted with weights" in capsys.readouterr().out
+    z, y, w = arrays["logits"], arrays["labels"], weights
+    p = TemperatureScaling().fit(z[:200], y[:200], w[:200]).predict_proba(z[200:])
+    card = scorecard(p, y[200:], utilities=0, sample_weight=w[200:], floor_repetitions=0)
+    for metric in ("nll", "u_cwe", "accuracy", "cwe_bin"):
+        assert result["temperature"][metric]["mean"] == pytest.approx(card.metrics[metric])
+    costs = losses[y[200:], (p @ losses).argmin(axis=1)]
+    decided = read_json(tmp_path / "out" / "decisions.json")["methods"]["temperature"]
+    assert decided["cost"] == pytest.approx(np.average(costs, weights=w[200:]))
+    with pytest.raises(UsageError, match="which no method takes"):
+        quick(tmp_path / "mine.npz", tmp_path / "other", "--methods", "patching")

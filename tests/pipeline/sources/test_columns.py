@@ -43,7 +43,7 @@ def test_the_column_of_labels_is_one(tmp_path):
     assert "no column `label` (the first line reads target, c0" in refused(tmp_path, renamed)
 
 
-@pytest.mark.parametrize("name", ["id", "prediction", "weight"])
+@pytest.mark.parametrize("name", ["id", "prediction", "fold"])
 def test_columns_of_other_things_than_classes(tmp_path, name):
     line = refused(tmp_path, table_of().assign(**{name: [7, 8, 9, 10]}))
     assert f"column `{name}` would be taken for a class; remove it" in line

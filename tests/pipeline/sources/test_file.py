@@ -138,7 +138,7 @@ NAN[1, 1] = np.nan
         ({"logits": LOGITS, "labels": np.eye(3)[:2]}, ["labels.argmax(axis=1)"]),
         ({"logits": LOGITS.T, "labels": LABELS}, ["save logits.T"]),
         ({"logits": LABELS, "labels": LABELS}, ["like predicted classes"]),
-        ({"logits": LOGITS, "labels": LABELS, "weight": np.ones(2)}, ["no weights here"]),
+        ({"logits": LOGITS, "labels": LABELS, "weight": np.ones(3)}, ["weight: ", "[3]"]),
         ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["probabilities", "sum"]),
         ({"probabilities": LOGITS, "labels": LABELS}, ["probabilities", "outside"]),
     ],
@@ -212,6 +212,34 @@ def test_a_split_says_which_points_test(tmp_path):
 )
 def test_a_split_without_one_side_or_of_other_words_is_refused(tmp_path, words, told):
     table_of(example(), split=words).to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(InputError, match=f"x.csv: {told}"):
+        file_logits(path=tmp_path / "x.csv")
+
+
+def test_weights_come_from_an_array_or_a_column(tmp_path):
+    weights = np.arange(12) / 4
+    np.savez(tmp_path / "x.npz", **example(), sample_weight=weights)
+    table_of(example(), weight=weights).to_csv(tmp_path / "x.csv", index=False)
+    for name in ("x.npz", "x.csv"):
+        found = file_logits(path=tmp_path / name)
+        np.testing.assert_array_equal(found.weights, weights)
+        assert found.logits.shape == (12, 3)
+    table_of(example()).to_csv(tmp_path / "test.csv", index=False)
+    with pytest.raises(InputError, match=r"test\.csv: weights in one file alone"):
+        file_logits(path=tmp_path / "x.csv", test=tmp_path / "test.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"weight": [-1.0, *[1] * 11]}, "weight: -1 in row 0; weights are finite and not negative"),
+        ({"weight": [np.nan, *[1] * 11]}, "weight: nan in row 0"),
+        ({"weight": [0.0] * 12}, "weight: all are zero"),
+        ({"weight": [1.0] * 12, "weights": [1.0] * 12}, "weights: both weight, weights"),
+    ],
+)
+def test_weights_that_are_none_are_refused(tmp_path, change, told):
+    table_of(example(), **change).to_csv(tmp_path / "x.csv", index=False)
     with pytest.raises(InputError, match=f"x.csv: {told}"):
         file_logits(path=tmp_path / "x.csv")
 
