@@ -1,6 +1,6 @@
 """Calibrators: logits and labels in, probabilities out. One file or folder per method.
 
-A calibrator is imported when it is first used, because scikit-learn, on which all are built, takes
+A calibrator is imported when it is first used, because all of them need scikit-learn, which takes
 longer to import than torch.
 """
 

@@ -34,20 +34,20 @@ NOT_STORED = ("tuning_log_",)
 class Calibrator(ClassifierMixin, BaseEstimator):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
-    X may be probabilities where the calibrator was constructed with `inputs="probabilities"`; their
-    logarithm is then taken by `from_probabilities`, in `fit` and in predicting.
+    X holds probabilities if the calibrator was constructed with `inputs="probabilities"`. `fit` and
+    all predictions then take their logarithm by `from_probabilities`.
 
-    Subclasses write `_fit` and `_predict_proba` on tensors. What `_fit` learns goes into NumPy
-    arrays or numbers whose names end in an underscore; those, and the constructor's arguments, are
-    what `save` stores.
+    Subclasses define `_fit` and `_predict_proba` on tensors. `_fit` stores what it learns in NumPy
+    arrays or numbers whose names end in an underscore. `save` writes these and the constructor's
+    arguments.
 
     Attributes
     ----------
     classes_ : [C], the class numbers 0 … C-1, or the classes' names, in the order of the columns
     n_features_in_ : int, C
-    feature_names_in_ : [C], the columns' names, where a data frame was fitted
-    tuning_log_ : list of dicts, one per setting scored (`parameters`, `score`, `seconds`); empty
-        where nothing was tuned, and not stored by `save`
+    feature_names_in_ : [C], the columns' names, if `fit` was given a data frame
+    tuning_log_ : list of dicts, one per setting scored (`parameters`, `score`, `seconds`); it is
+        empty if nothing was tuned, and `save` does not store it
     """
 
     classes_: NDArray[Any]
@@ -63,15 +63,15 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
         NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
-        clear which column each name belongs to (`calibrators.classes`). `InputError` (one line) on
-        NaN or infinite logits, on labels out of range, and on lengths that differ. A warning where
-        the values look like probabilities, percentages or votes, because the softmax of those is
+        clear which column each name belongs to (`calibrators.classes`). `InputError` (one line)
+        reports NaN or infinite logits, labels out of range, and lengths that differ. `fit` warns if
+        the values look like probabilities, percentages or votes, because their softmax would be
         something else.
 
-        `sample_weight` [n]: a point of weight 2 counts like two points, one of weight 0 is left
-        out. Temperature and vector scaling, Dirichlet calibration (its hold-out is a share of the
-        rows, scored with their weights) and isotonic regression take weights; the patchings refuse
-        them (`calibrators.patching.base` says why).
+        `sample_weight` [n]: a point of weight 2 counts like two points, a point of weight 0 is left
+        out. Temperature, vector and structured matrix scaling, Dirichlet calibration (its hold-out
+        is a share of the rows, scored with their weights) and isotonic regression take weights. The
+        patchings refuse them (`calibrators.patching.base` says why).
         """
         names = _column_names(X)
         z = self._logits(X)
@@ -117,9 +117,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         return like(self._probabilities(X).log(), X)
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable class of each row, [n]; the first one among equals.
+        """Return the most probable class of each row, [n]; the first of equal ones.
 
-        int64 of the kind of X, or a NumPy array of names where `fit` was given names.
+        The classes are int64 of the kind of X, or a NumPy array of names if `fit` was given names.
         """
         best = self._probabilities(X).argmax(dim=1)
         has_names = self.classes_.dtype.kind == "U"
@@ -134,7 +134,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         return float(np.average(best == truth, weights=sample_weight))
 
     def to_module(self, dtype: torch.dtype = torch.float32) -> nn.Module:
-        """Return what `predict_proba` computes as a torch module of fixed arrays: [n, C] -> [n, C].
+        """Return a torch module of fixed arrays that computes `predict_proba`: [n, C] -> [n, C].
 
         It is for deployment by `torch.export` or ONNX; the exported file does not need this
         package. It computes in `dtype` throughout; float32 changes probabilities by rounding.
@@ -159,8 +159,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
         `path` may also be the file, opened for reading bytes.
 
-        `Calibrator.load` accepts every kind, a subclass only its own. `InputError` (one line) where
-        the file is missing, damaged, of another kind or of a newer format.
+        `Calibrator.load` accepts every kind of calibrator, a subclass only its own. `InputError`
+        (one line) reports a file that is missing, damaged, of another kind or of a newer format.
         """
         kind, parameters, fitted, version = read_archive(path)
         package = import_module("calibrators")
@@ -227,7 +227,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             return self._predict_proba(z)
 
     def _check_columns(self, logits: Any) -> None:
-        """`InputError` where a data frame's columns are not the fit's, in their order."""
+        """Raise `InputError` unless a data frame has the columns of the fit in the same order."""
         fitted, columns = getattr(self, "feature_names_in_", None), _column_names(logits)
         if fitted is None or columns is None:
             return

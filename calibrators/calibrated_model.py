@@ -27,16 +27,16 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Args:
         classifier: any scikit-learn classifier with `decision_function` or `predict_proba`; the
             first is used if there are both, because probabilities are rounded near 0 and 1.
-        calibrator: of this package; TemperatureScaling() if None.
-        cv: folds, or a splitter, as scikit-learn takes them.
+        calibrator: a calibrator of this package; None means TemperatureScaling().
+        cv: a number of folds, or a splitter, as scikit-learn takes them.
 
     Attributes:
         classes_: [C], labels of any kind, sorted; the columns of `predict_proba`.
-        classifier_, calibrator_: as fitted.
-        n_features_in_, feature_names_in_: those of the classifier, where it has them.
+        classifier_, calibrator_: the fitted classifier and the fitted calibrator.
+        n_features_in_, feature_names_in_: those of the classifier, if it has them.
 
     Raises:
-        InputError: one class only, or a class with fewer points than folds.
+        InputError: there is only one class, or a class has fewer points than folds.
     """
 
     classes_: NDArray[Any]
@@ -49,10 +49,10 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit both on features `X` and labels `y` [n], each with `sample_weight` [n] if given.
+        """Fit both on features `X` and labels `y` [n], with `sample_weight` [n] if given.
 
-        `InputError` where the classifier's `fit` takes no weights or the calibrator has no weighted
-        form (`Calibrator.fit` says which have one).
+        `InputError` if there are weights, but the classifier's `fit` takes none or the calibrator
+        has no weighted form (`Calibrator.fit` says which calibrators have one).
         """
         for values, name in ((X, "X"), (y, "y")):
             check_nothing_is_masked(values, name)
@@ -72,7 +72,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.classifier, X, codes, cv=folds, method=self._method(), params=weights
         )
         calibrator = clone(self.calibrator or TemperatureScaling())
-        calibrator.inputs = "logits"  # `_logits` makes logits of the classifier's scores
+        calibrator.inputs = "logits"  # `_logits` turns the classifier's scores into logits
         self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
         self.classifier_ = clone(self.classifier).fit(X, codes, **weights)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -109,7 +109,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
-        """Return the scores of either method as logits [n, C]."""
+        """Return the classifier's scores, of whichever method, as logits [n, C]."""
         values = np.asarray(scores, dtype=np.float64)
         if self._method() == "predict_proba":
             return from_probabilities(values)

@@ -13,18 +13,18 @@ from metrics.validation import InputError, check_labels, check_nothing_is_masked
 
 
 def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDArray[Any]:
-    """Return the class of each column, [C]: 0 … C-1, or names where the labels are text.
+    """Return the class of each column, [C]: 0 … C-1, or names if the labels are text.
 
     The names are the data frame's columns. Without named columns they are the labels' distinct
     names in sorted order, as in scikit-learn; every class must then occur among the labels.
 
     Args:
-        labels: [n], of the calibration points.
-        columns: C.
+        labels: [n], the labels of the calibration points.
+        columns: C, the number of columns.
         names: the names of a data frame's columns, else None.
 
     Raises:
-        InputError: text labels that do not say which column is which.
+        InputError: the labels are text, but do not say which column belongs to which class.
     """
     text = _as_text(labels)
     if text is None:
@@ -42,10 +42,10 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
 
 
 def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
-    """Return `labels` [n] as numbers of columns, int64.
+    """Return the column number of each of `labels` [n], int64.
 
     Raises:
-        InputError: a label that is no class, or another number of labels than rows.
+        InputError: a label is no class, or there are not as many labels as rows.
     """
     text = _as_text(labels)
     if text is None or classes.dtype.kind != "U":
@@ -60,7 +60,7 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
 
 
 def _as_text(labels: Any) -> NDArray[np.str_] | None:
-    """Return labels [n] that are text; None for all others."""
+    """Return labels [n] as text if they are text, else None."""
     if isinstance(labels, Tensor):
         return None
     check_nothing_is_masked(labels, "labels")

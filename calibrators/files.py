@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and fitted calibrators as .npz files.
+"""Writing of files either completely or not at all, and fitted calibrators as .npz files.
 
 A calibrator's file holds arrays and a JSON string, never pickle. NumPy is imported inside the
 functions that need it, because the programs' `--help` imports this module and should be fast.
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, "classes_", "n_features_in_"}
 LATEST = 1
-"""Format of the files written here. Those of format 0 do not say theirs."""
+"""Format of the files written here. Files of format 0 do not name their format."""
 
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary name beside `path` that becomes `path` when the block ends well.
 
-    On an exception the temporary file is removed and `path` stays as it was; a killed process
-    leaves a hidden file. The suffix is kept, so that writers which choose the format by it
-    (matplotlib) work.
+    On an exception the temporary file is removed and `path` is not changed. A killed process leaves
+    a hidden file. The temporary name keeps the suffix of `path`, because some writers (matplotlib)
+    choose the format by it.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
 
 
 class Saved(NamedTuple):
-    """What a file holds: class name, constructor arguments, fitted values, and its format."""
+    """The content of a file: class name, constructor arguments, fitted values, and its format."""
 
     kind: str
     parameters: dict[str, Any]
@@ -75,11 +75,11 @@ def write_archive(
 
 
 def read_archive(path: str | Path | IO[bytes]) -> Saved:
-    """Return what a file by `write_archive` holds.
+    """Return the content of a file that `write_archive` wrote.
 
     Zero-dimensional arrays come back as plain numbers, strings or booleans. JSON members
-    are notes of the program that wrote the file and are ignored. `InputError` (one line) where the
-    file is missing, damaged, not a calibrator, or of a newer format.
+    are notes of the program that wrote the file and are ignored. `InputError` (one line) reports a
+    file that is missing, damaged, not a calibrator, or of a newer format.
     """
     import numpy as np
 
@@ -106,7 +106,7 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
         parameters = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: damaged parameters ({error}); {again}") from error
-    for name in content:  # only what `Calibrator.save` would write: it must replace no method
+    for name in content:  # only names that `Calibrator.save` writes; others may replace a method
         if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
             raise InputError(f"{path}: {name!r} is no fitted value; {again}")
     fitted = {name: array if array.ndim else array.item() for name, array in content.items()}

@@ -1,4 +1,4 @@
-"""What calibrators take: logits. Probabilities become logits here; mistaken ones are noticed."""
+"""Inputs of calibrators: probabilities become logits, and what looks like no logits is noticed."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ ENOUGH_ROWS = 10
 def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 
-    For a model that gives probabilities only: `TemperatureScaling().fit(from_probabilities(p), y)`.
-    The floor is the one of the negative log-likelihood (`metrics.scores.LIKELIHOOD_FLOOR`): a zero
-    would be minus infinity. The logarithm of one is 27.6 above that of such a zero, and the softmax
-    of the result differs from the row by less than C x 1e-12. Rows off one by rounding come back
-    renormalised, because the softmax ignores a common factor.
+    A model may give only probabilities: `TemperatureScaling().fit(from_probabilities(p), y)`.
+    The logarithm of zero would be minus infinity, so zeros are raised to the same floor as in the
+    negative log-likelihood (`metrics.scores.LIKELIHOOD_FLOOR`), whose logarithm is -27.6. The
+    softmax of the result differs from the row by less than C x 1e-12. Rows whose sum differs from
+    one by rounding are renormalised by it, because the softmax ignores a common factor.
 
     Args:
         probabilities: [n, C]; for two classes also [n] or [n, 1], the probability of class 1.
-        name: what messages call them.
+        name: the name of the probabilities in messages.
 
     Returns:
         float64 [n, C], of the same kind and on the same device.
 
     Raises:
-        InputError: values outside [0, 1] or rows that do not sum to one.
+        InputError: a value is outside [0, 1], or a row does not sum to one.
     """
     matrix = check_probabilities(both_classes(probabilities, name), name)
     return like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
 
 
 def both_classes(probabilities: Any, name: str = "probabilities") -> Tensor:
-    """Return [1 - p, p], [n, 2], for `probabilities` [n] or [n, 1]; others as they are."""
+    """Return [1 - p, p], [n, 2], for `probabilities` [n] or [n, 1]; return others unchanged."""
     tensor = check_numbers(probabilities, name)
     if tensor.ndim == 2 and tensor.shape[1] == 1:
         tensor = tensor[:, 0]
@@ -58,17 +58,17 @@ def both_classes(probabilities: Any, name: str = "probabilities") -> Tensor:
 
 
 class Lookalike(NamedTuple):
-    """What numbers look like, and what to do first to make probabilities of them."""
+    """What numbers look like, and the step that turns them into probabilities."""
 
     what: str
     step: str
 
 
 def lookalike(matrix: Tensor) -> Lookalike | None:
-    """Return what `matrix` [n, C] looks like, if it looks like anything but logits.
+    """Return what `matrix` [n, C] looks like; None if it looks like logits.
 
-    `matrix` may be a map of a file, so a block of rows is read at a time. Logits have negative
-    entries, so mostly the first block decides.
+    `matrix` may be a memory-mapped file, so it is read in blocks of rows. Logits have negative
+    entries, so the first block usually decides.
     """
     sums, largest = [], 0.0
     for start, stop in row_blocks(len(matrix), matrix.shape[1]):
@@ -79,16 +79,16 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
         largest = max(largest, float(rows.max()))
     total = torch.cat(sums) if sums else torch.zeros(1)
     common = float(total.median())
-    if not bool(((total - common).abs() <= SAME_SUMS * common).all()):  # also where not finite
+    if not bool(((total - common).abs() <= SAME_SUMS * common).all()):  # true for NaN, too
         return None
     off = float((total - 1).abs().max())
     if largest <= 1 + COARSE_ROUNDING and off <= SAME_SUMS:
-        seen = f"these look like probabilities (in [0, 1], rows sum to one within {off:.1g})"
-        return Lookalike(seen, "")
+        what = f"these look like probabilities (in [0, 1], rows sum to one within {off:.1g})"
+        return Lookalike(what, "")
     if len(total) < ENOUGH_ROWS or not largest > MAJORITY * common:
         return None
     return Lookalike(
-        f"all rows sum to about {common:.6g} and nothing is negative, as of votes, percentages or "
+        f"all rows sum to about {common:.6g} and nothing is negative, as in votes, percentages or "
         "probabilities times a number",
         "divide each row by its sum and ",
     )

@@ -1,8 +1,8 @@
 """Isotonic regression (Zadrozny and Elkan 2002), one-vs-all or global.
 
 One-vs-all fits, for each class c, the non-decreasing map of p_c that is closest to 1{y = c} in
-least squares; global fits one map to all n · C pairs (p_c, 1{y = c}). The maps are scikit-learn's:
-linear between the ends of their constant pieces, constant beyond them.
+least squares. Global fits one map to all n · C pairs (p_c, 1{y = c}). scikit-learn makes the maps.
+They are linear between the ends of their constant pieces and constant beyond them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from metrics.validation import InputError
 
 MODES = ("one_vs_all", "global")
 Map = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Thresholds and the values there."""
+"""The thresholds of a map and its values there."""
 
 
 def isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any]) -> Map:
@@ -37,7 +37,7 @@ def isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any]
 class IsotonicCalibration(Calibrator):
     """Isotonic regression of the softmax probabilities.
 
-    It runs on the host's processor whatever device the logits are on.
+    It runs on the CPU even if the logits are on another device.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class IsotonicCalibration(Calibrator):
         benchmarks) and may be all zero.
     tie_break : float >= 0. This number times the softmax probability is added to each mapped value,
         so that classes of equal value keep their order. The maps' constant pieces make many such
-        ties. 0 leaves them; the baseline code of the paper adds 1e-9.
+        ties. With 0 they stay ties; the baseline code of the paper adds 1e-9.
     inputs : "logits" or "probabilities", what X is
 
     Attributes

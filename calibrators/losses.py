@@ -1,4 +1,4 @@
-"""What a softmax calibrator minimises: the negative log-likelihood, or the Brier score.
+"""The losses that a softmax calibrator can minimise: negative log-likelihood and Brier score.
 
 Both are proper scores, so with enough data and the right family they agree. Where the family is
 wrong, confident errors weigh more in the likelihood. The Brier score is not convex in the
@@ -34,8 +34,8 @@ def check_loss(loss: str) -> None:
 def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
     """Return the diagonal of each row's Hessian by the logits at `probabilities` [n, C]: [n, C].
 
-    p (1 - p) for the likelihood. For the Brier score the Gauss-Newton part, which is never
-    negative: with J = diag(p) - p pᵀ the diagonal of 2 JᵀJ, 2 p_j² ((1 - p_j)² + Σ_{k≠j} p_k²).
+    For the likelihood it is p (1 - p). For the Brier score it is the Gauss-Newton part, which is
+    never negative: the diagonal 2 p_j² ((1 - p_j)² + Σ_{k≠j} p_k²) of 2 JᵀJ, J = diag(p) - p pᵀ.
     """
     p = probabilities
     if loss == "likelihood":

@@ -24,7 +24,7 @@ def constant(values: ArrayLike, dtype: torch.dtype) -> Tensor:
 
 
 class OfProbabilities(nn.Module):
-    """Turns a module of logits into a module of probabilities, by their floored logarithm."""
+    """Takes probabilities, and gives their logarithm (with a floor) to a module of logits."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class ScaledSoftmax(nn.Module):
 
 
 class LinearSoftmax(nn.Module):
-    """softmax(W x + b) of the log-probabilities or, `on_logits`, of the logits as they are."""
+    """softmax(W x + b) for log-probabilities x or, with `on_logits`, for the logits themselves."""
 
     matrix: Tensor
     intercept: Tensor
@@ -73,15 +73,15 @@ class LinearSoftmax(nn.Module):
 
 
 class PiecewiseLinearMaps(nn.Module):
-    """A map of the softmax per class, or one for all: isotonic regression.
+    """Isotonic regression: a map of the softmax probabilities per class, or one map for all.
 
     Args:
         thresholds, values: the maps' points, one map after the other.
         offsets: map c lies from offsets[c] to offsets[c + 1]; there is one map, or one per class.
         normalize: divide rows by their sum; a row of zeros becomes uniform.
         tie_break: this number times the softmax is added to the mapped values.
-        dtype: of the arrays. They are [maps, K]; unused places of `thresholds` hold infinity. A row
-            takes C · K comparisons, because ONNX has no binary search.
+        dtype: number type of the arrays. They are [maps, K]; unused places of `thresholds` hold
+            infinity. A row takes C · K comparisons, because ONNX has no binary search.
     """
 
     thresholds: Tensor

@@ -1,9 +1,9 @@
 """Algorithm 1 of the paper (app. A) and the fitted maps in plain NumPy and SciPy, float64.
 
-Read this file beside the paper. The tests compare `calibrators` with it, which find the same
-patches and the same optima faster. In Algorithm 1: p = f(X) [n, C], y labels [n], v the predicted
-and u the realized utility [n] of a utility, u⃗ its vectors [n, C]. Utilities are U_CWE ∪ U_topK
-(sec. 3.2), numbered 0 … C-1 for the classes and then for K = 1 … C.
+Read this file beside the paper. The tests compare `calibrators` with it, whose classes find the
+same patches and the same optima faster. In Algorithm 1 p = f(X) [n, C] are the probabilities, y [n]
+the labels, v [n] and u [n] the predicted and the realized values of a utility, and u⃗ [n, C] its
+vectors. The utilities are U_CWE ∪ U_topK (sec. 3.2), the C classes first and then K = 1 … C.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from metrics.reference import (
 )
 
 TIED, TIED_RANKS, EQUAL = 1e-6, 2.5e-7, 1e-10
-"""v that lie this close are tied, so are p within a row, and errors this close are equal, so that
-rounding decides nothing. The paper's algorithm has 0 for all three."""
+"""Largest distances at which two v are tied, at which two p of a row are tied, and at which two
+errors are equal. So rounding decides nothing. In the paper all three are 0."""
 
 
 class Patch(NamedTuple):
@@ -41,7 +41,7 @@ class Patch(NamedTuple):
 
 
 def tied_order(p: Floats, tied: float = TIED_RANKS) -> NDArray[np.int64]:
-    """The classes of each row in descending order of p, by number where neighbours are tied."""
+    """Return each row's classes in descending order of p, and by number where p are tied."""
     order = np.argsort(-p, axis=1, kind="stable")
     gaps = -np.diff(np.take_along_axis(p, order, axis=1), axis=1)
     group = np.zeros_like(order)
@@ -50,7 +50,7 @@ def tied_order(p: Floats, tied: float = TIED_RANKS) -> NDArray[np.int64]:
 
 
 def utility_vectors(order: NDArray[np.int64], number: int) -> Floats:
-    """u⃗ = 1{j = c} of U_CWE (Example 3.4), or 1{rank(p, j) <= K} of U_topK (Example 3.6)."""
+    """Return u⃗: 1{j = c} for U_CWE (Example 3.4), 1{rank(p, j) <= K} for U_topK (Example 3.6)."""
     n, classes = order.shape
     vectors = np.zeros((n, classes))
     chosen = np.full((n, 1), number) if number < classes else order[:, : number - classes + 1]
@@ -71,7 +71,7 @@ def algorithm_1(
     outcome = np.eye(classes)[y]
     patches: list[Patch] = []
     while len(patches) < steps:
-        # Lines 3, 4: w = ξ u⃗ 1{v in I} of largest err = E<f(X) - Y, w(f(X))>; of equals the first.
+        # Lines 3, 4: w = ξ u⃗ 1{v in I} of largest err = E<f(X) - Y, w(f(X))>, the first if equal.
         order, worst = tied_order(p), []
         for number in range(2 * classes):
             v, u = predicted_and_realized(utility_vectors(order, number), p, y)
@@ -113,10 +113,10 @@ def algorithm_1(
 def full_audit(
     p: Floats, top_sums: Floats, labels: Labels, ranks: Labels, linear: Floats, rank: Floats
 ) -> float:
-    """The largest UC over all classes, all K and the sampled utilities, each one sorted.
+    """Return the largest UC over all classes, all K and the sampled utilities; it sorts for each.
 
-    Ties as in lines 3 and 4 of `algorithm_1`: predictions that lie no further apart than `TIED`.
-    Takes what a step keeps anyway: the ranking, as sums of the K largest [n, C] and ranks [n]. The
+    Predictions no further apart than `TIED` are tied, as in lines 3 and 4 of `algorithm_1`. The
+    ranking, which a step keeps anyway, is given: sums of the K largest [n, C] and ranks [n]. The
     sampled utilities' predictions are one matrix product per family.
     """
     classes = range(p.shape[1])
@@ -132,7 +132,7 @@ def full_audit(
 
 
 def log_loss(logits: NDArray[Any], labels: Labels) -> float:
-    """Mean of -log softmax(z)_y in float64, nats."""
+    """Return the mean of -log softmax(z)_y in float64, in nats."""
     total = 0.0
     for start in range(0, len(labels), 4096):
         rows = slice(start, start + 4096)
@@ -142,7 +142,7 @@ def log_loss(logits: NDArray[Any], labels: Labels) -> float:
 
 
 def temperature(logits: NDArray[np.float32], labels: Labels) -> float:
-    """The inverse temperature that minimises the NLL, by Brent's method on its logarithm."""
+    """Return the inverse temperature of least NLL, by Brent's method on its logarithm."""
     z = logits.astype(np.float64)
     best = minimize_scalar(
         lambda t: log_loss(np.exp(t) * z, labels), bounds=(-5, 5), options={"xatol": 1e-8}
@@ -169,7 +169,7 @@ def _fitted(
 
 
 def vector_scaling(logits: NDArray[np.float32], labels: Labels) -> Floats:
-    """w and b of softmax(w z + b) by L-BFGS-B from w = 1, b = 0: [2, C]."""
+    """Return w and b of softmax(w z + b) by L-BFGS-B from w = 1, b = 0: [2, C]."""
     z = logits.astype(np.float64)
     return _fitted(
         z,
@@ -181,9 +181,9 @@ def vector_scaling(logits: NDArray[np.float32], labels: Labels) -> Floats:
 
 
 def dirichlet(logits: NDArray[np.float32], labels: Labels, odir: float, l2: float) -> Floats:
-    """W and b of softmax(W ln p + b) with the ODIR penalty (Kull et al. 2019).
+    """Return W and b of softmax(W ln p + b) with the ODIR penalty (Kull et al. 2019).
 
-    L-BFGS-B from W = I: [C, C + 1], b last.
+    It is found by L-BFGS-B from W = I, and has the shape [C, C + 1]; b is the last column.
     """
     x = log_probabilities(logits)
     classes = x.shape[1]
@@ -200,14 +200,14 @@ def dirichlet(logits: NDArray[np.float32], labels: Labels, odir: float, l2: floa
 def penalised_loss(
     logits: NDArray[np.float32], labels: Labels, point: Floats, odir: float, l2: float
 ) -> float:
-    """What `dirichlet` minimises, at W and b: NLL + Σ weights · point² (Kull et al. 2019)."""
+    """Return the objective of `dirichlet` at `point`: NLL + Σ weights · point²."""
     classes = logits.shape[1]
     nll = log_loss(log_probabilities(logits) @ point[:, :classes].T + point[:, classes], labels)
     return nll + float((_penalty_weights(classes, odir, l2) * point**2).sum())
 
 
 def _penalty_weights(classes: int, odir: float, l2: float) -> Floats:
-    """λ / (C (C - 1)) off the diagonal of W, nothing on it, μ / C of the intercepts: [C, C + 1]."""
+    """Return λ / (C (C - 1)) off the diagonal of W, 0 on it, μ / C for intercepts: [C, C + 1]."""
     weights = np.full((classes, classes + 1), odir / (classes * (classes - 1)))
     np.fill_diagonal(weights, 0.0)
     weights[:, classes] = l2 / classes
@@ -215,5 +215,5 @@ def _penalty_weights(classes: int, odir: float, l2: float) -> Floats:
 
 
 def log_probabilities(logits: NDArray[Any]) -> Floats:
-    """ln p = z - log Σ exp z, [n, C]."""
+    """Return ln p = z - log Σ exp z, [n, C]."""
     return np.asarray(log_softmax(logits.astype(np.float64), axis=1))

@@ -1,8 +1,8 @@
 """Structured matrix scaling (Berta, Holzmüller, Jordan and Bach 2026, arXiv 2511.03685).
 
 Temperature scaling comes first. An affine map of its log-probabilities then corrects what a
-temperature cannot, and penalties hold the map near the identity: the fewer points per parameter,
-the nearer. With ten classes and some thousand points this is among the best maps known.
+temperature cannot. Penalties hold the map near the identity. They are stronger if there are fewer
+points per parameter. For ten classes and a few thousand points this is among the best maps known.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
 TOLERANCE = 1e-9
-"""On the Newton decrement, about twice the gap to the minimal objective, in nats."""
+"""Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 
 
 class StructuredMatrixScaling(LinearMapCalibrator):
     """softmax(W ln q + b), with q = (1 - ε) softmax(z / T) + ε / C and ε = 1 / (n + 1).
 
-    T is temperature scaling's. W [C, C] and b [C] minimise the convex objective
+    T is that of temperature scaling. W [C, C] and b [C] minimise the convex objective
 
         mean NLL + C/n · (Σ_j (W_jj - 1)² + Σ_j b_j²) + C (C - 1)/n · Σ_{j≠k} W_jk²,
 
-    each of the three penalties times its strength. L-BFGS starts at W = I, b = 0, which is
-    temperature scaling but for ε, and ends at the optimum. The share ε of the uniform forecast
-    keeps ln q finite.
+    where each of the three sums is also multiplied by its strength. L-BFGS starts at W = I, b = 0,
+    which is temperature scaling except for ε, and ends at the optimum. The share ε of the uniform
+    forecast keeps ln q finite.
 
-    A fit takes .1 s for 7,000 points of ten classes, a second for a hundred.
+    A fit to 7,000 points takes .1 s for ten classes and a second for a hundred.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class StructuredMatrixScaling(LinearMapCalibrator):
     max_iterations : int, of L-BFGS
     inputs : "logits" or "probabilities", what X is
 
-    `InputError` (one line) where a strength is not positive.
+    `InputError` (one line) if a strength is not positive.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class StructuredMatrixScaling(LinearMapCalibrator):
 
 
 class _LogMixture(nn.Module):
-    """Logits [n, C] to ln q [n, C]."""
+    """Maps logits [n, C] to ln q [n, C]."""
 
     def __init__(self, beta: float, share: float, dtype: torch.dtype) -> None:
         super().__init__()

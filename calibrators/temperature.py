@@ -1,14 +1,14 @@
 """Temperature scaling, solved exactly (Guo et al. 2017).
 
-softmax(z / T) with the T > 0 of least loss on the calibration data. The unknown is the inverse
-temperature β = 1/T. One pass over the logits gives the loss with its slope and curvature, and a
-safeguarded Newton iteration ends where the slope vanishes to machine precision.
+The calibrator predicts softmax(z / T) with the T > 0 of least loss on the calibration data. The
+unknown is the inverse temperature β = 1/T. One pass over the logits gives the loss with its slope
+and curvature. Safeguarded Newton steps end where the slope is zero to machine precision.
 
 The negative log-likelihood is convex in β. The Brier score of softmax(βz) is smooth but may have
-several minima. In log β it is a mean of bumps and slopes, one for each row and class, each at least
-about a factor of e wide. So it is computed on a grid by factors of two over twelve powers of ten,
-from at most `SCANNED` logits. Newton's iteration then descends, on all rows, from every grid point
-that lies below its neighbours, and the lowest minimum wins.
+several minima. As a function of log β it is a mean of bumps and slopes, one for each row and class,
+each at least about a factor of e wide. So it is computed on a grid of powers of two over twelve
+powers of ten, from a sample of rows (`SCANNED`). Newton's iteration then descends, on all rows,
+from every grid point whose score is below its neighbours'. The lowest minimum is the result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EPS = float(np.finfo(np.float64).eps)
 SCANNED = 1 << 18
 """From twice this many logits on, the grid is computed from every second row, or fewer."""
 BLOCK = 1 << 18
-"""Logits of a block, whose copies in float64 stay in the cache."""
+"""Logits per block, few enough that their copies in float64 fit into the cache."""
 
 
 class Moments(NamedTuple):
@@ -51,7 +51,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """The inverse temperature, the loss and the NLL there, and how the search ended."""
+    """The best inverse temperature, its loss and its NLL, and how the search ended."""
 
     beta: float
     loss: float
@@ -91,8 +91,8 @@ def _likelihood_terms(d: Tensor, labels: Tensor, beta: float) -> Tensor:
 def _brier_terms(d: Tensor, labels: Tensor, beta: float) -> Tensor:
     """Return Σ (p - y)², its two derivatives by β and the size of the slope's terms: [4, n].
 
-    With d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m² and q_k = Σ p² d^k, y the label:
-    score q_0 - 2 p_y + 1, half the slope q_1 - m q_0 - p_y (d_y - m), half the curvature
+    Let d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m², q_k = Σ p² d^k and y the label.
+    The score is q_0 - 2 p_y + 1, half its slope q_1 - m q_0 - p_y (d_y - m), and half its curvature
     2 (q_2 - 2 m q_1 + m² q_0) - v q_0 - p_y ((d_y - m)² - v).
     """
     p = torch.softmax(beta * d, dim=1)
@@ -131,7 +131,7 @@ def moments(
 
 
 class Passes:
-    """The moments of some data at any β. Each is computed once, by a pass over the logits."""
+    """The moments of a data set at any β. Each is computed once, by a pass over the logits."""
 
     def __init__(self, logits: Tensor, labels: Tensor, loss: Loss, weights: Tensor | None) -> None:
         self.logits, self.labels, self.loss, self.weights = logits, labels, loss, weights
@@ -155,8 +155,8 @@ def fit_temperature(
 ) -> TemperatureFit:
     """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n].
 
-    A pass at β = 0 and the labels decide the boundary cases before the iteration: constant logits,
-    and separable data, whose likelihood is best at β = ∞.
+    Two boundary cases are recognised before the iteration: constant logits, by a pass at β = 0, and
+    separable data, by the labels. The likelihood of separable data is best at β = ∞.
     """
     passes = Passes(logits, labels, loss, weights)
     spread = math.sqrt(passes.at(0.0, "likelihood").curvature)
@@ -178,7 +178,7 @@ def _first_beta(spread: float) -> float:
 
 
 def _least_likelihood(passes: Passes, spread: float) -> tuple[float, str]:
-    """Return the β of least NLL and the outcome; it is zero or less if the slope at 0 says so."""
+    """Return the β of least NLL and the outcome; the smallest β if the loss rises from 0 on."""
     low, high = SMALLEST / spread, LARGEST / spread
     zero = passes.at(0.0)
     if zero.slope >= -zero.rounding:
@@ -190,10 +190,10 @@ def _least_likelihood(passes: Passes, spread: float) -> tuple[float, str]:
 
 
 def _separable(passes: Passes, spread: float) -> tuple[float, str]:
-    """Return the β at which the mean NLL is log((n+2)/(n+1)); every label has its row's maximum.
+    """Return the β at which the mean NLL is log((n+2)/(n+1)), for data without an error.
 
-    By the rule of succession, n hits in n trials support a confidence of (n+1)/(n+2), and this is
-    the NLL of that confidence.
+    This is the NLL of the confidence (n+1)/(n+2), which n hits in n trials support by the rule of
+    succession.
     """
     high = LARGEST / spread
     n = len(passes.labels) if passes.weights is None else float(passes.weights.sum())
@@ -213,8 +213,8 @@ def _separable(passes: Passes, spread: float) -> tuple[float, str]:
 def least_brier(passes: Passes, low: float, high: float) -> tuple[float, str]:
     """Return the β in [low, high] of least Brier score and the outcome.
 
-    The outcome is "uninformative" at the low end of the range and "bound" at the high end, where
-    the score is least there.
+    The outcome is "uninformative" if the score is least at the low end of the range, and "bound" if
+    it is least at the high end.
     """
     grid = np.geomspace(low, high, math.ceil(math.log2(high / low)) + 1).tolist()
     step = slice(None, None, max(1, passes.logits.numel() // SCANNED))
@@ -238,9 +238,9 @@ class TemperatureScaling(Calibrator):
     `loss="brier"` minimises the calibration data's Brier score instead, over all T.
 
     The inverse temperature lies within 1e-6 and 1e6 divided by the logits' spread (root mean square
-    of the row-centred logits), so the result does not depend on the logits' unit. Where no interior
-    optimum exists (no errors in the data, logits that do not favour the labels, constant logits) a
-    `ConvergenceWarning` says so in one line, and what was returned instead; see `fit_temperature`.
+    of the row-centred logits), so the result does not depend on the logits' unit. Data without an
+    error, logits that do not favour the labels, and constant logits have no interior optimum. A
+    one-line `ConvergenceWarning` then names the case and the T that was taken (`OUTCOMES`).
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class TemperatureScaling(Calibrator):
     Attributes
     ----------
     temperature_ : float, T
-    loss_ : float, the loss on the calibration data, the least over all T
+    loss_ : float, the mean loss of the calibration data at this T
     nll_ : float, mean negative log-likelihood of the calibration data, nats
     outcome_ : str, "optimum" or the boundary case
     n_evaluations_ : int, passes over all logits

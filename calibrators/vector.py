@@ -1,10 +1,10 @@
-"""Vector scaling, fitted exactly (Guo et al. 2017): softmax(w ⊙ z + b).
+"""Vector scaling, solved exactly (Guo et al. 2017): softmax(w ⊙ z + b).
 
 The negative log-likelihood is convex in the 2C parameters. L-BFGS starts at the temperature-scaled
 solution and is preconditioned, class by class, with the 2 x 2 block of the Hessian there. On the
 CIFAR benchmarks it reaches the optimum in about 25 passes over the logits, where plain L-BFGS needs
-500. The Brier score is not convex: from the best temperature the same iteration ends in a minimum
-at or below that start.
+500. The Brier score is not convex. The same iteration, started at the best temperature, ends in a
+minimum that is no higher than that start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, is_whole
 
 BLOCK = 1 << 18
-"""Logits of a block, whose copies in float64 stay in the cache."""
+"""Logits per block, few enough that their copies in float64 fit into the cache."""
 TOLERANCE = 1e-10
 """Bound on the Newton decrement, which is about twice the gap to the minimal loss, in nats."""
 
@@ -62,7 +62,7 @@ def class_curvatures(
 ) -> Tensor:
     """Return the means of v z², v z and v at w = β, b = 0, float64 [3, C]: the Hessian's blocks.
 
-    v is p (1 - p) for the likelihood, Gauss-Newton's for the Brier score (`logit_curvature`).
+    v is p (1 - p) for the likelihood, Gauss-Newton's term for the Brier score (`logit_curvature`).
     """
     shares = row_weights(weights, logits)
     sums = torch.zeros(3, logits.shape[1], dtype=torch.float64, device=logits.device)
@@ -74,7 +74,7 @@ def class_curvatures(
 
 
 def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return what solves each class's 2 x 2 block of the Hessian for gradients [k, 2, C]."""
+    """Return a function that solves each class's 2 x 2 block for gradients [k, 2, C]."""
     ww, wb, bb = curvature[0] + ridge[0], curvature[1], curvature[2] + ridge[1]
     determinant = (ww * bb - wb * wb).clamp_(min=1e-12 * float((ww * bb).max()))
 
@@ -93,14 +93,14 @@ class VectorScaling(Calibrator):
     `loss="brier"` minimises the calibration data's Brier score instead, starting at the temperature
     of least Brier score.
 
-    The likelihood alone does not fix b (a common shift changes nothing), nor w and b where a class
-    has no sample or the data are separable. Therefore a small ridge towards the temperature-scaled
-    solution β is added to the mean loss,
+    The likelihood alone does not fix b, because a common shift changes nothing. It fixes neither w
+    nor b if a class has no sample or the data are separable. Therefore a small ridge towards the
+    temperature-scaled solution β is added to the mean loss,
 
-        l2 / 2 · Σ_j [ s² (w_j - β)² + b_j² ],    s = root mean square of the row-centred logits,
+        l2 / 2 · Σ_j [ s² (w_j - β)² + b_j² ],    s = root mean square of the row-centred logits.
 
-    whose default changes the NLL at the optimum by less than 1e-9 on the paper's benchmarks. A
-    `ConvergenceWarning` (one line) says so if the optimum was not reached.
+    With the default l2 it changes the NLL at the optimum by less than 1e-9 on the paper's
+    benchmarks. A `ConvergenceWarning` (one line) says if the optimum was not reached.
 
     Parameters
     ----------
