@@ -34,38 +34,38 @@ TOLERANCE = 1e-9
 class DirichletCalibration(LinearMapCalibrator):
     """softmax(W x + b), W [C, C] and b [C], with the ODIR penalty of Kull et al. (2019).
 
-    The inputs x are the log-probabilities ln p (`on="log_probabilities"`, Dirichlet calibration as
-    Kull et al. define it; for two classes it is beta calibration, that is, logistic regression on
-    ln p_1 and ln p_2), or the logits as they are (`on="logits"`). The latter is not Dirichlet
-    calibration but matrix scaling (Guo et al. 2017) with the ODIR penalty. The two differ because
-    ln p = z - log Σ exp z, and W acts on that last term, too. So adding a number to all logits of a
-    row changes matrix scaling's prediction, and not Dirichlet calibration's.
+    With `on="log_probabilities"` the inputs x are ln p. This is Dirichlet calibration as Kull et
+    al. define it; for two classes it is beta calibration, that is, logistic regression on ln p_1
+    and ln p_2. With `on="logits"` the inputs are the logits z. This is matrix scaling (Guo et al.
+    2017) with the ODIR penalty. The two differ because ln p = z - log Σ exp z, and W acts on the
+    last term, too. So a number added to all logits of a row changes the prediction of matrix
+    scaling, but not that of Dirichlet calibration.
 
     The fit minimises
 
         loss + odir / (C (C - 1)) · Σ_{j≠k} W_jk² + l2 / C · Σ_j b_j² + ridge,
 
-    where the loss is the mean NLL in nats, or with `loss="brier"` the Brier score; it is a weighted
-    mean where `fit` was given weights. λ = `odir` weighs the mean squared off-diagonal entry, μ =
-    `l2` the mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], s the root mean
+    where the loss is the mean NLL in nats, or with `loss="brier"` the Brier score. It is a weighted
+    mean if `fit` is given weights. λ = `odir` weighs the mean squared off-diagonal entry, μ = `l2`
+    the mean squared intercept. The ridge 1e-8 / 2 · [s² ‖W - βI‖² + ‖b‖²], with s the root mean
     square of the row-centred logits, only makes the optimum unique. Full-batch L-BFGS starts at the
-    temperature-scaled solution W = βI, b = 0, where the penalties vanish, so the fit's loss is at
-    most temperature scaling's, up to rounding. The Brier score is not convex: the fit ends in a
-    minimum below that start.
+    temperature-scaled solution W = βI, b = 0, where the penalties are zero. So the fit's loss is at
+    most that of temperature scaling, up to rounding. The Brier score is not convex; such a fit ends
+    in a minimum below that start.
 
     If λ or μ is None, it is chosen by the loss on a seeded hold-out (`penalties.py`), and the map
     is refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and
-    `l2_range` times C, so the ranges are those of the penalty per entry, which means the same for
-    any C.
+    `l2_range` times C. So a range is that of the penalty per entry, which does not depend on C.
 
-    Time: the default tunes by 81 fits, which takes more than a second. On two cores, 7,000 points
-    take about a second for ten classes, five seconds for a hundred and minutes for a thousand;
-    `verbose=True` shows a progress bar. A fit with `odir` and `l2` given takes a fraction of that.
+    Time: by default 81 fits tune λ and μ, which takes more than a second. On two cores, 7,000
+    points take about a second for ten classes, five seconds for a hundred and minutes for a
+    thousand; `verbose=True` shows a progress bar. With `odir` and `l2` given, the fit takes a
+    fraction of that time.
 
     Parameters
     ----------
     on : "log_probabilities" or "logits"
-    l2, odir : float >= 0 or None, μ and λ; None: tuned
+    l2, odir : float >= 0 or None, μ and λ; None means that it is tuned
     tuning_runs : int >= 1
     holdout : float in (0, 1), share of the calibration data that scores the tuning runs
     seed : int, of the hold-out and the tuning
@@ -73,11 +73,11 @@ class DirichletCalibration(LinearMapCalibrator):
     max_iterations : int, of L-BFGS in the final fit
     loss : "likelihood" or "brier"
     search : "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
-        process as in the paper; it takes longer and found no better λ and μ
+        process as in the paper, which takes longer and found no better λ and μ
     inputs : "logits" or "probabilities", what X is
     verbose : bool, whether tuning shows a progress bar on stderr
 
-    `InputError` (one line) on arguments out of range and where the hold-out would be empty.
+    `InputError` (one line) reports arguments out of range and a hold-out that would be empty.
 
     Attributes
     ----------
@@ -146,8 +146,8 @@ class DirichletCalibration(LinearMapCalibrator):
         self._keep(fit.point)
 
     def _tuned(self, inputs: Tensor, labels: Tensor, weights: Tensor | None) -> dict[str, float]:
-        """Return λ, μ, or the one of them that is not given, of least hold-out loss."""
-        from skopt.space import Real  # takes a second to import: only where tuned
+        """Return the λ and μ of least hold-out loss, without those that the user gave."""
+        from skopt.space import Real  # imported only for tuning, because it takes a second
 
         classes = inputs.shape[1]
         scales = {"odir": classes * (classes - 1), "l2": classes}
@@ -168,7 +168,7 @@ class DirichletCalibration(LinearMapCalibrator):
     def _fits_to_tune_by(
         self, inputs: Tensor, labels: Tensor, weights: Tensor | None = None
     ) -> TuningFits:
-        """Split the rows; a share `holdout` of them is scored, whatever the weights."""
+        """Split the rows; a share `holdout` of their number is scored, whatever their weights."""
         n = inputs.shape[0]
         held = round(self.holdout * n)
         if not 0 < held < n:
@@ -208,7 +208,7 @@ class DirichletCalibration(LinearMapCalibrator):
             raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
 
     def _upgrade(self) -> None:
-        """In format 0 W acts on row-centred ln p: W (x - mean x) is (W - row means of W) x."""
+        """Convert format 0, where W acts on x - mean x: that is (W - row means of W) x."""
         if self.on == "log_probabilities":
             self.matrix_ = self.matrix_ - self.matrix_.mean(axis=1, keepdims=True)
 

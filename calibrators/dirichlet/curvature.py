@@ -1,17 +1,17 @@
 """An approximate inverse Hessian for the loss of softmax(W x + b), class by class.
 
-The Hessian's block of class j is Σ_i v_ij x_i x_iᵀ / n, rows x extended by a 1, v = p (1 - p) for
-the likelihood (and Gauss-Newton's diagonal for the Brier score, `losses.logit_curvature`). Weighted
-rows multiply v by their weight, and n is then the sum of the weights.
+The Hessian's block of class j is Σ_i v_ij x_i x_iᵀ / n, where the rows x are extended by a 1. v is
+p (1 - p) for the likelihood and Gauss-Newton's diagonal for the Brier score
+(`losses.logit_curvature`). If rows have weights, v is multiplied by them and n is their sum.
 
 Nearly all of the block's weight comes from the few rows that are undecided about class j. These
 `TOP_ROWS` rows are kept exactly, and the other rows are approximated. Write x = c + m 1 with the
 row mean m. Log-probabilities have a large mean that all classes share, which a diagonal alone would
-miss. So we keep of the other rows their weighted mean x̄ and the spread of m exactly, which are two
-more rows √Σv (x̄, 1) and √Σv(m - m̄)² (1, 0), and of the rest the diagonal Σ v (c - c̄)². Woodbury's
+miss. So the other rows' weighted mean x̄ and the spread of m are kept exactly, too, as two more rows
+√Σv (x̄, 1) and √Σv(m - m̄)² (1, 0). The rest is approximated by the diagonal Σ v (c - c̄)². Woodbury's
 identity inverts this sum of a diagonal and a few rows. L-BFGS then needs 20 iterations for the
-7,000 x 100 points of a CIFAR-100 fit, where a diagonal needs 60. The cost per class is linear in C²
-instead of cubic in C.
+7,000 x 100 points of a CIFAR-100 fit, where a diagonal needs 60. The cost per class is of order C²
+instead of C³.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ TOP_ROWS = 64
 FLOOR = 1e-6
 """Smallest diagonal entry, relative to the largest."""
 INTERCEPT = 1e-3
-"""Share of an intercept's curvature that the diagonal counts once more. Without a penalty nothing
-else would be there, and the inverse would be badly conditioned."""
+"""The diagonal counts this share of an intercept's curvature a second time. Otherwise it would be
+zero without a penalty, and the inverse would be badly conditioned."""
 TINY = 1e-300
-"""Keeps quotients finite where no row is undecided about any class."""
+"""Keeps quotients finite if no row is undecided about any class."""
 BLOCK = 1 << 20
 """Elements of a block: 4 MiB of float32 stay in the cache until they are read."""
 
@@ -43,9 +43,9 @@ class ClassCurvature:
     """The parts of the Hessian that do not depend on the penalties, as means over all rows.
 
     Attributes:
-        rows: [C, m + 2, C + 1], √v (x, 1) of each class's m top rows, and the two for the others.
-        diagonal: float64 [C, C + 1], of the other rows; last a share of the intercept's Σ v.
-        largest: float, the largest Σ v c² of all rows.
+        rows: [C, m + 2, C + 1], √v (x, 1) of each class's m top rows, and two for the other rows.
+        diagonal: float64 [C, C + 1], for the other rows; its last column is for the intercept.
+        largest: float, the largest Σ v c² over all rows.
     """
 
     rows: Tensor
@@ -60,7 +60,7 @@ class ClassCurvature:
         loss: Loss = "likelihood",
         counts: Tensor | None = None,
     ) -> ClassCurvature:
-        """Return the curvature of the data `inputs` [n, C], weighted by `counts` [n], at β I, 0."""
+        """Return the curvature at W = β I, b = 0 for `inputs` [n, C], weighted by `counts` [n]."""
         n, classes = inputs.shape
         shares = row_weights(counts, inputs)
         shares = shares / shares.sum()
@@ -92,7 +92,7 @@ class ClassCurvature:
             first_moments[first:last] -= (v * centred).sum(dim=1)
             second_moments[first:last] -= (v * centred**2).sum(dim=1)
         sums -= torch.stack([(power[index] * top).sum(dim=0) for power in powers])
-        # If there are hardly more rows than top rows, only rounding is left here.
+        # If there are hardly more rows than top rows, these differences are only rounding.
         total = sums[0].clamp(min=max(FLOOR * most, TINY))
         mean = first_moments / total[:, None]
         diagonal[:, :classes] = (second_moments - total[:, None] * mean**2).clamp(min=0)
@@ -122,7 +122,7 @@ class ClassCurvature:
         kernel = (root.mT @ root).to(self.rows.dtype)
 
         def solve(gradients: Tensor) -> Tensor:
-            # All gradients at once, because reading the rows takes most of the time.
+            # It solves for all gradients at once, because reading the rows takes most of the time.
             first = gradients / diagonal
             pushed = torch.bmm(first.transpose(0, 1).to(self.rows.dtype), self.rows.mT)
             correction = torch.bmm(torch.bmm(pushed, kernel), self.rows).transpose(0, 1)

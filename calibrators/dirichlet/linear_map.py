@@ -1,8 +1,8 @@
 """softmax(W x + b): its penalised loss (likelihood or Brier score), its minimiser, its prediction.
 
-Parameters are one float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
-float64 up to `DOUBLE_WORK` multiplications a pass and in float32 above; loss, softmax and the sums
-over blocks of rows are float64 always.
+The parameters are a float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
+float64 up to `DOUBLE_WORK` multiplications per pass and in float32 above that. The loss, the
+softmax and the sums over blocks of rows are always float64.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from metrics.kernels.threads import row_blocks
 DOUBLE_WORK = 2_000_000_000
 """n C² up to which the products run in float64. Larger ones would dominate the time of a fit."""
 BLOCK = 1 << 23
-"""Elements of a block. In products of fewer rows, threads would wait for each other."""
+"""Elements per block. In products of fewer rows, threads would wait for each other."""
 PREDICTED_BLOCK = 1 << 24
-"""Probabilities that are mapped at a time."""
+"""Number of probabilities that are predicted at a time."""
 RIDGE = 1e-8
 """Weight of the pull towards the start that makes the optimum unique."""
 FLOAT32_NOISE = 1e-7
@@ -51,9 +51,9 @@ def penalty_weights(
 
 
 def odir_weights(classes: int, odir: float, l2: float, device: torch.device) -> Tensor:
-    """Return the weights of ODIR (Kull et al. 2019): nothing on the diagonal of W.
+    """Return the weights of ODIR (Kull et al. 2019).
 
-    Each of the C (C - 1) off-diagonal entries weighs odir / (C (C - 1)), each intercept l2 / C.
+    They are 0 on the diagonal of W, odir / (C (C - 1)) off it, and l2 / C for each intercept.
     """
     return penalty_weights(classes, 0.0, odir / (classes * (classes - 1)), l2 / classes, device)
 
@@ -65,8 +65,8 @@ class LinearMapProblem:
         inputs: float32 or float64 [n, C], with `labels` int64 [n].
         beta: the fit starts at the temperature-scaled solution W = β I, b = 0.
         spread: root mean square of the row-centred logits.
-        loss: what is minimised.
-        counts: float64 [n], the weights of the rows; None: all 1.
+        loss: the loss that is minimised.
+        counts: float64 [n], the weights of the rows; None means that all are 1.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LinearMapProblem:
     ) -> Minimum:
         """Minimise the mean loss + Σ weights (V - start)² + ridge, from `begin` or the start.
 
-        The start is (β I, 0): off the diagonal the penalties are those of V itself.
+        The start is (β I, 0), so off the diagonal the penalties are those of V itself.
         """
 
         def objective(point: Tensor) -> tuple[float, Tensor]:
@@ -132,8 +132,8 @@ def map_loss(
 ) -> float:
     """Return the mean loss of softmax(W x + b); write its gradient to `gradient` if given.
 
-    `inputs` [n, C], whose number type the products take, `labels` [n], `point` and `gradient`
-    float64 [C, C + 1], `counts` float64 [n]: the weights of the mean.
+    The matrix products use the number type of `inputs` [n, C]. `labels` are [n], `point` and
+    `gradient` float64 [C, C + 1], and `counts` float64 [n], the weights of the mean.
     """
     n, classes = inputs.shape
     shares = row_weights(counts, inputs)
@@ -156,7 +156,7 @@ def map_loss(
 
 
 class LinearMapCalibrator(Calibrator):
-    """softmax(W x + b) of inputs x [n, C], which a subclass makes of the logits."""
+    """softmax(W x + b) for inputs x [n, C], which a subclass computes from the logits."""
 
     matrix_: NDArray[np.float64]
     intercept_: NDArray[np.float64]

@@ -1,8 +1,8 @@
 """The search for λ and μ: a fit on the kept points for each pair, scored on the held-out points.
 
 Fits end at a gap of about 5e-7 nats, so the hold-out loss is exact to about 1e-4. Fits that overfit
-stop early. All kept rows take part: with a few rows per class the diagonal of W, which has no
-penalty, would overfit for every λ and μ, and the ranking would mislead.
+stop early. Every fit uses all kept rows. With only a few rows per class the diagonal of W, which
+has no penalty, would overfit for every λ and μ, and the ranking would mislead.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from calibrators.solvers.lbfgs import Minimum
 TOLERANCE = 1e-6
 """Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 TINY = 1e-300
-"""Added to λ and μ, because a given one may be zero."""
+"""Added to λ and μ before their logarithm is taken, because a user may set either to zero."""
 WARM_STARTS = 8
-"""Earlier solutions that a fit may start from."""
+"""Number of earlier solutions that a fit may start from."""
 PATIENCE = 3
 """Iterations after which a fit may be stopped; the first iterations may overshoot."""
 MAX_ITERATIONS = 300
 
 
 class TuningFits:
-    """Fits of the kept rows for varying λ, μ, scored on the held-out rows.
+    """Fits of the kept rows for various λ and μ, scored on the held-out rows.
 
     A fit starts from the earlier solution whose (log λ, log μ) is nearest. It stops early once its
     hold-out loss exceeds `limit`, the larger of temperature scaling's loss and the best finished
     fit's loss. Such weak penalties overfit and converge slowest; the score at that moment is enough
-    to rank them last. So the strongest penalties come first: no others can overfit less, their fit
-    takes few iterations, and it is a good start for every other fit.
+    to rank them last. So the caller fits the strongest penalties first. That fit overfits least,
+    takes few iterations and is a good start for every other fit.
 
     Args:
         problem: the kept rows.

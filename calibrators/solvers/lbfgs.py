@@ -1,9 +1,9 @@
 """Full-batch L-BFGS with a preconditioner, for smooth convex objectives on any device.
 
-Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5, with a supplied initial inverse
-Hessian that is rescaled by the last step's curvature. The line search finds a step that meets the
-weak Wolfe conditions by bisection. Where the objective changes by less than rounding, it tests the
-approximate Wolfe condition of Hager and Zhang (2005), so the iteration can use all digits.
+The algorithms are 7.4 and 7.5 of Nocedal and Wright, Numerical Optimization. The caller supplies
+the initial inverse Hessian, which is rescaled by the last step's curvature. The line search finds a
+step that meets the weak Wolfe conditions by bisection. If the objective changes by less than
+rounding, it tests the approximate Wolfe condition of Hager and Zhang (2005), which compares slopes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def dot(a: Tensor, b: Tensor) -> float:
 def _direction(
     gradient: Tensor, pairs: deque[_Pair], precondition: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """-H⁻¹ gradient by the two-loop recursion."""
+    """Return -H⁻¹ gradient by the two-loop recursion."""
     direction = -gradient
     weights = []
     for pair in reversed(pairs):
@@ -72,8 +72,8 @@ def _line_search(
 ) -> tuple[Tensor, float, Tensor, float] | None:
     """Return (new point, value, gradient, step length); None if no step makes progress.
 
-    Bisection for a step that satisfies the (approximate) weak Wolfe conditions; values that differ
-    by `noise` are equal.
+    Bisection finds a step that satisfies the (approximate) weak Wolfe conditions. Values that
+    differ by at most `noise` count as equal.
     """
     low, high, length = 0.0, float("inf"), 1.0
     for _ in range(LINE_SEARCH_STEPS):
@@ -105,11 +105,11 @@ def minimize(
 ) -> Minimum:
     """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
 
-    `precondition` applies an approximate inverse Hessian (symmetric, positive definite) to each of
-    a stack of such tensors and must return a new one. Converged means: the Newton decrement gᵀH⁻¹g
-    is at most `tolerance`, or too small to be visible beside the relative error `rounding` of the
-    value. `give_up(iteration, point)` may stop the iteration early; the result then counts as not
-    converged. The value never rises above the start's by more than rounding.
+    `precondition` applies an approximate inverse Hessian (symmetric, positive definite) to each
+    tensor of a stack and must return a new stack. The result has converged if the Newton decrement
+    gᵀH⁻¹g is at most `tolerance`, or at most the error of the value, whose relative size is
+    `rounding`. `give_up(iteration, point)` may stop the iteration early; the result then has not
+    converged. The value is never above that of the start by more than rounding.
     """
     evaluations = 0
 
@@ -147,7 +147,7 @@ def minimize(
         change = new_gradient - gradient
         gradient = new_gradient
         curvature = length * dot(direction, change)
-        if curvature > 0:  # pragma: no branch - the line search sees to it, but for rounding
+        if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
             pairs.append(_Pair(direction.mul_(length), change, curvature))
     return Minimum(point, decrement, iteration, evaluations, converged)
 

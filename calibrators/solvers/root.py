@@ -1,4 +1,4 @@
-"""The zero of a function of one variable: Newton's steps inside a bracket."""
+"""The zero of a function of one variable, found by Newton's steps inside a bracket."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def solve_increasing(
 ) -> tuple[float, bool]:
     """Find the zero of an increasing function in (low, high); return it and whether it was reached.
 
-    `function(x)` returns value, derivative and whether the value is zero up to rounding. Newton's
-    steps are kept inside the shrinking bracket; a step that leaves it is replaced by its middle.
+    `function(x)` returns value, derivative and whether the value is zero up to rounding. The
+    bracket shrinks with every step. If Newton's step would leave it, its middle is taken instead.
     """
     x = start
     for _ in range(MAX_STEPS):
@@ -27,9 +27,9 @@ def solve_increasing(
             high = x
         following = x - value / derivative if derivative > 0 else math.nan
         if not low < following < high:
-            # The middle of a bracket over many powers of ten is its geometric middle.
+            # If the bracket is wide, the geometric middle takes fewer steps.
             following = math.sqrt(low * high) if low > 0 and high > 4 * low else (low + high) / 2
-        # Newton doubles the correct digits: after a step of 1e-9 the next one would be rounding.
+        # Newton doubles the correct digits. After a step of 1e-9 the next step would be rounding.
         if abs(following - x) <= 1e-9 * abs(x):
             return following, True
         x = following

@@ -27,7 +27,7 @@ WIDTH = 40
 
 def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
     """Return `number` points of `space`, which maps names to scikit-optimize dimensions."""
-    from skopt.sampler import Halton  # slow to import: only where something is tuned
+    from skopt.sampler import Halton  # imported only for tuning, because it takes a second
     from skopt.space import Space
 
     return [_named(space, at) for at in Halton().generate(Space(space.values()), number)]
@@ -36,7 +36,7 @@ def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]
 def search(
     score: Callable[..., float], space: Mapping[str, Any], number: int, seed: int, how: How = "even"
 ) -> list[Run]:
-    """Return the log of `number` runs of `score`; `seed` is of the Bayesian search alone."""
+    """Return the log of `number` runs of `score`; only the Bayesian search uses `seed`."""
     log: list[Run] = []
     if how == "even":
         for tried in evenly_spread(space, number):
@@ -53,7 +53,7 @@ def search(
 
 
 def run_and_log(score: Callable[[], float], parameters: dict[str, Any], log: list[Run]) -> float:
-    """Append one run to `log`; return its score to 8 digits, which rounding does not reach."""
+    """Append a run to `log`; return its score to 8 digits, so that rounding errors do not count."""
     begin = time.perf_counter()
     value = float(f"{score():.8g}")
     log.append({"parameters": parameters, "score": value, "seconds": time.perf_counter() - begin})
@@ -61,7 +61,7 @@ def run_and_log(score: Callable[[], float], parameters: dict[str, Any], log: lis
 
 
 def best_run(log: list[Run]) -> Run:
-    """Return the run of the lowest finite score, the first among equals; else `ValueError`."""
+    """Return the run of lowest finite score, the first of equal ones; `ValueError` if none is."""
     finite = [run for run in log if math.isfinite(run["score"])]
     if not finite:
         raise ValueError(f"tuning: none of {len(log)} runs gave a finite score")
@@ -71,7 +71,7 @@ def best_run(log: list[Run]) -> Run:
 def with_progress(
     function: Callable[..., Any], what: str, total: int, shown: bool = True
 ) -> Callable[..., Any]:
-    """Return `function` with, if `shown`, a progress bar on stderr: a call is 1 step of `total`."""
+    """Return `function`, with a progress bar of `total` calls on stderr if `shown`."""
     calls = count(1)
 
     def counted(*arguments: Any, **named: Any) -> Any:
@@ -86,6 +86,6 @@ def with_progress(
 
 
 def _named(space: Mapping[str, Any], point: list[Any]) -> dict[str, Any]:
-    """Return a point by names, in numbers of Python instead of NumPy."""
+    """Return the values of `point` by name, as Python's numbers instead of NumPy's."""
     values = (value.item() if isinstance(value, np.generic) else value for value in point)
     return dict(zip(space, values, strict=True))
