@@ -36,15 +36,22 @@ def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Recor
 
 
 def across_splits_task(units: Sequence[Unit]) -> Task:
-    """The task of one calibrator; its key has the keys of the splits' scores, and the code."""
+    """The task of one calibrator.
+
+    Its key has the keys of the splits' scores, the groups of points, the classes' names, the code.
+    """
     first, logits = units[0], find_logits(units[0].settings)
-    scores = [str((record_of(unit.scores_path) or {}).get("key")) for unit in units]
-    code = code_digest("pipeline.scoring.across_splits")
+    content = {
+        "scores": [str((record_of(unit.scores_path) or {}).get("key")) for unit in units],
+        "arrays": logits.arrays_sha256,
+        "class_names": logits.details.get("class_names"),
+        "code": code_digest("pipeline.scoring.across_splits"),
+    }
     return Task(
         name=f"{first.benchmark} {first.calibrator}, all splits",
         settings=first.settings,
         path=first.scores_path.with_name("worst.npz"),
-        key=sha256_of_json({"scores": scores, "code": code}),
+        key=sha256_of_json(content),
         size=logits.size,
         make=partial(across_splits, units),
     )

@@ -29,6 +29,8 @@ class CachedLogits:
     details: Mapping[str, Any]
     """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
     similarity_sha256: str | None = None
+    arrays_sha256: str = ""
+    """Of all arrays in the file, the groups of points among them."""
 
     @property
     def n(self) -> int:
@@ -47,7 +49,7 @@ class CachedLogits:
         `groups` [n]; `similarity` [C, C]. The logits stay in the file, whose memory processes
         share.
         """
-        return _arrays(self.path, self.sha256, self.similarity_sha256)
+        return _arrays(self.path, self.arrays_sha256)
 
 
 def logits_path(settings: Settings) -> Path:
@@ -83,12 +85,13 @@ def _checked(path: Path, changed: int) -> CachedLogits | None:
         sha256=arrays_digest(path, ("logits", "labels", "tested", "weights")),
         details=details,
         similarity_sha256=arrays_digest(path, similarity) if "similarity" in details else None,
+        arrays_sha256=record["arrays"],
     )
 
 
 @lru_cache(maxsize=1)
-def _arrays(path: Path, *versions: str | None) -> dict[str, NDArray[Any]]:
-    """The arrays of a file; the digests in `versions` make another version another entry."""
+def _arrays(path: Path, sha256: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a file; `sha256` makes another version of the file another entry."""
     return read_npz(path, mapped=("logits",))
 
 

@@ -79,3 +79,17 @@ def test_each_group_has_a_table_and_worst_intervals_on_the_page(scored):
     for name in ("north", "south"):
         assert f"group {name} (" in page
     assert page.count("Where it fails") == 3
+
+
+def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tmp_path):
+    random = np.random.default_rng(0)
+    arrays = {"logits": random.normal(size=(200, 3)), "labels": random.integers(0, 3, 200)}
+    for (one, other), names in ((("n", "s"), ["a", "b", "c"]), (("old", "young"), ["x", "y", "z"])):
+        groups = np.where(np.arange(200) % 2, one, other)
+        np.savez(tmp_path / "in.npz", **arrays, groups=groups, class_names=names)
+        arguments = [str(tmp_path / "in.npz"), "--output", str(tmp_path / "out"), "--quick"]
+        chosen = ["--jobs", "1", "--methods", "uncalibrated", "--splits", "1"]
+        script.score(script.parse([*arguments, *chosen]))
+        facts = read_json(tmp_path / "out/scores/in.json")["calibrators"]["uncalibrated"]
+        assert set(facts["groups"]) == {one, other}
+        assert facts["worst"]["u_cwe"]["name"].removeprefix("class ") in names
