@@ -102,7 +102,8 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
     )
     if failed:
         for text in {NUMBER.sub("", o.error): o.traceback for o in reversed(failed)}.values():
-            say(text)
+            if text:
+                say(text)
         errors = "; ".join(_each_once((outcome.task.name, outcome.error) for outcome in failed))
         count = f"{title}: {len(failed)} of {len(tasks)} failed: " if len(tasks) > 1 else ""
         raise UnitsFailed(f"{count}{errors}")

@@ -94,7 +94,8 @@ def numbers_of(
         InputError: a cell is no finite number; the line names the column and ends with `fix`.
     """
     cells = table[list(columns)]
-    matrix = cells.apply(_as_numbers).to_numpy(np.float64, na_value=np.nan)
+    # pandas would return memory that is not writable, of which torch warns.
+    matrix = cells.apply(_as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
     wrong = np.argwhere(~np.isfinite(matrix))
     if len(wrong):
         row, place = wrong[0]

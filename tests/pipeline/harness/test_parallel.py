@@ -112,3 +112,9 @@ def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
     assert device_name("auto") == "cpu"
     with pytest.raises(MissingDevice, match=r"^device=cuda: torch \S+ sees no CUDA GPU"):
         device_name("cuda")
+
+
+def test_an_error_of_the_user_is_the_only_line_beside_the_count(tmp_path, capsys):
+    with pytest.raises(UnitsFailed, match="of the user's"):
+        run_tasks("fit", examples(tmp_path, "user"))
+    assert capsys.readouterr().out.count("\n") == 1

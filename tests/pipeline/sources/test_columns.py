@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from metrics import InputError
 from pipeline.sources.file import file_logits
@@ -106,6 +107,15 @@ def test_one_column_of_logits_is_the_log_odds_of_the_second_class(tmp_path):
     result = read(tmp_path, table)
     np.testing.assert_array_equal(result.logits, [[0, -1.5], [0, 2], [0, 3]])
     assert "log-odds of yes" in result.details["warnings"][0]
+
+
+def test_a_table_is_read_without_a_warning_of_torch(tmp_path, recwarn):
+    torch.set_warn_always(True)  # else once in a program
+    try:
+        read(tmp_path, table_of())
+    finally:
+        torch.set_warn_always(False)
+    assert not [str(warning.message) for warning in recwarn]
 
 
 def test_groups(tmp_path):
