@@ -65,11 +65,13 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
     settings = units[0].settings
     logits = find_logits(settings)
     groups = logits.arrays().get("groups", np.empty(0, dtype=str))
+    weights = logits.arrays().get("weights", np.ones(len(groups)))
     tested = [indices_of(settings, logits, unit.split)[1] for unit in units]
     names = [
         name
         for name in np.unique(groups).tolist()
-        if min((groups[points] == name).sum() for points in tested) >= SMALLEST_GROUP
+        if min(((groups == name) & (weights > 0))[points].sum() for points in tested)
+        >= SMALLEST_GROUP
     ]
     together = splits_together(logits.size, len(units))
     pooled: list[HeldOut] = []

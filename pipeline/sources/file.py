@@ -110,13 +110,14 @@ def read_given(
     labelled: bool = True,
     classes: Sequence[str] = (),
 ) -> Given:
-    """Read a file and check its shapes and groups; see `read_columns` and `read_npz_arrays`."""
+    """Read a file by `read_columns` or `read_npz_arrays`; check its shapes, weights and groups."""
     check_is_file(path, "an npz, CSV or parquet file")
     if path.suffix.lower() in TABLES:
         contents = read_columns(path, groups, labelled, classes)
     else:
         contents = read_npz_arrays(path, values, groups, labelled)
     check_shapes(path, contents, values)
+    _check_sides_have_weight(path, contents)
     if contents.groups is None:
         return contents
     names = text_of(contents.groups, len(contents.labels), f"{path}: groups")
@@ -126,6 +127,19 @@ def read_given(
             f"{MOST_GROUPS}; give the group that a point belongs to, not its number"
         )
     return replace(contents, groups=names)
+
+
+def _check_sides_have_weight(path: Path, contents: Given) -> None:
+    """`InputError` where the points on one side of a split all have weight 0."""
+    if contents.tested is None or contents.weights is None:
+        return
+    for tested in contents.tested:
+        for side, points in (("calibration", ~tested), ("test", tested)):
+            if not contents.weights[points].any():
+                raise InputError(
+                    f"{path}: weights: all are zero for the {side} points; give some of them a "
+                    "weight"
+                )
 
 
 def check_is_file(path: Path, wanted: str) -> None:

@@ -93,3 +93,15 @@ def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tm
         facts = read_json(tmp_path / "out/scores/in.json")["calibrators"]["uncalibrated"]
         assert set(facts["groups"]) == {one, other}
         assert facts["worst"]["u_cwe"]["name"].removeprefix("class ") in names
+
+
+def test_a_group_whose_points_have_no_weight_is_too_small(tmp_path):
+    random = np.random.default_rng(0)
+    arrays = {"logits": random.normal(size=(200, 3)), "labels": random.integers(0, 3, 200)}
+    groups = np.where(np.arange(200) % 2, "north", "south")
+    np.savez(tmp_path / "in.npz", **arrays, groups=groups, weight=(groups == "north") * 2.0)
+    arguments = [str(tmp_path / "in.npz"), "--output", str(tmp_path / "out"), "--quick"]
+    chosen = ["--jobs", "1", "--methods", "uncalibrated", "--splits", "1"]
+    script.score(script.parse([*arguments, *chosen]))
+    report = (tmp_path / "out/report.md").read_text()
+    assert "Group south (100 points) is too small" in report

@@ -235,6 +235,10 @@ def test_weights_come_from_an_array_or_a_column(tmp_path):
         ({"weight": [-1.0, *[1] * 11]}, "weight: -1 in row 0; weights are finite and not negative"),
         ({"weight": [np.nan, *[1] * 11]}, "weight: nan in row 0"),
         ({"weight": [0.0] * 12}, "weight: all are zero"),
+        (
+            {"weight": [1.0] * 6 + [0.0] * 6, "split": ["cal"] * 6 + ["test"] * 6},
+            "weights: all are zero for the test points",
+        ),
         ({"weight": [1.0] * 12, "weights": [1.0] * 12}, "weights: both weight, weights"),
     ],
 )
