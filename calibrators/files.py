@@ -86,16 +86,16 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
     from metrics.archive import read_arrays
     from metrics.validation import InputError
 
-    again = "fit and save it again"
+    fix = "fit and save it again"
     try:
-        content = read_arrays(path, fix=again)
+        content = read_arrays(path, fix=fix)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
     if missing := sorted(REQUIRED - content.keys()):
         raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}")
     version = content.pop(FORMAT, np.asarray(0))
     if version.shape or version.dtype.kind not in "iu":
-        raise InputError(f"{path}: damaged format number; {again}")
+        raise InputError(f"{path}: damaged format number; {fix}")
     if version > LATEST:
         raise InputError(
             f"{path}: format {version} of a newer release, this one reads up to {LATEST}; update "
@@ -105,13 +105,13 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
     try:
         parameters = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: damaged parameters ({error}); {again}") from error
+        raise InputError(f"{path}: damaged parameters ({error}); {fix}") from error
     for name in content:  # only names that `Calibrator.save` writes; others may replace a method
         if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
-            raise InputError(f"{path}: {name!r} is no fitted value; {again}")
+            raise InputError(f"{path}: {name!r} is no fitted value; {fix}")
     fitted = {name: array if array.ndim else array.item() for name, array in content.items()}
     if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
-        raise InputError(f"{path}: classes_ and n_features_in_ differ; {again}")
+        raise InputError(f"{path}: classes_ and n_features_in_ differ; {fix}")
     return Saved(kind, parameters, fitted, int(version))
 
 

@@ -28,7 +28,7 @@ Map = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The thresholds of a map and its values there."""
 
 
-def isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any]) -> Map:
+def _isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any]) -> Map:
     """Return the isotonic map of `scores` [n] to `hits` [n], each weighing `weights` [n]."""
     fitted = IsotonicRegression(out_of_bounds="clip").fit(scores, hits, sample_weight=weights)
     return fitted.X_thresholds_, fitted.y_thresholds_
@@ -82,9 +82,9 @@ class IsotonicCalibration(Calibrator):
         hits = labels.cpu().numpy()[:, None] == np.arange(classes)
         rows = np.ones(n) if weights is None else weights.cpu().numpy()
         if self.mode == "global":
-            maps = [isotonic_map(scores.ravel(), hits.ravel(), rows.repeat(classes))]
+            maps = [_isotonic_map(scores.ravel(), hits.ravel(), rows.repeat(classes))]
         else:
-            maps = [isotonic_map(scores[:, c], hits[:, c], rows) for c in range(classes)]
+            maps = [_isotonic_map(scores[:, c], hits[:, c], rows) for c in range(classes)]
         self.thresholds_, self.values_ = map(np.concatenate, zip(*maps, strict=True))
         sizes = [len(thresholds) for thresholds, _ in maps]
         self.offsets_ = np.cumsum([0, *sizes], dtype=np.int64)

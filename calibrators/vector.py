@@ -73,7 +73,7 @@ def class_curvatures(
     return sums / shares.sum()
 
 
-def class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
+def _class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[Tensor], Tensor]:
     """Return a function that solves each class's 2 x 2 block for gradients [k, 2, C]."""
     ww, wb, bb = curvature[0] + ridge[0], curvature[1], curvature[2] + ridge[1]
     determinant = (ww * bb - wb * wb).clamp_(min=1e-12 * float((ww * bb).max()))
@@ -168,7 +168,7 @@ class VectorScaling(Calibrator):
         return minimize(
             objective,
             start,
-            class_block_preconditioner(curvature, ridge),
+            _class_block_preconditioner(curvature, ridge),
             tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )

@@ -1,21 +1,22 @@
 """Algorithm 1 of the paper (app. A): iterative patching for utility calibration.
 
-    line 3, 4   audit: the witness w = ξ u⃗ 1{v in I} of largest error E<f - Y, w>
-    line 5      stop if that is at most ε
+    line 3, 4   audit: find the witness w = ξ u⃗ 1{v in I} of largest error E<f - Y, w>
+    line 5      stop if its error is at most ε
     line 8      choose the step η
     line 9      f ← Π_simplex(f - η w)
 
-One loop for every class of utilities and every kind of update. Read this file first. It uses
+One loop serves all classes of utilities and all kinds of update. Read this file first. It uses
 
     utilities   a utility u: its prediction v, its realized value, its vectors u⃗
     state       the forecast f that moves, with its ranking
     audit       families of utilities, and the witness of largest error
-    update      how rows move and how far: projection, as in the paper
+    update      how rows move and how far, by projection as in the paper
     tilting     another update, which shifts logits
 
 and is used by
 
-    calibrator, logit_shift   the two estimators; base: what they share
+    calibrator, logit_shift   the two estimators
+    base                      what the two estimators share
     start                     the probabilities that are patched
     hold_out                  how UtilityPatching chooses step size, number of patches and sampling
     cross_validation          how LogitShiftPatching chooses the number of patches
@@ -36,7 +37,7 @@ from calibrators.patching.update import Update
 from calibrators.patching.utilities import Utility, Vectors
 
 Ending = Literal["calibrated", "no step", "limit"]
-"""Why a run ended: err <= ε, no step lowers the loss, or the requested patches are done."""
+"""Why a run ended: err <= ε, no step lowers the loss, or all requested patches are made."""
 
 
 class Patch(NamedTuple):
@@ -47,14 +48,14 @@ class Patch(NamedTuple):
     high: float
     step: float
     error: float
-    """err of the witness before the patch."""
+    """Error of the witness before the patch."""
     loss_change: float
-    """What the patch added to the mean loss of the points that it was fitted on."""
+    """Change of the mean loss of the points that the patch was fitted on."""
     points: int = 0
-    """How many of them it moved."""
+    """Number of these points that the patch moved."""
 
     def apply(self, state: PatchedForecast, update: Update) -> None:
-        """Replay on any forecast."""
+        """Apply the patch to any forecast."""
         rows = rows_within(self.utility.predicted(state), self.low, self.high)
         if len(rows):
             move(state, update, rows, self.utility.vectors(state, rows), self.step)
@@ -69,7 +70,7 @@ def move(
 
 @dataclass
 class Algorithm1:
-    """The loop over a forecast, which it moves. Iterating gives one patch after the other.
+    """The loop, which moves a forecast. Iterating over it gives the patches one by one.
 
     Args:
         state: the forecast f on the calibration points.
@@ -79,7 +80,7 @@ class Algorithm1:
 
     Attributes:
         number: the number of the next round.
-        stopped: why it ended; "limit" as long as it can go on.
+        stopped: why it ended; "limit" while it can go on.
     """
 
     state: PatchedForecast
@@ -94,13 +95,13 @@ class Algorithm1:
             yield patch
 
     def replay(self, patches: Sequence[Patch]) -> None:
-        """Begin after `patches`, the first patches of an equal run."""
+        """Apply `patches`, the first ones of an equal run, to continue after them."""
         for patch in patches:
             patch.apply(self.state, self.update)
         self.number += len(patches)
 
     def round(self) -> Patch | None:
-        """Do a round and return its patch; None, with the reason in `stopped`, if the run ends."""
+        """Do a round and return its patch; if the run ends, return None and set `stopped`."""
         witness = worst_witness(self.auditor(self.state, self.number), self.state)
         if witness.error <= self.tolerance:
             self.stopped = "calibrated"

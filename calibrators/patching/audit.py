@@ -1,12 +1,12 @@
-"""The audit of Algorithm 1 (lines 3 and 4): the witness of largest error.
+"""The audit of Algorithm 1 (lines 3 and 4), which finds the witness of largest error.
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
-top-K sums, so no matrix is built for them. Upper bounds by sums of columns
-(`metrics.kernels.bounds`) order them. Errors are computed in rounds, those of the largest bounds
-first, until no utility is left whose bound exceeds the largest error.
+top-K sums, so no matrix is built for them. Sums of the columns give upper bounds on their errors
+(`metrics.kernels.bounds`). The errors are then computed in rounds, in descending order of the
+bounds, until no remaining bound exceeds the largest error.
 
-Intervals end only in gaps of v that are wide against rounding (`TIED`), and errors are compared
-with a tolerance (`EQUAL`), so the witness does not depend on the last bit of any number.
+Intervals end only in gaps of v that are much wider than rounding errors (`TIED`), and errors are
+compared with a tolerance (`EQUAL`). So the witness does not depend on the last bit of any number.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from metrics.utilities.payoffs import sample_unit_sphere_infinity
 from metrics.utility_calibration import worst_interval
 
 TIED = 1e-6
-"""Predictions that lie no further apart are tied. Float32 is off by less after many patches."""
+"""Predictions no further apart are tied. Float32 errors are smaller, even after many patches."""
 EQUAL = 1e-10
 """Errors that differ by less are equal: the first utility in the order of the families wins."""
 EXACT_AT_ONCE = 16
-"""Utilities of a family computed exactly in the first round."""
+"""Number of a family's errors that the first round computes."""
 MORE_AT_ONCE = 4
-"""Each next round computes so many times as many: a few columns cost as much as many."""
+"""Each later round computes this many times more: many columns take little longer than a few."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """w = ξ u⃗ 1{v in I}: the utility, its interval of v, the sign, and E<f - Y, w>, its error.
+    """w = ξ u⃗ 1{v in I}: the utility, its interval of v, the sign, and the error E<f - Y, w>.
 
-    ξ is +1 where the predicted utility exceeds the realized one, -1 where it falls short, and 0
-    where both agree everywhere. rows: int64 [k], the points with v in I.
+    ξ is +1 if the predicted utility exceeds the realized one on I, -1 if it falls short, and 0 if
+    both agree on every interval. rows: int64 [k], the points with v in I.
     """
 
     utility: Utility
@@ -81,8 +81,8 @@ class Family:
 
     Attributes:
         bounds: float64 [m], upper bounds on their errors.
-        errors: gives the errors, float64 [k], of the utilities with the numbers int64 [k].
-        utility: gives the utility with a number.
+        errors: maps numbers of utilities, int64 [k], to their errors, float64 [k].
+        utility: maps a number to its utility.
     """
 
     bounds: Tensor
@@ -90,16 +90,16 @@ class Family:
     utility: Callable[[int], Utility]
 
 
-def indicator_family(
+def _indicator_family(
     kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor, sums: Tensor
 ) -> Family:
-    """Return the utilities that pay 1 or 0, whose errors are computed only where the bounds allow.
+    """Return utilities that pay 1 or 0. Their errors are computed only if the bounds require it.
 
     Args:
         kind: "class" or "top_k".
         predicted: [n, m], a column for each utility.
-        payoffs: [m, L], by the outcomes `codes` [n].
-        sums: [2, m], those of `indicator_bounds`.
+        payoffs: [m, L], what each utility pays for each outcome; `codes` [n] are the outcomes.
+        sums: [2, m], the argument of `indicator_bounds`.
     """
     n, m = predicted.shape
     hits = torch.bincount(codes, minlength=m)
@@ -113,20 +113,20 @@ def indicator_family(
     return Family(indicator_bounds(sums, hits, n), errors, lambda number: make(number, m))
 
 
-def payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Family:
+def _payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Family:
     """Return the utilities with predictions [m, n] and payoffs [m, C] by class or by rank.
 
     All errors are computed; bounds would take hardly less time.
     """
     errors = _errors(predicted, payoffs, codes)
-    # A clone, because a view of a row would keep the payoffs of the whole family in memory.
+    # The clone is needed, because a view of a row would keep the family's payoffs in memory.
     return Family(
         errors, errors.__getitem__, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone())
     )
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
-    """Return the utilities of a class of `metrics`, numbered from `first`, with all errors."""
+    """Return the utilities of a `UtilityClass`, numbered from `first`, with all their errors."""
     forecast = state.forecast()
     outcomes = Outcomes(state.labels[None], forecast=forecast)
     blocks = utilities.tied_blocks(forecast, outcomes)
@@ -135,13 +135,13 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
 
 
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
-    """Errors of k utilities over intervals between gaps: predicted [k, n], payoffs [k, L]."""
+    """Return the errors [k] over intervals between gaps: predicted [k, n], payoffs [k, L]."""
     sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED)
     return (sums.high - sums.low)[0] / predicted.shape[1]
 
 
 Auditor = Callable[[PatchedForecast, int], Sequence[Family]]
-"""Gives the families for audit number 0, 1, … of a forecast, in their fixed order."""
+"""Returns the families that audit number 0, 1, … of a forecast compares, in a fixed order."""
 
 
 @dataclass(frozen=True)
@@ -162,14 +162,14 @@ class StandardFamilies:
         within = torch.ones_like(hits).tril()  # 1{rank < K}
         by_class, by_rank = class_wise_sums(p, labels), top_k_sums(top_sums, ranks)
         families = [
-            indicator_family("class", p, hits, labels, by_class),
-            indicator_family("top_k", top_sums, within, ranks, by_rank),
+            _indicator_family("class", p, hits, labels, by_class),
+            _indicator_family("top_k", top_sums, within, ranks, by_rank),
         ]
         if self.sampled_count:
             linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, p.shape[1]))
             families += [
-                payoff_family("linear", linear @ p.T, linear, labels),
-                payoff_family("rank", drops(rank) @ top_sums.T, rank, ranks),
+                _payoff_family("linear", linear @ p.T, linear, labels),
+                _payoff_family("rank", drops(rank) @ top_sums.T, rank, ranks),
             ]
         return families
 
@@ -178,14 +178,14 @@ class StandardFamilies:
         seed = (self.seed * 100_003 + number) * 2
         linear = sample_unit_sphere_infinity(self.sampled_count, classes, seed)
         rank = sample_unit_sphere_infinity(self.sampled_count, classes, seed + 1)
-        # NumPy sorts rows in vector lanes, five times as fast as torch.
+        # NumPy sorts rows with vector instructions, so it is faster than torch.
         return linear, torch.from_numpy(-np.sort(-rank.numpy(), axis=1))
 
 
 def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
     """Return (family, number, error) of the utility with the largest error, the first among equals.
 
-    In rounds: each family's largest bounds that exceed the largest error so far come next.
+    Rounds take each family's utilities in descending order of bounds, until these are below it.
     """
     bounds = [family.bounds.cpu() for family in families]
     orders = [each.argsort(descending=True, stable=True) for each in bounds]
@@ -197,7 +197,7 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
         for k in waiting.copy():
             following, orders[k] = orders[k][:size], orders[k][size:]
             following = following[bounds[k][following] >= largest - EQUAL]
-            if not len(following):  # the bounds of all others are smaller still
+            if not len(following):  # the family's other bounds are even smaller
                 waiting.remove(k)
                 continue
             numbers = following.sort().values  # neighbouring columns are read together

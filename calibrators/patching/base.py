@@ -1,4 +1,4 @@
-"""What the two patching calibrators share: a start, and patches that are replayed on it."""
+"""What the two patching calibrators share: a start, and patches that are applied to it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAMPLED = ("linear", "rank")
 
 
 class Patching(Calibrator):
-    """Base of the patching calibrators; the patches are arrays, so that `save` can store them.
+    """Base of the patching calibrators. It keeps patches as arrays, so that `save` can store them.
 
     Weights are not supported: the audit could use weighted residuals, but the error bounds, step
     sizes, hold-outs and folds would all need weighted versions. Draw points in proportion to their
@@ -49,7 +49,7 @@ class Patching(Calibrator):
         lows_, highs_, steps_: float64 [T] interval of v and signed step -ξ η along u⃗;
         errors_: float64 [T] UC before each patch;
         losses_: float64 [T + 1] calibration loss before the first and after each patch;
-        start_*: what the start learned.
+        start_*: the values that the start learned.
     """
 
     start: Start
@@ -66,9 +66,9 @@ class Patching(Calibrator):
     losses_: NDArray[np.float64]
 
     def save(self, path: str | Path) -> Path:
-        """As every calibrator; the classes of `utilities` are written as numbers.
+        """Save like every calibrator; the classes of `utilities` are written as numbers.
 
-        `InputError` where a class is not given by numbers (a function, for example), because
+        `InputError` if a class is not given by numbers (but by a function, for example), because
         predicting needs the object.
         """
         written = copy(self)
@@ -85,15 +85,15 @@ class Patching(Calibrator):
     def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
         """Return the families that compete on `state`: the standard ones and those of `utilities`.
 
-        All compete by their errors, each in its unit: a payoff of 100 outweighs one of 1.
+        They compete by their errors, each in its own unit. So a payoff of 100 outweighs one of 1.
         """
         classes = state.probabilities.shape[1]
-        others = numbered(classes_of(self.utilities, self.standard), classes)
+        added = numbered(classes_of(self.utilities, self.standard), classes)
         standard = StandardFamilies(sampled_count, self.seed)
 
         def families(state: PatchedForecast, number: int) -> list[Family]:
             fixed = standard(state, number) if self.standard else []
-            return fixed + [class_family(utilities, state, first) for first, utilities in others]
+            return fixed + [class_family(utilities, state, first) for first, utilities in added]
 
         return families
 
@@ -123,12 +123,12 @@ class Patching(Calibrator):
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
         classes = int(self.n_features_in_)
-        others = numbered(classes_of(self.utilities, self.standard), classes)
+        added = numbered(classes_of(self.utilities, self.standard), classes)
         sampled = iter(torch.from_numpy(self.vectors_))
 
         def utility_of(kind: Kind, index: int) -> Utility:
             if kind == "own":
-                first, utilities = [pair for pair in others if pair[0] <= index][-1]
+                first, utilities = [pair for pair in added if pair[0] <= index][-1]
                 return ClassUtility(utilities, index, first)
             if kind in SAMPLED:
                 return PayoffUtility(kind, index, next(sampled))

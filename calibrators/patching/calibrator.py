@@ -1,8 +1,8 @@
 """Iterative patching for utility calibration: Algorithm 1 of the paper as a calibrator.
 
-The fitted object is the list of patches; predicting replays it on new points. Step size, number of
-steps and whether to sample utilities are tuned on a hold-out of the calibration set, then
-everything is refitted on all of it.
+The fitted object is a list of patches, and predicting applies them to new points. The step size,
+the number of steps and whether to sample utilities are tuned on a hold-out of the calibration set.
+Then the patches are fitted to the whole set.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class UtilityPatching(Patching):
         step_size: largest η of the line search; tuned if None.
         steps: number of patches; tuned if None.
         sampled: whether audits add sampled utilities; tuned if None.
-        tuning_runs: settings to try, if anything is tuned; see `hold_out.py`.
-        sampled_count: utilities drawn from each of U_lin and U_rank per audit.
-        tolerance: ε of Algorithm 1, stop when the worst UC is at most this.
-        objective: what tuning minimises on the hold-out: u_comb (the worst error of all utilities
-            except sampled ones), brier or nll.
+        tuning_runs: number of settings to try, if anything is tuned; see `hold_out.py`.
+        sampled_count: number of utilities drawn from each of U_lin and U_rank per audit.
+        tolerance: ε of Algorithm 1; the run stops when the worst UC is at most this.
+        objective: the score that tuning minimises on the hold-out: u_comb (the worst error of all
+            utilities except sampled ones), brier or nll.
         holdout: share of the calibration set held out while tuning.
         max_steps: largest number of patches that tuning tries.
         armijo: share of the predicted decrease that the line search requires. The usual 1e-4 takes
@@ -48,51 +48,51 @@ class UtilityPatching(Patching):
             Brier scores and class-wise errors on CIFAR-100.
         line_search: "armijo", or "theory" for η = err / C, which needs no step size.
         seed: of the hold-out, the tuning and the sampled utilities.
-        start: what is patched, the paper's "softmax" of the logits or "temperature" scaling.
+        start: the forecast to patch, "softmax" of the logits (as in the paper) or "temperature".
         utilities: list of `metrics.UtilityClass`, to calibrate to; they compete by their errors,
             each in its own unit.
         standard: whether U_CWE, U_topK and the sampled utilities compete with them.
         inputs: "logits" or "probabilities", what X is.
-        verbose: whether tuning shows a progress bar on stderr; it stays unfinished where settings
+        verbose: whether tuning shows a progress bar on stderr; the bar stays unfinished if settings
             are dropped early.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
         losses_: float64 [T + 1] calibration Brier score before the first and after each patch;
-        step_size_, step_limit_, sampled_: what was chosen; T is smaller where the run ended early;
+        step_size_, step_limit_, sampled_: the chosen values; T is smaller if the run ended early;
         stopped_: why it ended: "calibrated" (UC <= ε), "no step" (none lowers the Brier score), or
         "limit" (as many patches as requested).
 
     Stability. A patch moves all points of an interval, so a point that a rounding error carries
-    across an end would move by a whole step. And projection makes many v, and many probabilities of
-    a row, equal except for rounding. Three rules keep rounding from deciding:
+    across an end would move by a whole step. Projection also makes many v, and many probabilities
+    of a row, equal except for rounding. Three rules keep rounding from deciding:
     - intervals end in the middle of gaps of v that are wider than 1e-6 on the calibration points
       (v that lie closer are tied, in the errors as well);
     - probabilities of a row that lie within 2.5e-7 of their neighbour are ranked by class;
     - if utilities, intervals or steps are equal except for rounding, the first is taken.
 
     The first two rules tie chains: a neighbour of a neighbour belongs to the same group, however
-    far the group's ends are apart. On CIFAR-100 6,276 of 7,000 points of class 0 are one group of v
-    (probabilities up to 4e-5), and 77 of 100 classes of a median row are ranked by their number. At
-    35,000 x 1,000 that is 32,441 points (up to 1.8e-4) and 914 of 1,000 classes; 4.8 % of the
-    labels have another rank than without ties. The largest error of U_topK was the same there, that
-    of U_CWE 4.32e-4 instead of 4.44e-4. So for K beyond about 90 the audited U_topK is not the
-    paper's: most of its K classes are chosen by their number.
+    far the group's ends are apart. On CIFAR-100, 6,276 of the 7,000 v of class 0 are one group
+    (probabilities up to 4e-5), and a median row has 77 of its 100 classes ranked by their number.
+    At 35,000 x 1,000 the group has 32,441 points (up to 1.8e-4), the row 914 of 1,000 classes, and
+    4.8 % of the labels have another rank than without ties. There the largest error of U_topK is
+    unchanged, and that of U_CWE is 4.32e-4 instead of 4.44e-4. So for K beyond about 90 the audited
+    U_topK is not the paper's, because most of its K classes are chosen by their number.
 
     Between these decisions every operation is continuous, and projection increases no distance. So
-    logits that differ in the last bit, and other numbers of threads, processors and devices, give
-    the same patches, and the same probabilities up to rounding (1e-9). A replay in float32 differs
-    by more than 1e-4 in a few points of a thousand, which lie within its rounding of an end.
+    logits that differ in the last bit, or another number of threads, processor or device, give the
+    same patches, and the same probabilities up to rounding (1e-9). In float32 a few points of a
+    thousand differ by more than 1e-4: those so near an interval's end that rounding decides.
 
     Rows that a patch moved are rounded to multiples of 2^-40 (9e-13), so that entries equal up to
     rounding become exactly equal and the metrics, which have no tolerance, rank them by class.
     `errors_` and the tuning score are computed with the tie rules above and can be slightly below
     the exact UC.
 
-    Time. The default tunes on a hold-out, which takes more than a second: on two cores, for 7,000
-    points of the CIFAR benchmarks about 3 seconds for ten classes and 10 for a hundred, and minutes
-    for 35,000 x 1,000. `verbose=True` shows a progress bar. With `step_size`, `steps` and `sampled`
-    given, nothing is tuned.
+    Time. By default settings are tuned on a hold-out, which takes more than a second. On two cores
+    it takes about 3 seconds for 7,000 CIFAR points of ten classes, 10 seconds for a hundred
+    classes, and minutes for 35,000 x 1,000. `verbose=True` shows a progress bar. With `step_size`,
+    `steps` and `sampled` given, nothing is tuned.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class UtilityPatching(Patching):
         return Algorithm1(state, auditor, self._descent(step_size), self.tolerance)
 
     def _score(self, state: PatchedForecast) -> float:
-        """Return the objective of a held-out forecast; u_comb leaves sampled utilities out."""
+        """Return the objective of a held-out forecast; u_comb contains no sampled utilities."""
         if self.objective != "u_comb":
             return float(state.losses(self.objective).mean())
         return find_worst(self._auditor(state, sampled_count=0)(state, 0))[2]
@@ -178,12 +178,12 @@ class UtilityPatching(Patching):
         return ProjectedDescent(step_size, self.armijo, self.line_search == "theory")
 
     def _tuned(self, probabilities: Tensor, labels: Tensor) -> dict[str, Any]:
-        """Return step_size, steps and sampled; those that are None are the best on the hold-out."""
+        """Return step_size, steps and sampled; those left at None are the hold-out's best."""
         fixed = {"step_size": self.step_size, "steps": self.steps, "sampled": self.sampled}
         if self.line_search == "theory":
             fixed["step_size"] = math.nan  # theory's η does not depend on it
         if not self.standard:
-            fixed["sampled"] = False  # there are none
+            fixed["sampled"] = False  # only the user's utilities are audited
         free = [name for name, value in fixed.items() if value is None]
         if not free:
             return fixed
@@ -200,8 +200,8 @@ class UtilityPatching(Patching):
         return {**fixed, **best_run(self.tuning_log_)["parameters"]}
 
     def _runs_to_score(self, fixed: dict[str, Any]) -> list[TuningRun]:
-        """Return a run for each step size and sampling to try, as long as its longest setting."""
-        from skopt.space import Categorical  # takes a second to import: only where tuned
+        """Return a run for each pair of step size and sampling, up to its largest `steps`."""
+        from skopt.space import Categorical  # imported only for tuning, because it takes a second
 
         limits = list(range(SCORED_EVERY, self.max_steps + 1, SCORED_EVERY)) or [self.max_steps]
         space = {"step_size": STEP_SIZES, "steps": limits, "sampled": (False, True)}

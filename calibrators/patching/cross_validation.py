@@ -1,10 +1,10 @@
 """How `LogitShiftPatching` chooses the number of patches: cross-validation with a proper score.
 
-The algorithm runs on all points but a fifth, and its patches are replayed on that fifth. The
-smallest number of patches is chosen whose mean held-out loss lies within one standard error of the
-smallest loss (the standard error of the paired difference, point by point). It may be zero. A few
-hundred points cannot distinguish a gain from noise, and patches that gain nothing cost time in
-every prediction.
+The algorithm runs on all points except one fifth, and its patches are applied to that fifth, too.
+The chosen number of patches is the smallest whose mean held-out loss lies within one standard error
+of the smallest loss (the standard error of the paired difference, point by point). It may be zero.
+A few hundred points cannot distinguish a gain from noise, and patches that gain nothing cost time
+in every prediction.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from calibrators.patching.state import PatchedForecast, Score
 
 FOLDS = 5
 ENOUGH = 4000
-"""Once so many points are held out, further folds would add little information."""
+"""Once this many points are held out, further folds would add little information."""
 PATIENCE = 25
-"""The search ends once the best number of patches has been exceeded by so many."""
+"""The search ends this many patches after the best number of patches."""
 ROUNDING = 1e-9
 """Mean losses that differ by less are equal."""
 
 
 def folds_of(labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the numbers of the other points and of the fold's points, fold by fold: int64."""
+    """Yield for every fold the numbers of the points outside and inside it, both int64."""
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
     folds = [order[k::FOLDS].to(labels.device) for k in range(FOLDS)]
     for k, held in enumerate(folds):
@@ -48,8 +48,8 @@ def held_out_losses(
     Args:
         probabilities, labels: [n, C] and [n], all points, before any patch.
         run: begins the algorithm on a forecast.
-        max_steps: the largest T; T is smaller where all runs end, or the best number is known.
-        seed: of the folds.
+        max_steps: the largest T; T is smaller if all runs end, or if the best number is clear.
+        seed: the seed of the folds.
         fewest: `fewest_steps`, or the same with a progress bar.
     """
     runs: list[tuple[Algorithm1, PatchedForecast]] = []

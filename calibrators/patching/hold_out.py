@@ -1,15 +1,15 @@
 """How `UtilityPatching` chooses step size, number of patches and sampling: scores on a hold-out.
 
-The settings to try are spread evenly over the space. Settings that share step size and sampling are
-one run of the algorithm, because a run passes all smaller numbers of patches on its way. Each
-number is scored, and the best setting of all runs is taken. No model of the scores proposes
-settings: a Gaussian process would find most untried numbers of patches equally good, and rounding
+The settings to try are spread evenly over the space. Settings with the same step size and sampling
+share a run of the algorithm, because a run passes all smaller numbers of patches on its way. Each
+number is scored, and the best setting of all runs is taken. Settings are not proposed by a model of
+the scores: a Gaussian process would find most untried numbers of patches equally good, and rounding
 would choose among them.
 
 After `COMPARED_AT` patches only the best `SURVIVORS` runs continue (successive halving, Jamieson &
-Talwalkar 2016, with a single cut). On 50 fits to the CIFAR benchmarks that saved a third of the
-patches. 44 of the fits chose from the same run as without the cut, and the best hold-out score was
-.6 % larger on average.
+Talwalkar 2016, with a single cut). In 50 fits to the CIFAR benchmarks this saved a third of the
+patches. In 44 of them the best setting was in the same run as without the cut, and on average the
+best hold-out score was .6 % larger.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from calibrators.solvers.search import Run, best_run, run_and_log
 from metrics.validation import InputError
 
 STEP_SIZES = (1.0, 0.1, 0.03)
-"""First step sizes tried by the line search; few enough that settings share runs."""
+"""First step sizes of the line search; they are few, so that settings share runs."""
 SCORED_EVERY = 5
-"""Step limits that tuning tries are multiples of this (or `max_steps`, if that is smaller)."""
+"""Tuning tries numbers of patches that are multiples of this (or `max_steps`, if smaller)."""
 COMPARED_AT = 25
-"""Patches after which runs are compared."""
+"""Number of patches after which runs are compared."""
 SURVIVORS = 3
-"""Runs that go on."""
+"""Number of runs that continue after that."""
 
 
 @dataclass(eq=False)
@@ -43,8 +43,8 @@ class TuningRun:
     """A run of the algorithm on the kept points that is scored on the held-out points on its way.
 
     Attributes:
-        limits: numbers of patches to score, increasing.
-        patches: those of the rounds so far.
+        limits: the numbers of patches to score, increasing.
+        patches: the patches so far.
         log: the scores so far.
     """
 
@@ -56,13 +56,13 @@ class TuningRun:
 
 
 class HoldOut:
-    """The points that runs are fitted on, and those that they are scored on.
+    """The points that runs are fitted on, and the points that they are scored on.
 
     Args:
-        probabilities: float64 [n, C], with `labels` int64 [n], of all calibration points.
-        share: of the points that is held out; `seed`: of the draw.
-        begin: the algorithm with a step size, with sampled utilities or not, on a forecast.
-        score: of a held-out forecast, the smaller the better.
+        probabilities, labels: float64 [n, C] and int64 [n], all calibration points.
+        share, seed: the share of the points that is held out, and the seed of the draw.
+        begin: begins the algorithm for a step size, sampled utilities or not, and a forecast.
+        score: returns the score of a held-out forecast; smaller is better.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class HoldOut:
     def race(self, runs: Sequence[TuningRun]) -> None:
         """Score all runs up to `COMPARED_AT` patches, then the best `SURVIVORS` to their ends.
 
-        A run already at its limit can be among the survivors. Runs that have no score after
-        `COMPARED_AT` patches always continue.
+        A run that is already at its last limit can be a survivor. A run that has no score after
+        `COMPARED_AT` patches always continues.
         """
         for run in runs:
             self.go_on(run, COMPARED_AT)
@@ -102,8 +102,8 @@ class HoldOut:
     def go_on(self, run: TuningRun, last: float = math.inf) -> None:
         """Score a run at its limits up to `last`, from its last patch on.
 
-        A waiting run keeps its patches only, because forecasts of many classes are large. Replaying
-        the patches costs little beside the audits that found them, and gives the same forecasts.
+        A waiting run keeps only its patches, because forecasts of many classes are large. Replaying
+        the patches costs little compared with the audits, and gives the same forecasts.
         """
         limits = [limit for limit in run.limits[len(run.log) :] if limit <= last]
         if not limits:
@@ -115,7 +115,7 @@ class HoldOut:
             patch.apply(held, algorithm.update)
 
         def score_at(limit: int) -> float:
-            """Score after `limit` patches, or where the run ended before."""
+            """Return the score after `limit` patches, or after fewer if the run has ended."""
             if algorithm.stopped == "limit":
                 for patch in islice(algorithm, limit - len(run.patches)):
                     patch.apply(held, algorithm.update)

@@ -3,10 +3,10 @@
     start   temperature scaling
     audit   the utility u and interval I of largest |mean((u - v) · 1{v in I})|, as in Algorithm 1
     patch   f_j ← f_j exp(ν δ u⃗_j) / Z for the points with v in I, δ the minimiser of their NLL
-    stop    where cross-validation by a proper score says so, possibly before the first patch
+    stop    when cross-validation by a proper score says so, possibly before the first patch
 
-docs/methods/logit_shift.md says what this minimises, why it stops, what it guarantees and what was
-tried.
+docs/methods/logit_shift.md explains what this minimises, why it stops, what it guarantees and what
+was tried.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from metrics.validation import InputError, is_whole
 class LogitShiftPatching(Patching):
     """Shift the logits of the worst utilities' events until held-out points gain no more.
 
-    Let err be the utility calibration error that the audit found. Each patch lowers the NLL of the
-    calibration points by at least 2 ν err² for events, and ν err²/2 for utilities with a range of
-    2. So at most NLL / (2 ν ε²) events can exceed the tolerance ε, for any number of classes.
-    Probabilities stay positive and smooth, and there is no step size to tune.
+    Let err be the utility calibration error that an audit finds. The patch then lowers the NLL of
+    the calibration points by at least 2 ν err² for an event, and by ν err²/2 for a utility with a
+    range of 2. So at most NLL / (2 ν ε²) events can exceed the tolerance ε, for any number of
+    classes. Probabilities stay positive and smooth, and there is no step size to tune.
 
     Parameters
     ----------
     start : "temperature", "softmax", or, cross-fitted, "vector", "structured" or "dirichlet";
-        "auto": of all but the softmax, the one that predicts held-out points best
-    steps : int >= 0 or None, the number of patches; None: chosen by cross-validation,
+        "auto" takes the start that predicts held-out points best, but never the softmax
+    steps : int >= 0 or None, the number of patches; None means that cross-validation chooses it,
         see `cross_validation.py`
-    shrinkage : float in (0, 1], ν: the share of the minimising shift that a patch goes
+    shrinkage : float in (0, 1], ν, the share of the minimising shift that a patch applies
     sampled_count : int >= 0, utilities drawn from each of U_lin and U_rank for every audit
     tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
     objective : "nll" or "brier", the score that chooses `steps`
@@ -56,21 +56,21 @@ class LogitShiftPatching(Patching):
     verbose : bool, whether cross-validation shows a progress bar on stderr; the bar stays
         unfinished where more patches gain nothing
 
-    Time: the default cross-validates the number of patches, which takes more than a second. For
-    7,000 points of the CIFAR benchmarks (ResNet-56) it was one second of one core for ten classes
-    and two for a hundred; starts from "vector" or "dirichlet" add six fits of those.
-    `verbose=True` shows a progress bar. With `steps` given it takes a fraction of that.
+    Time: by default cross-validation chooses the number of patches, which takes more than a second.
+    For 7,000 points of the CIFAR benchmarks (ResNet-56) it takes one second of one core for ten
+    classes and two for a hundred. A start from "vector" or "dirichlet" adds six fits of that
+    calibrator. `verbose=True` shows a progress bar. With `steps` given, a fit is much faster.
 
-    `InputError` (one line) on arguments out of range.
+    `InputError` (one line) reports arguments out of range.
 
     Attributes
     ----------
     kinds_, indices_, vectors_, lows_, highs_, steps_, errors_ : the patches, see `Patching`;
         `steps_` holds the signed shifts ν δ
     losses_ : float64 [T + 1], calibration NLL before the first and after each patch; it falls
-    held_out_ : float64, held-out mean score after 0, 1, … patches; empty where `steps` was given
+    held_out_ : float64, held-out mean score after 0, 1, … patches; empty if `steps` was given
     stopped_ : "limit" (as many patches as chosen), "calibrated" (UC <= ε) or "no step"
-    start_* : what the start is, `start_kind_`, and what it learned, as `start_temperature_`
+    start_* : the name of the start's class, `start_kind_`, and the values that the start learned
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Fitted patches as a torch module of fixed arrays: a replay for `torch.export` and ONNX.
+"""Fitted patches as a torch module of fixed arrays, for `torch.export` and ONNX.
 
-The rules are those of `algorithm.Patch.apply`, in operations that both exporters accept: intervals
+The rules are those of `algorithm.Patch.apply`, in operations that both exporters accept. Intervals
 end in the middle of gaps of v, and near-equal probabilities are ranked by class. So in float32 only
-points within its rounding of an end move differently.
+those points move differently that are nearer to an interval's end than rounding.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class PatchedModule(nn.Module):
 
     Args:
         start: the module whose probabilities are patched.
-        patches: in the order of their application; payoffs by class or by rank.
-        projected: move by Euclidean projection (the paper's patching), else by tilting.
-        dtype: of all arrays.
+        patches: in the order of their application; their payoffs are by class or by rank.
+        projected: whether rows move by Euclidean projection (as in the paper) or by tilting.
+        dtype: the number type of all arrays.
 
     Raises:
         InputError: a patch belongs to a utility of the user, which is code and not an array.
@@ -78,7 +78,7 @@ class PatchedModule(nn.Module):
 
 
 def _places(p: Tensor) -> Tensor:
-    """Return each class's place in descending order, near-equal neighbours by class: [n, C]."""
+    """Return each class's place in descending order of p, or of class if near-equal: [n, C]."""
     classes = p.shape[1]
     ranked, order = torch.sort(p, dim=1, descending=True)
     starts = (ranked[:, :-1] - ranked[:, 1:] > TIED_RANKS).to(torch.int64)

@@ -1,11 +1,11 @@
-"""Where patching starts: from another calibrator's probabilities.
+"""The start of patching: the probabilities of another calibrator.
 
 Patches are fitted on the same calibration points as that calibrator. One parameter (temperature)
-fits them no better than new ones; with more, patches would look at residuals that are too small.
-Such starts are cross-fitted: each fifth of the points is predicted by a fit on the others.
+fits these points hardly better than new points. With more parameters the residuals would be too
+small, so such starts are cross-fitted: each fifth of the points is predicted by a fit on the rest.
 
-Which start is best depends on the classifier. `auto` takes the one whose cross-fitted probabilities
-have the smallest mean NLL.
+Which start is best depends on the classifier. `auto` takes the start whose cross-fitted
+probabilities have the smallest mean NLL.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from metrics.validation import InputError
 PaperStart = Literal["softmax", "temperature"]
 Start = Literal["auto", "softmax", "temperature", "vector", "structured", "dirichlet"]
 CANDIDATES: tuple[Start, ...] = ("temperature", "vector", "structured", "dirichlet")
-"""What `auto` chooses from; the first one among equals."""
+"""The starts that `auto` chooses from; of equal ones it takes the first."""
 STARTS: dict[str, type[Calibrator]] = {
     "softmax": Uncalibrated,
     "temperature": TemperatureScaling,
@@ -39,7 +39,7 @@ STARTS: dict[str, type[Calibrator]] = {
 PREFIX = "start_"
 KIND = "start_kind_"
 COMMON = ("classes_", "n_features_in_", "tuning_log_")
-"""What the patching calibrator has itself."""
+"""Attributes that are not stored for the start, because the patching calibrator has its own."""
 
 
 def check_start(start: Any, allowed: Any = Start) -> None:
@@ -50,9 +50,9 @@ def check_start(start: Any, allowed: Any = Start) -> None:
 
 
 def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[Calibrator, Tensor]:
-    """Return the start, fitted on all points, and what patches are fitted on: float64 [n, C].
+    """Return the start, fitted on all points, and the probabilities to patch, float64 [n, C].
 
-    Dirichlet's penalties are tuned once, on all points; `seed` is of that and of the fifths.
+    Dirichlet's penalties are tuned once, on all points. `seed` determines this and the fifths.
     """
     if start == "auto":
         fits = [fit_start(name, logits, labels, seed) for name in CANDIDATES]
@@ -73,7 +73,7 @@ def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[
 
 
 def stored(start: Calibrator) -> dict[str, Any]:
-    """Return what the start is and what it learned, under names that begin with `start_`."""
+    """Return the start's class and learned values, under names that begin with `start_`."""
     learned = {name: value for name, value in vars(start).items() if name.endswith("_")}
     return {KIND: type(start).__name__} | {
         PREFIX + name: value for name, value in learned.items() if name not in COMMON
@@ -83,7 +83,7 @@ def stored(start: Calibrator) -> dict[str, Any]:
 def restored(start: Start, attributes: Mapping[str, Any]) -> Calibrator:
     """Return the start whose `stored` values are among `attributes`.
 
-    Files of earlier versions do not say which start it was; there it is the argument `start`.
+    Files of earlier versions do not name the start's class. Then the argument `start` decides.
     """
     by_name = {kind.__name__: kind for kind in STARTS.values()}
     kind = by_name[str(attributes[KIND])] if KIND in attributes else STARTS[start]

@@ -1,6 +1,6 @@
-"""A forecast under patching: probabilities that move, with their ranking kept up to date.
+"""A forecast under patching: probabilities that move, and their current ranking.
 
-Only the rows that a patch moves are ranked anew. Every number of a row depends on that row alone.
+Only the rows that a patch moves are ranked again. Every number of a row depends on that row alone.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from metrics.scores import LIKELIHOOD_FLOOR
 Score = Literal["nll", "brier"]
 
 TIED_RANKS = 2.5e-7
-"""Neighbours in a row's ranking that lie no further apart are ranked by class. Projection makes
-plateaus, entries that are equal except for rounding (in float32 as well), and rounding must not
+"""Neighbours in a row's ranking that are no further apart are ranked by class. Projection makes
+plateaus of entries that are equal except for rounding (in float32 as well), and rounding must not
 decide which of them are among the K most probable."""
 MOVED_ELEMENTS = 1 << 17
-"""Probabilities that a thread moves at a time: too few for their ranking to start threads."""
+"""Number of probabilities that a thread moves at a time. Ranking so few starts no threads."""
 
 
 class PatchedForecast:
     """Probabilities float64 [n, C], their order [n, C] and top-K sums [n, C].
 
     Args:
-        probabilities: the forecast before patching; copied.
-        labels: int64 [n]; without them the state can be moved, not audited.
+        probabilities: the forecast before patching; it is copied.
+        labels: int64 [n]; without labels the state can be moved, but not audited.
 
     Attributes:
         ranks: int64 [n], the rank of each point's label.
@@ -76,6 +76,6 @@ class PatchedForecast:
         return self.probabilities.square().sum(dim=1) - 2 * of_label + 1
 
     def forecast(self, rows: Tensor | None = None) -> Forecast:
-        """Return the forecast as it is now, of all points or of `rows`, with the same ties."""
+        """Return the current forecast of all points or of `rows`, with the same ties."""
         p = self.probabilities
         return Forecast(p if rows is None else p[rows], TIED_RANKS)

@@ -1,8 +1,8 @@
 """Another update for Algorithm 1: exponential tilting, f_j ← f_j exp(ν δ u⃗_j) / Z.
 
-For an event (a class, or one of the K most probable) that is a shift of its logit, logit(v) + ν δ,
-while the classes inside the event and those outside it keep their proportions. δ minimises the NLL
-of the witness's points, a convex problem in one dimension. The proofs are in
+For an event (a class, or the K most probable classes) this shifts the logit of its probability v by
+ν δ. The classes inside the event keep their proportions, and so do those outside it. δ minimises
+the NLL of the witness's points, a convex problem in one dimension. The proofs are in
 docs/methods/logit_shift.md.
 """
 
@@ -23,15 +23,15 @@ LARGEST_SHIFT = 5.0
 """Bound of |δ| times the range of u⃗. If the event happens at all points or at none, the best δ is
 infinite."""
 ROUNDING = 1e-13
-"""Mean residuals below this share of the range of u⃗ count as zero."""
+"""Mean residuals of at most this share of the range of u⃗ count as zero."""
 
 
 @dataclass(frozen=True)
 class ExponentialTilting:
-    """Lowers the NLL by every patch; probabilities stay positive, so there is no projection.
+    """An update that lowers the NLL. Probabilities stay positive, so there is no projection.
 
     Args:
-        shrinkage: ν in (0, 1], the share of δ that a patch goes.
+        shrinkage: ν in (0, 1], the share of δ that a patch applies.
     """
 
     shrinkage: float
@@ -57,7 +57,7 @@ class ExponentialTilting:
         if vectors.by_rank:
             places = state.order[rows][:, : exponents.shape[1]].to(torch.int64)
             p.scatter_(1, places, p.gather(1, places) * exponents.exp())
-        else:  # a number common to all classes cancels in Z, but could overflow before
+        else:  # the row's maximum cancels in Z; subtracting it prevents overflow
             exponents -= exponents.amax(dim=1, keepdim=True)
             p *= exponents.exp()
         return p.div_(p.sum(dim=1, keepdim=True))
@@ -67,8 +67,8 @@ class ExponentialTilting:
 class TiltProblem:
     """The NLL of k points as a function of the tilt δ; its slope is Σ (v_δ - u).
 
-    levels: float64 [k or 1, L], the values of u⃗, the smallest of each row taken as zero;
-    masses: float64 [k, L], the probability of each; realized: Σ u; span: the largest level.
+    levels: float64 [k or 1, L], the values of u⃗, shifted so that each row's smallest is zero;
+    masses: float64 [k, L], their probabilities; realized: Σ u, shifted too; span: largest level.
     """
 
     levels: Tensor
@@ -78,7 +78,7 @@ class TiltProblem:
 
     @classmethod
     def of(cls, state: PatchedForecast, witness: Witness, vectors: Vectors) -> TiltProblem:
-        """Set up the problem. An event has two levels, any other utility one per class."""
+        """Return the problem. An event has two levels, any other utility one level per class."""
         rows = witness.rows
         u = witness.utility.realized(state)[rows]
         if witness.utility.kind in ("class", "top_k"):
@@ -94,7 +94,7 @@ class TiltProblem:
         return cls(levels, masses, float((u - lowest[:, 0]).sum()), float(levels.max()))
 
     def excess(self, delta: float) -> tuple[float, float, bool]:
-        """Return Σ (v_δ - u), which increases in δ, its derivative, and whether it is zero."""
+        """Return Σ (v_δ - u), which increases with δ, its derivative, and whether it is zero."""
         total, first, second = self._moments(delta)
         v = first / total
         excess = float(v.sum()) - self.realized
@@ -102,7 +102,7 @@ class TiltProblem:
         return excess, curvature, abs(excess) <= ROUNDING * self.span * len(v)
 
     def change(self, delta: float) -> float:
-        """Return what a tilt by δ adds to the summed NLL: Σ (log Z - δ u)."""
+        """Return the change of the summed NLL by a tilt by δ: Σ (log Z - δ u)."""
         total, _, _ = self._moments(delta)
         return float((total / self.masses.sum(dim=1)).log().sum()) - delta * self.realized
 

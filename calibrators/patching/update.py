@@ -18,11 +18,11 @@ from metrics.kernels.projection import project_row, project_rows_torch
 from metrics.kernels.threads import over_blocks, row_blocks
 
 GRID = 2.0**40
-"""`on_grid` rounds to multiples of 1 / GRID, a distance far above rounding in float64."""
+"""`on_grid` rounds to multiples of 1 / GRID, which is far above rounding errors in float64."""
 
 MAX_HALVINGS = 40
 ROUNDING = 1e-9
-"""Armijo's test allows this share of the predicted decrease less, so rounding does not decide."""
+"""Armijo's test accepts decreases that are too small by this share, so rounding does not decide."""
 
 
 class Step(NamedTuple):
@@ -39,12 +39,12 @@ class Update(Protocol):
         """Return the mean loss that every step lowers."""
 
     def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
-        """Return how far to go (line 8), a positive size; None if no step lowers the loss."""
+        """Return the step η > 0 (line 8) and its change; None if no step lowers the loss."""
 
     def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
         """Return the new probabilities of `rows` after a step along u⃗, of either sign: [k, C].
 
-        It is called for blocks of rows, on threads. Every row depends on itself alone.
+        Threads call it for blocks of rows. The result of a row depends on that row alone.
         """
 
 
@@ -55,7 +55,7 @@ class ProjectedDescent:
     Args:
         step_size: largest η that the line search tries.
         armijo: share of the linearly predicted decrease of the Brier score that η must achieve.
-        theory: take η = err / C (Proposition A.1) without a search.
+        theory: whether to take η = err / C (Proposition A.1) without a search.
     """
 
     step_size: float
@@ -98,7 +98,7 @@ class ProjectedDescent:
     def displacement(
         self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
     ) -> tuple[float, float]:
-        """Return Σ<p - y, d> and Σ‖d‖² over `rows` for d, the displacement by a step along u⃗.
+        """Return Σ<p - y, d> and Σ‖d‖² over `rows`, where d are the displacements by a step.
 
         The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
         """
@@ -124,11 +124,11 @@ def armijo_step(
     """Halve η, from `first` on, until the Brier score falls by `armijo` of the linear prediction.
 
     Args:
-        try_step: η ↦ (Σ<p - y, d>, Σ‖d‖²) for the displacements d that η brings, after projection.
+        try_step: maps η to (Σ<p - y, d>, Σ‖d‖²), where d are the displacements after projection.
             The summed Brier score then changes by exactly twice the first plus the second.
 
     Returns:
-        None if no step of 40 halvings lowers the score.
+        The step, or None if none of `MAX_HALVINGS` steps lowers the score enough.
     """
     eta = first
     for _ in range(MAX_HALVINGS):
@@ -142,11 +142,11 @@ def armijo_step(
 
 
 def first_step(error_on_rows: float, spread: float, step_size: float) -> float:
-    """Return step_size / 2^k, k >= 0, the largest not above four times the best unprojected step.
+    """Return the largest step_size / 2^k, k >= 0, up to four times the best unprojected step.
 
-    Without the simplex's borders the Brier score falls most at η* = mean error / `spread`, with
-    `spread` the mean of ‖u⃗ - mean u⃗‖² over the rows, and does not fall beyond 2η*. Borders shorten
-    the displacement, therefore the factor is four. Larger steps are not worth a trial.
+    `spread` is the mean of ‖u⃗ - mean u⃗‖² over the rows. Without the simplex's borders the Brier
+    score would fall most at η* = mean error / `spread`, and would not fall beyond 2η*. Borders
+    shorten the displacement, so the factor is four. Larger steps are not worth a trial.
     """
     if spread <= 0:
         return step_size
@@ -155,9 +155,9 @@ def first_step(error_on_rows: float, spread: float, step_size: float) -> float:
 
 
 def on_grid(moved: Tensor, before: Tensor) -> Tensor:
-    """Return `moved` [n, C], in multiples of 2^-40 in the rows that differ from `before`.
+    """Return `moved` [n, C], with rows that differ from `before` rounded to multiples of 2^-40.
 
-    Projection makes plateaus, entries that are equal except for rounding. The metrics have no
+    Projection makes plateaus of entries that are equal except for rounding. The metrics have no
     tolerance, so their ranks and bins would order such entries by the last bit.
     """
     changed = (moved != before).any(dim=1, keepdim=True)

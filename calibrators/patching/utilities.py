@@ -1,10 +1,9 @@
-"""The utilities that patching calibrates to. Each gives its vectors u⃗ at the rows requested.
+"""The utilities that patching calibrates to. Each returns its vectors u⃗ at the requested rows.
 
 A utility u(p, e_j) has the vector u⃗(p) = (u(p, e_1), …, u(p, e_C)), the predicted utility
-v = <p, u⃗(p)> and the realized utility u⃗(p)[y]. There are two forms. `PayoffUtility` pays by class
-or by rank, the same for all points (U_CWE, U_topK, sampled U_lin and U_rank). `ClassUtility` is a
-utility of a `metrics.UtilityClass`; its vectors may differ from point to point (gain matrices,
-functions of the user).
+v = <p, u⃗(p)> and the realized utility u⃗(p)[y]. There are two forms. `PayoffUtility` has payoffs by
+class or by rank, the same for all points (U_CWE, U_topK, sampled U_lin and U_rank). `ClassUtility`
+belongs to a `metrics.UtilityClass`; its vectors may differ from point to point (gain matrices).
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
 
 
 class Vectors(NamedTuple):
-    """u⃗ of k rows: float64 [k, C], or [1, C] where all rows have the same; entry j for class j.
+    """u⃗ of k rows: float64 [k, C], or [1, C] if all rows have the same. Entry j is for class j.
 
-    by_rank: entry j is for the class of rank j instead; ranks beyond the table's width are paid 0.
+    If `by_rank`, entry j is for the class of rank j, and ranks beyond the table's width are paid 0.
     """
 
     table: Tensor
@@ -43,7 +42,7 @@ class Vectors(NamedTuple):
         return self if len(self.table) == 1 else self._replace(table=self.table[rows])
 
     def spread(self, classes: int) -> float:
-        """Mean over rows of ‖u⃗ - mean u⃗‖²: the simplex has no room along the mean."""
+        """Return the mean ‖u⃗ - mean u⃗‖² of the rows; the simplex has no room along mean u⃗."""
         means = self.table.sum(dim=1) / classes
         spreads = self.table.square().sum(dim=1) - classes * means.square()
         return float(spreads.mean())
@@ -53,7 +52,7 @@ class Vectors(NamedTuple):
 class PayoffUtility:
     """A payoff float64 [C] by class ("class", "linear") or by rank ("top_k", "rank").
 
-    `kind` names its family; `index` is the class, K - 1, or its number among the sampled ones.
+    `kind` names its family. `index` is the class, K - 1, or the number among the sampled utilities.
     """
 
     kind: Kind
@@ -67,16 +66,16 @@ class PayoffUtility:
 
     @classmethod
     def of_class(cls, index: int, classes: int) -> PayoffUtility:
-        """U_CWE: probability of class `index`."""
+        """Return the utility of U_CWE for class `index`."""
         return cls("class", index, (torch.arange(classes) == index).to(torch.float64))
 
     @classmethod
     def of_top_k(cls, index: int, classes: int) -> PayoffUtility:
-        """U_topK with K = `index` + 1."""
+        """Return the utility of U_topK for K = `index` + 1."""
         return cls("top_k", index, (torch.arange(classes) <= index).to(torch.float64))
 
     def predicted(self, state: PatchedForecast) -> Tensor:
-        """Return v of every point, float64 [n]: a column for indicators, else a product."""
+        """Return v of every point, float64 [n]: a column for payoffs 0 and 1, else a product."""
         if self.kind == "class":
             return state.probabilities[:, self.index].contiguous()
         if self.kind == "top_k":
@@ -91,7 +90,7 @@ class PayoffUtility:
         return self.payoff.to(state.labels.device)[state.ranks if self.by_rank else state.labels]
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """Return u⃗ of `rows`; by rank only as far as it is not zero: one rank for top-1."""
+        """Return u⃗ of `rows`; by rank without the zeros at the end, so one entry for top-1."""
         payoff = self.payoff.to(rows.device)
         if self.by_rank:
             payoff = payoff[: int(torch.nonzero(payoff).max()) + 1]
@@ -100,7 +99,7 @@ class PayoffUtility:
 
 @dataclass(frozen=True)
 class ClassUtility:
-    """A utility of a class of `metrics` or of the user.
+    """A utility of a `UtilityClass`, which `metrics` or the user defines.
 
     `index` counts through all classes of the argument `utilities`; `first` is the index of this
     class's first utility.
@@ -121,13 +120,13 @@ class ClassUtility:
 
     def _predicted_and_realized(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
         forecast = state.forecast()
-        # A forecast without labels has -1 everywhere. Only v is then used.
+        # Without labels, all of them are -1. Then only v is used.
         outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
         number = self.index - self.first
         return self.utilities.predicted_and_realized(forecast, outcomes, number)
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
-        """Return u⃗ of `rows`, a vector for each."""
+        """Return u⃗ of `rows`, a vector for each row."""
         number = self.index - self.first
         table = self.utilities.outcome_utilities(state.forecast(rows), number)
         return Vectors(table.to(torch.float64))
@@ -144,11 +143,11 @@ def drops(payoffs: Tensor) -> Tensor:
 GIVEN_BY_NUMBERS = {
     kind.__name__: kind for kind in (Linear, Rank, Decision, Similarity, GainMatrix)
 }
-"""The utility classes that are made of an array."""
+"""The utility classes that are defined by an array."""
 
 
 def _numbers_of(utilities: Any) -> Tensor:
-    """Return the array that a class of `GIVEN_BY_NUMBERS` is made of."""
+    """Return the array that defines a class of `GIVEN_BY_NUMBERS`."""
     if isinstance(utilities, GainMatrix):
         return torch.stack([utilities.matrix(k) for k in range(utilities.utilities)])
     numbers: Tensor = utilities.losses if isinstance(utilities, Decision) else utilities.matrix
@@ -156,10 +155,10 @@ def _numbers_of(utilities: Any) -> Tensor:
 
 
 def described(utilities: Any) -> dict[str, Any]:
-    """Return a class as numbers, {"kind": "Linear", "values": [[…]]}, which `classes_of` takes.
+    """Return a class as numbers, {"kind": "Linear", "values": [[…]]}, which `classes_of` accepts.
 
     Raises:
-        InputError: it is not given by numbers.
+        InputError: the class is not given by numbers.
     """
     if isinstance(utilities, Mapping):
         return dict(utilities)
@@ -173,10 +172,10 @@ def described(utilities: Any) -> dict[str, Any]:
 
 
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
-    """Return the classes of the argument `utilities`, which may hold `described` ones.
+    """Return the classes of the argument `utilities`, which may be given as `described` them.
 
     Raises:
-        InputError: an entry is neither, or there is nothing to calibrate to.
+        InputError: an entry is no class and no description, or there is nothing to calibrate to.
     """
     if isinstance(utilities, UtilityClass | str | Mapping):
         raise InputError("utilities: expected a list of utility classes; put brackets around it")
