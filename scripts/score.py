@@ -169,13 +169,16 @@ def _with_weights(options: argparse.Namespace) -> list[str]:
     """The methods whose fits take weights.
 
     Raises:
-        UsageError: none of the methods does.
+        UsageError: none of the methods does, or the one to save does not.
     """
     takes = []
-    for method in options.methods:
+    for method in dict.fromkeys([*options.methods, *filter(None, [options.method])]):
         kind: Any = get_class(settings_of(options, method)["calibrator"]["_target_"])
         if kind.takes_weights:
             takes.append(method)
+        elif method == options.method:
+            raise UsageError(f"--method {method}: cannot be fitted with weights; save another one")
+    takes = [method for method in options.methods if method in takes]
     if not takes:
         raise UsageError(f"{options.file}: weights, which no method takes that --methods names")
     if left_out := [method for method in options.methods if method not in takes]:

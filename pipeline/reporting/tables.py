@@ -111,8 +111,10 @@ PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 
 
 def remarks_of(facts: Mapping[str, Any], methods: Sequence[str]) -> tuple[str, ...]:
-    """For the tables' notes: splits without a patch, and settings that are not the paper's."""
+    """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
     remarks = [remark for method in methods if (remark := _without_patches(facts, method))]
+    if weights := facts["logits"].get("weights"):
+        remarks.insert(0, "Points have weights, from {:.3g} to {:.3g}.".format(*weights))
     runs = {
         method: facts["calibrators"][method]["config"].get("tuning_runs", paper_runs)
         for method, paper_runs in PAPER_RUNS.items()

@@ -189,6 +189,7 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     result = quick(tmp_path / "mine.npz", tmp_path / "out", *chosen)
     assert list(result) == ["temperature"]
     assert "patching cannot be fitted with weights" in capsys.readouterr().out
+    assert "Points have weights, from 0 to 3." in (tmp_path / "out/report.md").read_text()
     z, y, w = arrays["logits"], arrays["labels"], weights
     p = TemperatureScaling().fit(z[:200], y[:200], w[:200]).predict_proba(z[200:])
     card = scorecard(p, y[200:], utilities=0, sample_weight=w[200:], floor_repetitions=0)
@@ -199,3 +200,7 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     assert decided["cost"] == pytest.approx(np.average(costs, weights=w[200:]))
     with pytest.raises(UsageError, match="which no method takes"):
         quick(tmp_path / "mine.npz", tmp_path / "other", "--methods", "patching")
+    keep = ("--save", str(tmp_path / "kept.npz"), "--method", "patching")
+    with pytest.raises(UsageError, match="--method patching: cannot be fitted with weights"):
+        quick(tmp_path / "mine.npz", tmp_path / "other", *ONE_METHOD, *keep)
+    assert not (tmp_path / "other/report.html").exists()
