@@ -1,13 +1,13 @@
-# `make repro` and `make test` do everything on a fresh machine; `make help` lists the rest.
+# `make repro` and `make test` need nothing but Python; `make help` lists all commands.
 
 PYTHON ?= python3
 VENV ?= .venv
-# One suite other than params.yaml's, and a folder with ready-made logits:
+# Another suite than that of params.yaml, and a folder with ready-made logits:
 #   make repro SUITE=cifar PRECOMPUTED=/folder/with/logits
 SUITE ?=
 PRECOMPUTED ?=
 FUZZ_SECONDS ?= 600
-# `make test-all` kills a running program at this many moments.
+# `make test-all` kills a running program this many times, at different moments.
 KILLS ?= 20
 # The tests must run at least this percentage of the statements of metrics/ and calibrators/, and of
 # pipeline/. Below it, `make test` fails.
@@ -39,8 +39,8 @@ help:
 
 setup: $(INSTALLED)
 
-# `compileall` compiles on all cores, pip only on one. It fails at files that some packages have for
-# other versions of Python; nothing here imports them, so its exit code does not matter.
+# `compileall` compiles on all cores, pip on one only. It fails at files that some packages have for
+# other versions of Python. Nothing here imports them, so the exit code does not matter.
 $(INSTALLED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
@@ -61,7 +61,7 @@ else
 	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S 'precomputed="$(PRECOMPUTED)"')
 endif
 
-# A wrong name of a suite ends the command before it sets up for minutes.
+# A wrong name of a suite ends the command before the set-up, which takes minutes.
 known-suite:
 	@case "$$SUITE" in extended|cifar_closest) echo \
 	  "SUITE=$$SUITE: run its stages by hand; conf/suite/$$SUITE.yaml says how" >&2; exit 2;; esac
@@ -126,7 +126,7 @@ test-ray: setup
 fuzz: setup
 	$(RUN) python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $$(date +%s)00000
 
-# A link that leads nowhere is an error, and so is a warning of pdoc.
+# A broken link is an error, and so is a warning of pdoc.
 docs: setup
 	$(RUN) python docs/build_site.py site
 
