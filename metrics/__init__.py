@@ -1,6 +1,6 @@
 """Calibration metrics for probabilistic classifiers, measured against utilities instead of bins.
 
-A map, in the order of the paper, whose definitions `metrics.reference` says in plain NumPy:
+This is a map in the order of the paper; `metrics.reference` has its definitions in plain NumPy:
 
 * scores: `accuracy`, `brier_score`, `negative_log_likelihood`
 * binned errors (eq. 2.1, 2.2): `binned_top_class_error`, `binned_class_wise_error`
@@ -10,12 +10,12 @@ A map, in the order of the paper, whose definitions `metrics.reference` says in 
   utility of your own; each has `.calibration_errors(probabilities, labels)`
 * distribution over a class (sec. 4): `ecdf`, `dkw_band`
 * decisions by a forecast (Example 3.7): `decisions`, `constant_losses`, `net_benefit`
-* what is chance and what is certain: `noise_floor`, `calibration_interval`
-* all of it at once: `scorecard`, with `Options` and `Noise`; every metric by its key: `METRICS`,
-  one's own by `register`
+* errors made by chance alone, and bounds on the true error: `noise_floor`, `calibration_interval`
+* all of these at once: `scorecard`, with `Options` and `Noise`
+* every metric by its key: `METRICS`; `register` adds a metric of your own
 
-NumPy arrays and torch tensors on any device are accepted; the answer is of the same kind. Bad input
-raises `InputError`, a ValueError with one line.
+NumPy arrays and torch tensors on any device are accepted; the result is of the same kind. Bad input
+raises `InputError`, a ValueError whose message is one line.
 """
 
 from metrics.binned import binned_class_wise_error, binned_top_class_error

@@ -1,7 +1,7 @@
-"""Arrays of an npz that comes from anywhere: checked before a byte is unpacked, never unpickled.
+"""Reading an npz from any source: arrays are checked before they are unpacked, never unpickled.
 
-An npz is a zip of .npy files. Header and zip directory both say how large an array is; whatever
-they claim, no more memory is taken than one array within the limit needs.
+An npz is a zip of .npy files. The header and the zip directory both say how large an array is. If
+they lie, reading still takes no more memory than an array of the largest allowed size.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-"""Readers by version of the .npy format; 3.0 differs by field names beyond Latin-1 only."""
+"""Readers by version of the .npy format. Version 3.0 only adds field names beyond Latin-1."""
 SAVE = "save it again with numpy.savez"
 
 
 class Stored(NamedTuple):
-    """What an npz says of an array."""
+    """What an npz says about an array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     can_be_mapped: bool
-    """It is not compressed."""
+    """Whether it is not compressed."""
     by_column: bool
-    """Its columns lie together, as in Fortran."""
+    """Whether it is stored column by column, as in Fortran."""
     start: int
-    """Where its numbers begin, in bytes after the beginning of the member."""
+    """Bytes of the member before its first number."""
 
 
 def read_arrays(
@@ -54,17 +54,16 @@ def read_arrays(
 
     Args:
         path: the file, or the file opened for reading bytes.
-        only: names to read; others are not unpacked, names that are absent are left out.
+        only: names to read; other arrays are not unpacked, and absent names are left out.
         limit: the most bytes that one array may take in memory.
-        fix: what to do about a damaged file, for the message.
-        mapped: names whose bytes stay in the file where it holds them uncompressed, so that they
-            take no memory of their own and may exceed the limit; what is written to such an array
-            is not written to the file.
+        fix: what a user should do about a damaged file, for the message.
+        mapped: names of arrays that stay in the file if they are not compressed. They take no
+            memory and may exceed the limit. Changes of such an array are not written to the file.
 
     Raises:
         FileNotFoundError, PermissionError, ...: the file cannot be opened.
-        InputError: it is no npz, damaged, or holds Python objects or an array above the limit; one
-            line that names file, array and fix.
+        InputError: it is no npz, it is damaged, or it holds Python objects or an array above the
+            limit; one line names file, array and fix.
     """
     with _opened(path, fix) as (file, archive):
         arrays = {}
@@ -80,27 +79,27 @@ def read_arrays(
 
 
 def array_headers(path: str | Path, only: Collection[str], fix: str = SAVE) -> dict[str, Stored]:
-    """Return what the npz says of the arrays in `only`; errors and `fix` as `read_arrays`."""
+    """Return what the npz says about the arrays in `only`; errors and `fix` as `read_arrays`."""
     with _opened(path, fix) as (_, archive):
         return {name: _header(archive, member) for name, member in _members(archive, only).items()}
 
 
 def array_names(path: str | Path) -> list[str]:
-    """Return the names of the arrays of an npz for a message, without reading any.
+    """Return the names of the arrays of an npz for a message, without reading any array.
 
-    Errors as `read_arrays`; what a terminal would not show becomes a space.
+    The errors are those of `read_arrays`. Characters that a terminal cannot show become spaces.
     """
     with _opened(path, SAVE) as (_, archive):
         return [_printable(name) for name in _members(archive)]
 
 
 class _Refused(ValueError):
-    """What is wrong with the archive, without the file's name."""
+    """A message that says what is wrong with the archive, without the file's name."""
 
 
 @contextmanager
 def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes], zipfile.ZipFile]]:
-    """Open the file and its directory; whatever is wrong with either becomes one line."""
+    """Open the file and its directory; any error of either becomes an `InputError` of one line."""
     with Path(path).open("rb") if isinstance(path, str | Path) else nullcontext(path) as file:
         path, start = Path(file.name), file.read(6)
         if start == b"\x93NUMPY":
@@ -122,14 +121,14 @@ def _opened(path: str | Path | IO[bytes], fix: str) -> Iterator[tuple[IO[bytes],
 
 
 def _printable(text: str) -> str:
-    """One line without control characters, which names inside a hostile file may hold."""
+    """Return one line without control characters, which names in a hostile file may contain."""
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
 
 
 def _members(
     archive: zipfile.ZipFile, only: Collection[str] | None = None
 ) -> dict[str, zipfile.ZipInfo]:
-    """Return the .npy files of the archive, those in `only`, by the names of their arrays."""
+    """Return the .npy files of the archive by the names of their arrays; only those in `only`."""
     members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
     return {
         name: member
@@ -139,7 +138,7 @@ def _members(
 
 
 def _check_limit(member: zipfile.ZipInfo, limit: int, is_compressed: bool) -> None:
-    if member.file_size > limit:  # zipfile unpacks no more than this, whatever follows
+    if member.file_size > limit:  # zipfile unpacks no more than `file_size`
         name = member.filename.removesuffix(".npy")
         fix = (
             "uncompressed (numpy.savez), so that it need not be" if is_compressed else "as float32"
@@ -153,20 +152,20 @@ def _check_limit(member: zipfile.ZipInfo, limit: int, is_compressed: bool) -> No
 def _map(
     file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo, stored: Stored
 ) -> NDArray[Any]:
-    """Return the array as a private map of the file: read once, for the checksum, but not kept."""
+    """Return the array as a private map of the file, which is read once for its checksum."""
     with archive.open(member) as stream:
-        start = file.tell() + stored.start  # of the numbers: nothing has been read ahead yet
+        start = file.tell() + stored.start  # `open` has not read ahead, so this is the first number
         while stream.read(BLOCK):
             pass
     if not math.prod(stored.shape):
         return np.empty(stored.shape, stored.dtype)
     order: Literal["C", "F"] = "F" if stored.by_column else "C"
-    # Not the subclass `memmap`; writeable, as torch does not take what is not.
+    # A plain array instead of the subclass `memmap`. It is writeable, because torch demands that.
     return np.asarray(np.memmap(file, stored.dtype, "c", start, stored.shape, order))
 
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Stored:
-    """Return what the header says of an array, whose size must be that of the member's bytes."""
+    """Return what the header says about an array, whose size must fit the member's bytes."""
     name = member.filename.removesuffix(".npy")
     with archive.open(member) as stream:
         version = np.lib.format.read_magic(stream)

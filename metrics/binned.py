@@ -1,8 +1,8 @@
 """Binned calibration errors: TCE_bin (eq. 2.1) and CWE_bin (eq. 2.2) of the paper.
 
-Equal-weight bins are cut by the rank of the confidence (stable, sizes differ by at most one), so
-Σ_bins |mean((u - v) · 1_bin)| is read off the running sum that also gives UC: at the bins' edges
-instead of at its extremes. Hence UC >= binned error / bins for bins that cut no tie.
+Equal-weight bins are cut by the rank of the confidence (the order is stable, and sizes differ by at
+most one). So Σ_bins |mean((u - v) · 1_bin)| comes from the running sum that also gives UC, read at
+the bins' edges instead of its extremes. If bins cut no tie, UC >= binned error / bins.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def interval_and_binned_errors(
 
 
 def _edges(outcomes: Outcomes, bins: int) -> Tensor:
-    """Where the bins end: after so many points [E], or after so much weight [R, E].
+    """Return where the bins end: numbers of points [E], or sums of weights [R, E].
 
-    Whole weights cut the bins as so many repeated rows would be cut.
+    Points with whole weights are cut into bins as if they were repeated rows.
     """
     steps = torch.arange(bins + 1)
     if outcomes.weights is None:
@@ -61,7 +61,7 @@ def _equal_width_errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
 ) -> Tensor:
     """Return the binned error over bins [k/bins, (k+1)/bins), the last one closed: [R, m]."""
-    parts = []
+    errors = []
     for block in utilities.blocks(forecast, outcomes):
         v = block.predicted
         bin_of = (v * bins).floor().clamp(0, bins - 1).to(torch.int64)
@@ -69,9 +69,9 @@ def _equal_width_errors(
         if outcomes.weights is not None:
             residuals = [r * w for r in residuals for w in outcomes.weights]
         empty = torch.zeros(len(v), bins, dtype=v.dtype, device=v.device)
-        rows = [empty.scatter_add(1, bin_of, one).abs().sum(dim=1) for one in residuals]
-        parts.append(torch.stack(rows) / outcomes.size)
-    return torch.cat(parts, dim=1)
+        sums = [empty.scatter_add(1, bin_of, r).abs().sum(dim=1) for r in residuals]
+        errors.append(torch.stack(sums) / outcomes.size)
+    return torch.cat(errors, dim=1)
 
 
 def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
@@ -119,11 +119,11 @@ def binned_top_class_error(
         probabilities: [n, C], rows that sum to one, NumPy or torch.
         labels: [n] class numbers in [0, C).
         bins: number of bins.
-        scheme: bins of equal weight by rank, or of equal width on [0, 1].
+        scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
-        InputError: shapes, ranges or row sums are off, or the options unknown.
+        InputError: shapes, ranges or row sums are wrong, or an option is unknown.
     """
     errors, _ = _errors(TopClass(), probabilities, labels, bins, scheme, sample_weight)
     return float(errors[0, 0])
@@ -141,7 +141,7 @@ def binned_class_wise_error(
 
     Args:
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.
-        others: as `binned_top_class_error`.
+        others: see `binned_top_class_error`.
     """
     errors, outcomes = _errors(ClassWise(), probabilities, labels, bins, scheme, sample_weight)
     return float((errors * class_weights(weights, outcomes, errors.shape[1]))[0].sum())

@@ -1,54 +1,55 @@
-"""A certificate: between which bounds the true UC of a class of utilities lies on fresh points.
+"""A certificate: bounds on the true UC of a class of utilities on fresh points.
 
-On n points that were not used for fitting let Û be the largest UC over the class, v_i and u_i the
-predicted and realized utility of point i, and ρ the range of the utility. Of a utility and an
-interval write g = (u - v) 1{v ∈ I}; E is the mean over the population, E_n that over the points.
+Let Û be the largest UC over the class on n points that were not used for fitting, v_i and u_i the
+predicted and realized utility of point i, and ρ the range of the utility. For a utility and an
+interval write g = (u - v) 1{v ∈ I}. E is the mean over the population, E_n that over the points.
 
-*Upper bounds.* The true UC is ξ* E g* at a worst utility u*, interval I* and sign ξ*, which are
-fixed: they belong to the population. Since ξ* E_n g* <= Û(u*),
+*Upper bounds.* The true UC is ξ* E g* at a worst utility u*, interval I* and sign ξ*. These belong
+to the population, so they are fixed. Since ξ* E_n g* <= Û(u*),
 
-    UC = ξ* E_n g* + ξ* (E - E_n) g*  <=  Û(u*) + ξ* (E - E_n) g*,
+    UC = ξ* E_n g* + ξ* (E - E_n) g*  <=  Û(u*) + ξ* (E - E_n) g*.
 
-the deviation of one mean, so no union over utilities and intervals is needed; u* is unknown, hence
-the maximum over u of the right side. Var g* <= M = E (u* - v*)², estimated by V = E_n (u - v)².
+The last term is the deviation of one mean, so no union over utilities and intervals is needed. The
+bound is the maximum of the right side over u, because u* is unknown. Var g* is at most
+M = E (u* - v*)², which V = E_n (u - v)² estimates.
 
-* asymptotic: the central limit theorem gives a deviation of at most z √(M/n), z = z_{1-α}. Where
-  the points hold few misses, V falls short of M in the same samples in which E_n g* falls short
-  of E g*, so V must not stand in for M. Rare misses of size ρ are the worst case: their number K is
-  Poisson with mean λ = n M / ρ², and the 1-α upper bound on λ solves λ - z √λ + (z² - 1)/6 = K + ½
-  (normal approximation with the corrections for skewness and continuity; from K = 0 on within 5 %
-  of the exact bound for α = 5 %). So with c = (4 - z²)/6 and K = n V / ρ²,
+* asymptotic: the central limit theorem gives a deviation of at most z √(M/n), z = z_{1-α}. If the
+  points contain few misses, V is smaller than M in the same samples in which E_n g* is smaller than
+  E g*, so V must not replace M. Rare misses of size ρ are the worst case. Their number K is Poisson
+  with mean λ = n M / ρ², and the 1-α upper bound on λ solves λ - z √λ + (z² - 1)/6 = K + ½ (normal
+  approximation with the corrections for skewness and continuity; for α = 5 % it is within 5 % of
+  the exact bound for all K >= 0). So with c = (4 - z²)/6 and K = n V / ρ²,
   UC <= max_u [ Û_u + z √(M_u/n) + c ρ_u/n ], √M_u = √(V_u + (c + z²/4) ρ_u²/n) + z ρ_u/(2√n).
-  With many misses this is z √(V_u/n) but for terms of order ρ_u/n.
+  With many misses the deviation is z √(V_u/n) except for terms of order ρ_u/n.
 * finite sample: Bernstein's inequality with second moments (Boucheron, Lugosi & Massart 2013, th.
-  2.10: E e^{λX} <= exp(λ E X + E X² φ(λb)/b²) for X <= b) for -ξ* g* <= ρ gives, but for
-  probability e^{-L₁}, a deviation of at most √(2 M L₁/n) + ρ L₁/(3n). The
-  lower tail of the non-negative (u* - v*)² <= ρ² (Maurer 2003) gives, but for e^{-L₂},
-  √M <= √(V + ρ² L₂/2n) + ρ √(L₂/2n). With e^{-L₁} = 0.8 α and e^{-L₂} = 0.2 α,
+  2.10: E e^{λX} <= exp(λ E X + E X² φ(λb)/b²) for X <= b) is applied to -ξ* g* <= ρ. It gives a
+  deviation of at most √(2 M L₁/n) + ρ L₁/(3n), except with probability e^{-L₁}. The lower tail of
+  the non-negative (u* - v*)² <= ρ² (Maurer 2003) gives √M <= √(V + ρ² L₂/2n) + ρ √(L₂/2n), except
+  with probability e^{-L₂}. With e^{-L₁} = 0.8 α and e^{-L₂} = 0.2 α,
   UC <= max_u [ Û_u + (√(V_u + ρ_u² L₂/2n) + ρ_u √(L₂/2n)) √(2 L₁/n) + ρ_u L₁/3n ].
 
-*Lower bound.* For every utility Û_u - UC_u <= sup_I |(E_n - E) g|, so UC >= Û less the 1-α quantile
-of the maximum of this supremum over u. Two laws estimate the quantile, and the larger one is taken:
+*Lower bound.* For every utility Û_u - UC_u <= sup_I |(E_n - E) g|. So UC >= Û - q, where q is the
+1-α quantile of the maximum of this supremum over u. The larger of two estimates of q is taken:
 
 * the residuals, each times an independent standard normal number (Gaussian multipliers: van der
   Vaart & Wellner 1996, ch. 2.9; Chernozhukov, Chetverikov & Kato 2013). The residuals are not
   centred, which can only make the quantile larger. A sum over an interval is a difference of
   running sums, so the supremum is their range, in the same sort;
-* the largest UC under labels drawn from the forecast, the noise floor. The multipliers know nothing
-  of misses that are too rare to have occurred on these points; the floor knows those of which the
-  forecast warns.
+* the largest UC under labels drawn from the forecast, that is, the noise floor. The multipliers
+  ignore misses that are too rare to have occurred on these points. The floor contains them, as far
+  as the forecast gives them a probability.
 
-*Estimate.* Û is biased upwards as a maximum is; √max(0, Û² - f²) with f the mean of the noise floor
-removes most of that. It is moved between the two bounds where it lies outside.
+*Estimate.* Û is biased upwards, because it is a maximum. √max(0, Û² - f²), with f the mean of the
+noise floor, removes most of this bias. If it is outside the two bounds, the nearer bound is taken.
 
-*Weights.* Weights w_i are scaled to a mean of one. The errors are then of w g, whose range is
-ρ max w, and everything above holds of w g in the place of g. So a weight of 3 moves the error as
-three points do, and narrows the bounds as one point does.
+*Weights.* Weights w_i are scaled to a mean of one. Everything above then holds for w g instead of
+g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
+bounds like one point.
 
-A certificate speaks of the classifier at hand and of the utilities of the class, on points like
-these. The rows must sum to one: labels are drawn from them, and |u - v| <= ρ needs it. ρ belongs to
-the class (`UtilityClass.spread`); only of a utility given as a function it is the range that the
-function takes on these points, over all outcomes.
+A certificate holds for this classifier and the utilities of the class, on points like these. The
+rows must sum to one, because labels are drawn from them and |u - v| <= ρ requires it. ρ belongs to
+the class (`UtilityClass.spread`). Only for a utility given as a function, it is the range of the
+function's values on these points, over all outcomes.
 """
 
 from __future__ import annotations
@@ -72,20 +73,20 @@ from metrics.validation import InputError
 MULTIPLIERS = 200
 REDRAWS = 200
 SHARE = 0.8
-"""Of the error probability α that the finite-sample bound spends on the mean; the rest on V."""
+"""Share of the error probability α that the finite-sample bound uses for the mean, not for V."""
 
 
 class CalibrationInterval(NamedTuple):
     """Bounds on the true UC of a class, in units of utility.
 
-    Each bound holds with the stated confidence by itself, both together with less. `lower` and
-    `upper` are approximate: of 95 %, classifiers of known truth reached 93 % or more in all cells
-    of `tests/metrics/test_coverage.py`. `upper_finite` holds at any number of points.
+    Each bound holds with the stated confidence by itself; both together hold with less. `lower` and
+    `upper` are approximate: at 95 % they held in at least 93 % of the samples in all cells of
+    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points.
     """
 
     estimate: float
-    """√max(0, Û² - f²): the largest error on these points, `errors.max()`, corrected for the upward
-    bias of a maximum by f, the mean of the noise floor; at least `lower` and at most `upper`."""
+    """√max(0, Û² - f²), clipped to [`lower`, `upper`]: the largest error Û on these points,
+    corrected for the upward bias of a maximum by f, the mean of the noise floor."""
     lower: float
     upper: float
     upper_finite: float
@@ -99,20 +100,20 @@ def calibration_interval(
     seed: int = 0,
     sample_weight: Any = None,
 ) -> CalibrationInterval:
-    """Return bounds on the true UC, the largest over a class of utilities; see the module.
+    """Return bounds on the largest true UC over a class of utilities; the module explains them.
 
-    "With 95 % confidence no user of this class is off by more than `.upper`."
+    "With 95 % confidence no user of this class has an error above `.upper`."
 
     Args:
         utilities: any `UtilityClass`, of any range.
         probabilities, labels: [n, C] and [n], points that were not used for fitting. Rows that do
-            not sum to one are refused: they have no certificate.
+            not sum to one are refused, because they have no certificate.
         confidence: 1 - α of each bound.
-        seed: of the multipliers and of the drawn labels.
-        sample_weight: [n], >= 0, of points that were drawn with their weights; see the module.
+        seed: seed of the multipliers and of the drawn labels.
+        sample_weight: [n], >= 0, weights of the points; the module explains their effect.
 
     Raises:
-        InputError: shapes, ranges or row sums are off, or the confidence is not in (0, 1).
+        InputError: shapes, ranges or row sums are wrong, or the confidence is not in (0, 1).
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
@@ -121,13 +122,13 @@ def calibration_interval(
     draws = redrawn_outcomes(forecast, points, REDRAWS, seed, outcomes.weights)
     floor = torch.cat([utilities.errors(forecast, draw).max(dim=1).values for draw in draws])
     multipliers = normal_multipliers(forecast, seed)
-    found = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
-    return found.interval(confidence)
+    evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
+    return evidence.interval(confidence)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a sample says of a class of utilities; that of several classes may be joined.
+    """What a sample says about a class of utilities; the evidence on several classes can be joined.
 
     largest: Û; upper, upper_finite: the bounds; multiplied: the largest range of the residuals
     times normal numbers, [R]; redrawn: the largest UC under drawn labels, [R'].
@@ -140,7 +141,7 @@ class Evidence:
     redrawn: Tensor
 
     def interval(self, confidence: float) -> CalibrationInterval:
-        """The certificate."""
+        """Return the certificate."""
         noise = [float(torch.quantile(law, confidence)) for law in (self.multiplied, self.redrawn)]
         lower = max(0.0, self.largest - max(noise))
         estimate = math.sqrt(max(0.0, self.largest**2 - float(self.redrawn.mean()) ** 2))
@@ -149,7 +150,7 @@ class Evidence:
 
 
 def joined(parts: Sequence[Evidence]) -> Evidence:
-    """The evidence on the union of classes: everything is a maximum over utilities."""
+    """Return the evidence on the union of classes, where each value is a maximum over classes."""
     return Evidence(
         max(part.largest for part in parts),
         max(part.upper for part in parts),
@@ -167,7 +168,7 @@ def evidence_of(
     confidence: float,
     multipliers: Tensor,
 ) -> Evidence:
-    """Return the evidence of one draw of the labels on a class of utilities.
+    """Return the evidence of one sample of labels on a class of utilities.
 
     `redrawn`: the largest UC of the class under drawn labels, [R'], at least one.
     `multipliers`: [R, n], by `normal_multipliers`.
@@ -200,7 +201,7 @@ def evidence_of(
 
 
 def _asymptotic(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
-    """The normal deviation for second moments V and ranges ρ, corrected for rare misses."""
+    """Return the normal deviation for second moments V and ranges ρ, corrected for rare misses."""
     z = NormalDist().inv_cdf(confidence)
     extra = (4 - z**2) / 6
     moment = (second + spread.square() * ((extra + z**2 / 4) / n)).sqrt()
@@ -209,7 +210,7 @@ def _asymptotic(second: Tensor, spread: Tensor, n: int, confidence: float) -> Te
 
 
 def _bernstein(second: Tensor, spread: Tensor, n: int, confidence: float) -> Tensor:
-    """The finite-sample deviation for second moments V and ranges ρ."""
+    """Return the finite-sample deviation for second moments V and ranges ρ."""
     of_mean = -math.log(SHARE * (1 - confidence))
     of_moment = -math.log((1 - SHARE) * (1 - confidence)) / (2 * n)
     moment = (second + spread.square() * of_moment).sqrt() + spread * math.sqrt(of_moment)
@@ -219,7 +220,7 @@ def _bernstein(second: Tensor, spread: Tensor, n: int, confidence: float) -> Ten
 def normal_multipliers(forecast: Forecast, seed: int) -> Tensor:
     """Return `MULTIPLIERS` sets of standard normal numbers, float32 [`MULTIPLIERS`, n].
 
-    Seven digits of them are enough, and reading them is what takes the time.
+    The seven digits of float32 are enough, and reading the numbers takes most of the time.
     """
     generator = torch.Generator().manual_seed(seed)
     sets = torch.empty(MULTIPLIERS, forecast.n)

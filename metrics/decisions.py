@@ -1,18 +1,18 @@
-"""What decisions cost that are taken by a forecast, and whether their cost is foreseen.
+"""The losses of decisions based on a forecast, and whether the forecast predicts these losses.
 
-A decision maker with losses l(y, a) takes the action δ(p) = argmin_a Σ_j p_j l(j, a), the first on
-ties (Example 3.7; `Decision` is the utility -l(y, δ(p)), and its UC is the calibration error of the
-chosen action's utility).
+A decision maker with losses l(y, a) takes the action δ(p) = argmin_a Σ_j p_j l(j, a), the first one
+on ties (Example 3.7). `Decision` is the utility -l(y, δ(p)), and its UC is the calibration error of
+the chosen action's utility.
 
-* `decisions`: the loss expected of the action taken, and the one realized. Their mean gap over the
-  points of each action vanishes under decision calibration (Zhao, Kim, Sahoo, Ma & Ermon,
+* `decisions`: the expected and the realized loss of the chosen action. Under decision calibration
+  their mean difference over the points of each action is zero (Zhao, Kim, Sahoo, Ma & Ermon,
   "Calibrating Predictions to Decisions", NeurIPS 2021, def. 2).
-* `constant_losses`: the mean loss of taking one action whatever the forecast says, the reference
-  that a forecast must beat to be of use (the "default strategies" of decision analysis: Pauker &
-  Kassirer, N. Engl. J. Med. 1980).
+* `constant_losses`: the mean loss of always taking the same action. A useful forecast must have a
+  smaller loss (the "default strategies" of decision analysis: Pauker & Kassirer, N. Engl. J. Med.
+  1980).
 * `net_benefit`: the decision curve of a binary event (Vickers & Elkin, "Decision Curve Analysis",
-  Med. Decis. Making 2006): who acts where p >= t holds that one false alarm in odds(t) is worth a
-  hit, so that acting nets TP/n - t/(1 - t) FP/n.
+  Med. Decis. Making 2006). Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so
+  the net benefit of acting is TP/n - t/(1 - t) FP/n.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from metrics.validation import (
 
 
 class Decisions(NamedTuple):
-    """The action taken at each point, int64 [n], its expected and its realized loss, [n] each."""
+    """The chosen action of each point, int64 [n], its expected and its realized loss, [n] each."""
 
     actions: Any
     expected: Any
     realized: Any
 
     def gaps(self, count: int, sample_weight: Any = None) -> Any:
-        """Return mean((realized - expected) 1{action = a}) per action: [count]; > 0: dearer."""
+        """Return mean((realized - expected) 1{action = a}) for each of `count` actions: [count]."""
         gaps = as_tensor(self.realized) - as_tensor(self.expected)
         shares = _shares(sample_weight, len(gaps)).to(gaps.device)
         sums = torch.zeros(count, dtype=gaps.dtype, device=gaps.device)
@@ -52,18 +52,18 @@ class Decisions(NamedTuple):
 def decisions(
     losses: Any, probabilities: Any, labels: Any, *, rows_sum_to_one: bool = True
 ) -> Decisions:
-    """Return what a decision maker does who believes the forecast, and what it costs.
+    """Return the actions of a decision maker who believes the forecast, and their losses.
 
     Args:
         losses: [C, K], the loss of action a under outcome y.
         probabilities: [n, C]; labels: [n].
-        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them.
+        rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
 
     Returns:
         arrays of the kind of `probabilities`, losses in the unit of `losses`.
 
     Raises:
-        InputError: shapes, ranges or row sums are off.
+        InputError: shapes, ranges or row sums are wrong.
     """
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     table = _losses(losses, p.shape[1]).to(p.device)
@@ -75,14 +75,14 @@ def decisions(
 
 
 def constant_losses(losses: Any, labels: Any, sample_weight: Any = None) -> Any:
-    """Return the mean loss of each action taken at all points: [K], of the kind of `labels`."""
+    """Return for each action its mean loss if taken at all points: [K], of the kind of `labels`."""
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
     return like(_shares(sample_weight, len(y)).to(y.device) @ table.to(y.device)[y], labels)
 
 
 def _shares(sample_weight: Any, n: int) -> Tensor:
-    """The share of each point in a mean: [n], which sum to one."""
+    """Return the shares of the points in a mean: [n], with sum one."""
     weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n)
     return weights.to(torch.float64) / weights.sum()
 
@@ -90,12 +90,12 @@ def _shares(sample_weight: Any, n: int) -> Tensor:
 def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: Any = None) -> Any:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
-    In shares of points: 0.05 is worth as much as 5 hits in 100 points without a false alarm. Never
-    to act nets 0; to act always is `net_benefit` of probability 1.
+    The unit is shares of points: 0.05 is worth 5 hits in 100 points without a false alarm. Never
+    acting has net benefit 0; always acting is `net_benefit` of probability 1.
 
     Args:
-        probability: [n], of the event.
-        event: [n], 1 or True where it happened.
+        probability: [n], the probability of the event.
+        event: [n], 1 or True for points where it happened.
         thresholds: [T], in (0, 1).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
@@ -118,9 +118,9 @@ def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: An
 
 
 def acting_threshold(losses: Any) -> float | None:
-    """Return the p(class 1) from which on another action is taken than below; None if none is.
+    """Return the p(class 1) at which the action changes; None if it never does.
 
-    For two classes and two actions: t = harm / (harm + benefit) (Pauker & Kassirer 1980).
+    For two classes and two actions it is t = harm / (harm + benefit) (Pauker & Kassirer 1980).
     """
     table = parameter_matrix(losses, "losses")
     if table.shape != (2, 2):

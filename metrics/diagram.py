@@ -1,8 +1,8 @@
-"""The reliability diagram of any utility: predicted against realized, without bins and with them.
+"""The reliability diagram of any utility: realized against predicted, with and without bins.
 
-The running curve D(t) = mean((u - v) · 1{v <= t}) needs no bins: it rises where the realized
-utility exceeds the predicted one and falls where it is smaller, and UC (eq. 3.2) is its range. The
-binned view shows the same points as the usual reliability diagram does.
+The running curve D(t) = mean((u - v) · 1{v <= t}) needs no bins. It rises where the realized
+utility is larger than the predicted one and falls where it is smaller. UC (eq. 3.2) is its range.
+The binned view shows the same points as a usual reliability diagram.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from metrics.validation import check_labels, check_probabilities, check_weights
 
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
-"""Quantiles of the noise band, at each place of the curve and in each bin."""
+"""The quantiles between which the noise band lies, at each place of the curve and in each bin."""
 
 
 @dataclass(frozen=True)
 class Predictions:
     """One utility on n points: predicted v and realized u [n], and u under R redrawn labels [R, n].
 
-    weights: of the points, [n]. The labels are redrawn from the forecast itself, for which it is
-    perfectly calibrated.
+    weights: weights of the points, [n]. The labels are redrawn from the forecast itself, so for
+    them the forecast is perfectly calibrated.
     """
 
     predicted: Array
@@ -41,7 +41,7 @@ class Predictions:
 
     @staticmethod
     def pooled(parts: list[Predictions]) -> Predictions:
-        """The points of several parts one after the other (several test splits)."""
+        """Return the points of several test splits, one split after the other."""
         if len(parts) == 1:
             return parts[0]
         names = ("predicted", "realized", "redrawn", "weights")
@@ -50,7 +50,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Bins:
-    """Equally wide bins of v, empty ones left out: mean v and u, noise band of u, [b] each."""
+    """Non-empty bins of v, of equal width: mean v, mean u and the noise band of u, [b] each."""
 
     predicted: Array
     realized: Array
@@ -60,12 +60,12 @@ class Bins:
 
 @dataclass(frozen=True)
 class UtilityDiagram:
-    """What the diagram of one utility shows, in the unit of the utility.
+    """The numbers in the diagram of one utility, in the unit of the utility.
 
-    predicted, difference: [g] the running curve D(t) and its places t, thinned; low, high: [g] its
-    noise band. bins: the binned view. worst: the interval that attains UC; `share` of the points
-    lie in it, where the realized utility exceeds the predicted one by `gap` on average.
-    floor: 95 % quantile of UC under redrawn labels, NaN without redraws. n: number of points.
+    predicted, difference: [g] places t and the running curve D(t) there, thinned; low, high: [g]
+    its noise band. bins: the binned view. worst: the interval that attains UC. share: the share of
+    points in it. gap: the mean of realized minus predicted utility in it. floor: 95 % quantile of
+    UC under redrawn labels, NaN without redraws. n: number of points.
     """
 
     predicted: Array
@@ -81,7 +81,7 @@ class UtilityDiagram:
 
 
 def utility_of(utility: UtilityClass | Callable[[Any], Any]) -> UtilityClass:
-    """Return a utility class as it is, and a function p [n, C] -> u⃗ [n, C] as a class of one."""
+    """Return a utility class unchanged, and a function p [n, C] -> u⃗ [n, C] as a utility class."""
     return utility if isinstance(utility, UtilityClass) else FunctionUtility(utility)
 
 
@@ -96,12 +96,12 @@ def utility_predictions(
     """Evaluate utility `index` on a forecast [n, C] and labels [n].
 
     Args:
-        uniforms: [R, n] in [0, 1), behind the redrawn labels; the same numbers for a point in
-            several splits give it the same luck in all of them.
+        uniforms: [R, n] in [0, 1), from which labels are redrawn. A point with the same numbers in
+            several splits gets the same quantiles in all of them.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
-        InputError: shapes, ranges or row sums are off.
+        InputError: shapes, ranges or row sums are wrong.
     """
     p = check_probabilities(probabilities).cpu()
     y = check_labels(labels, *p.shape).cpu()
@@ -114,7 +114,7 @@ def utility_predictions(
 def predictions_of(
     utility: UtilityClass, forecast: Forecast, outcomes: Outcomes, index: int, drawn: Tensor
 ) -> Predictions:
-    """`utility_predictions` of checked values, where labels `drawn` int64 [R, n] are known."""
+    """Return `utility_predictions` for checked values and labels `drawn`, int64 [R, n]."""
     predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
     alike = utility.alike(forecast)
     if alike is not None:
@@ -132,10 +132,11 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     """Return the diagram of one utility.
 
     Args:
-        predictions: of the utility; redrawn may have no rows, the band is NaN then.
-        bins: bins of equal width. Of equal weight most would lie at 0: few points are of a class.
-        points: places of the running curve to keep, about, at least 2; its extremes are always
-            among them.
+        predictions: predictions of the utility. If `redrawn` has no rows, the band is NaN.
+        bins: number of bins of equal width. With equal weights, most bins would lie near 0, because
+            few points belong to a class.
+        points: about how many places of the running curve are kept, at least 2; its extremes are
+            always among them.
 
     Raises:
         InputError: there are no points, or they are not finite.
@@ -149,9 +150,9 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     kept = _thinned(v[order][ends], running, points)
     places = ends[kept]
     noise, ranges = np.empty((len(predictions.redrawn), len(places))), []
-    for one, kept_of_one in zip(predictions.redrawn, noise, strict=True):
-        curve = np.cumsum((weights * (one - v))[order])[ends] / total
-        kept_of_one[:] = curve[kept]
+    for draw, kept_of_draw in zip(predictions.redrawn, noise, strict=True):
+        curve = np.cumsum((weights * (draw - v))[order])[ends] / total
+        kept_of_draw[:] = curve[kept]
         ranges.append(max(curve.max(), 0) - min(curve.min(), 0))
     low, high = _quantiles(noise)
     inside = (v >= worst.low) & (v <= worst.high)
@@ -170,7 +171,7 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
 
 
 def _thinned(places: Array, running: Array, points: int) -> NDArray[np.intp]:
-    """Return half of the places evenly by number, half evenly by value, and the extremes."""
+    """Return indices of places: half evenly by number, half evenly by value, and the extremes."""
     last, half = len(running) - 1, max(2, points // 2)
     by_number = np.linspace(0, last, min(half, last + 1)).round().astype(np.intp)
     by_value = np.searchsorted(places, np.linspace(places[0], places[-1], half)).clip(max=last)

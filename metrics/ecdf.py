@@ -13,13 +13,13 @@ from metrics.validation import InputError, check_numbers
 
 
 def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (errors in ascending order, share of utilities with an error at most that): [M] each.
+    """Return the errors in ascending order and, for each, the share of errors up to it: [M] each.
 
     Args:
         errors: [M] UC of M sampled utilities.
 
     Raises:
-        InputError: not one-dimensional, empty or not finite.
+        InputError: the errors are not one-dimensional, empty or not finite.
     """
     values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
@@ -39,10 +39,10 @@ def dkw_band(count: int, confidence: float = 0.95) -> float:
 
 
 def thin(count: int, points: int) -> NDArray[np.intp]:
-    """Indices of at most `points` of `count` sorted errors, evenly spread, both ends kept."""
+    """Return indices of at most `points` of `count` sorted errors, evenly spread, ends included."""
     return np.unique(np.linspace(0, count - 1, min(points, count)).round().astype(np.intp))
 
 
 def levels(count: int) -> NDArray[np.float64]:
-    """The eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
+    """Return the eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
     return np.arange(1, count + 1, dtype=np.float64) / count

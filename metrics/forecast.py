@@ -1,7 +1,7 @@
-"""A forecast and its outcomes: what all utility classes share, computed once.
+"""A forecast and its outcomes, with the ranking that all utility classes share, computed once.
 
-rank(p, j) is the position of class j in descending order of p, ties broken by class index, so the
-ranks of a row are a permutation (paper, Example 3.6; zero-based here).
+rank(p, j) is the position of class j in descending order of p. Ties are broken by class index, so
+the ranks of a row are a permutation (paper, Example 3.6; they begin at 0 here).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.threads import row_blocks
 
 LARGEST_WHOLE = 1 << 26
-"""Of up to this many probabilities ranks and sums are kept; of more they are computed for one
-block of rows after another, whenever they are needed."""
+"""Largest number of probabilities whose ranks and sums are kept. Above it they are computed block
+by block, each time they are needed."""
 PART = 1 << 22
-"""Probabilities in such a part: 32 MiB."""
+"""Number of probabilities in such a block: 32 MiB."""
 
 
 def _first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor | None:
-    """Return for each of n rows the number of its first equal, [n]; None if all differ.
+    """Return for each of n rows the number of the first row equal to it, [n]; None if all differ.
 
-    Most rows differ in one column [n] of them already, so only the others are compared as a whole:
-    `rows_at(numbers)` returns them.
+    `column` [n] is a column of the rows. Most rows already differ there, so only the others are
+    compared as a whole; `rows_at(numbers)` returns them.
     """
     _, group, sizes = torch.unique(column, return_inverse=True, return_counts=True)
     doubtful = torch.nonzero(sizes[group] > 1).flatten()
@@ -47,9 +47,9 @@ def _first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor 
 class Forecast:
     """Probabilities float64 [n, C] with their ranking, computed when first needed.
 
-    tied: neighbours in descending order that lie no further apart than this are ranked by class;
-    with 0 those that are equal, as in the paper.
-    known_order: the ranking, where it is known already.
+    tied: neighbours in descending order that are no further apart than this are ranked by class.
+    With 0 only equal ones are, as in the paper.
+    known_order: the ranking, if it is already known.
     """
 
     probabilities: Tensor
@@ -68,15 +68,15 @@ class Forecast:
 
     @property
     def is_large(self) -> bool:
-        """Whether what is as large as the probabilities is computed part by part, and not kept."""
+        """Whether matrices of this size are computed part by part instead of being kept."""
         return self.probabilities.numel() > LARGEST_WHOLE
 
     def at(self, rows: slice | Tensor) -> Forecast:
-        """Return the forecast of the points with these numbers, which needs no sort."""
+        """Return the forecast of the points with these numbers, without a sort."""
         return Forecast(self.probabilities[rows], self.tied, self.order[rows])
 
     def parts(self) -> Iterator[tuple[slice, Forecast]]:
-        """Yield the rows part by part, each with its forecast; a small forecast is one part."""
+        """Yield the rows of each part and their forecast; a small forecast is one part."""
         if not self.is_large:
             yield slice(0, self.n), self
             return
@@ -84,7 +84,7 @@ class Forecast:
             yield slice(start, stop), self.at(slice(start, stop))
 
     def joined(self, values: Callable[[Forecast], Tensor]) -> Tensor:
-        """Return `values(part)` [k, points] of all parts side by side, [k, n]."""
+        """Return `values(part)` [k, points] for all parts, side by side: [k, n]."""
         if not self.is_large:
             return values(self)
         joined: Tensor | None = None
@@ -115,7 +115,7 @@ class Forecast:
 
     @cached_property
     def top_sums(self) -> Tensor:
-        """[n, C]: probability of the K most probable classes, K = 1 … C."""
+        """[n, C]: the sum of the K largest probabilities, K = 1 … C."""
         return self.ranked.cumsum(dim=1)
 
     @cached_property
@@ -125,14 +125,14 @@ class Forecast:
 
     @cached_property
     def ranked_alike(self) -> Tensor | None:
-        """[n]: the first point with the same probabilities in descending order; None likewise."""
+        """[n]: the first point with the same sorted probabilities; None if all differ."""
         second = self.joined(lambda part: part.ranked[None, :, 1])[0]
         return _first_alike(second, lambda rows: self.at(rows).ranked)
 
     def outcomes(self, labels: Tensor, weights: Tensor | None = None) -> Outcomes:
         """Return the outcomes of `labels` int64 [n] or [R, n] (R draws).
 
-        `weights` of the points, float64 [n] or [R, n], go with one draw of the labels.
+        `weights` of the points, float64 [n] or [R, n], require a single draw of the labels.
         """
         rows = None if weights is None else weights.reshape(-1, self.n)
         return Outcomes(labels.reshape(-1, self.n), forecast=self, weights=rows)
@@ -141,11 +141,11 @@ class Forecast:
         """Return outcomes drawn from the forecast itself by inverse CDF.
 
         Args:
-            uniforms: float64 [R, n] in [0, 1), or a function that returns those of some rows; the
-                same numbers give paired draws across methods.
+            uniforms: float64 [R, n] in [0, 1), or a function from rows to their uniforms. The same
+                numbers give paired draws across methods.
 
-        Rows that do not sum to one are drawn from after division by their sum, rows of zeros
-        uniformly. Labels and ranks of a large forecast are of the shortest type that holds them.
+        Rows that do not sum to one are divided by their sum first. A row of zeros counts as
+        uniform. Labels and ranks of a large forecast have the shortest type that holds them.
         """
         drawn, kind = [], _short_type(self.classes) if self.is_large else torch.int64
         for rows, part in self.parts():
@@ -159,7 +159,7 @@ class Forecast:
     def _redraw(self, uniforms: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return labels and ranks, integers of type `kind` [R, n] each.
 
-        The classes are in descending order, so the wanted position is usually among the first.
+        The classes are in descending order, so the drawn class is usually among the first.
         """
         sums = self.top_sums
         zero = sums[:, -1] == 0
@@ -174,7 +174,7 @@ class Forecast:
 
 
 def _short_type(classes: int) -> torch.dtype:
-    """Return the shortest integers that number `classes` classes."""
+    """Return the shortest integer type that holds the numbers of `classes` classes."""
     return torch.int16 if classes <= 1 << 15 else torch.int32
 
 
@@ -182,10 +182,10 @@ def _short_type(classes: int) -> torch.dtype:
 class Outcomes:
     """The true class of each point and its rank in the forecast, for R draws of the labels.
 
-    labels: int64 [R, n]. The ranks are computed when first needed, by `forecast`, unless they are
-    known. weights: float64 [R, n], R sets of weights of the points under one draw of the labels
-    [1, n], or one set [1, n] under R draws: metrics are weighted means then, as if a point of
-    weight 3 were there three times.
+    labels: int64 [R, n]. The ranks are computed from `forecast` when first needed, unless they are
+    known. weights: float64 [R, n], R sets of weights with one draw of the labels [1, n], or one set
+    [1, n] with R draws. Metrics are then weighted means, as if a point of weight 3 occurred three
+    times.
     """
 
     labels: Tensor
@@ -204,19 +204,19 @@ class Outcomes:
 
     @property
     def draws(self) -> int:
-        """Number R of label draws, or of sets of weights."""
+        """The number R of label draws or of sets of weights."""
         return max(len(self.labels), 0 if self.weights is None else len(self.weights))
 
     @cached_property
     def size(self) -> Tensor:
-        """What a mean over the points divides by: [R, 1]; their number, or the sum of weights."""
+        """The divisor of a mean over the points, their number or the sum of weights: [R, 1]."""
         if self.weights is None:
             n = float(self.labels.shape[1])
             return torch.full((1, 1), n, dtype=torch.float64, device=self.labels.device)
         return self.weights.sum(dim=1, keepdim=True)
 
     def mean(self, values: Tensor) -> Tensor:
-        """The mean over the points of `values` [R, n], weighted: [R]."""
+        """Return the (weighted) mean of `values` [R, n] over the points: [R]."""
         if self.weights is None:
             return values.mean(dim=1)
         return (values * self.weights).sum(dim=1) / self.size[:, 0]

@@ -1,7 +1,6 @@
-"""NumPy arrays and torch tensors in, the same kind out.
+"""Conversion between NumPy arrays and torch tensors: a result has the kind of the input.
 
-Everything inside the package is written once, in torch. These two functions convert what comes in
-and what goes out.
+The code inside the package uses torch only. These two functions convert its inputs and results.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Array = NDArray[Any] | Tensor
-"""What the public functions accept and return."""
+"""The kinds of arrays that the public functions accept and return."""
 
 
 def as_tensor(values: Any, dtype: torch.dtype | None = None) -> Tensor:
-    """Return `values` as a tensor on its own device, without a copy where memory allows one."""
+    """Return `values` as a tensor on their own device, without a copy if possible."""
     if isinstance(values, Tensor):
         tensor = values.detach()
     else:
