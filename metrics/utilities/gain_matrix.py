@@ -19,7 +19,13 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
+from metrics.utilities.base import (
+    BLOCK_BYTES,
+    Block,
+    UtilityClass,
+    equal_blocks,
+    parameter_matrix,
+)
 from metrics.validation import InputError
 
 ALIGNED_HIGH = 0.1
@@ -250,13 +256,16 @@ class GainMatrix(UtilityClass):
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield utilities in blocks [b, n]; a code is a point and its label in some draw.
 
-        Many draws have many codes; then the payoffs [b, L] decide how many users fit.
+        Many draws have many codes; the payoffs [b, L] are then what fills `BLOCK_BYTES`.
         """
         points, true, codes = _distinct_labels(outcomes.labels, forecast.classes)
-        for part in equal_blocks(self.count(forecast.classes), len(points)):
-            users, best, chosen = self.choose(forecast, part)
-            gains = users.gains(true, chosen[points])
-            yield Block(best.T.contiguous(), gains.T.contiguous(), codes)
+        step = max(1, BLOCK_BYTES // (8 * len(points)))
+        for users in equal_blocks(self.count(forecast.classes), forecast.n):
+            together, best, chosen = self.choose(forecast, users)
+            for start in range(0, best.shape[1], step):
+                few = slice(start, start + step)
+                gains = together.part(few, best.device).gains(true, chosen[points, few])
+                yield Block(best[:, few].T.contiguous(), gains.T.contiguous(), codes)
 
 
 def _distinct_labels(labels: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -173,3 +173,16 @@ def test_blocks_of_users_equal_one_product_over_all_classes(users, monkeypatch):
     torch.testing.assert_close(
         errors, GainMatrix(gains).errors(forecast, outcomes), rtol=0, atol=1e-13
     )
+
+
+def test_the_gains_of_many_draws_keep_to_the_limit_of_a_block(monkeypatch):
+    """300 draws of 50 even rows bring about 500 codes; ten users fit into the limit."""
+    users = GainMatrix.sample_aligned(150, 10, 1)
+    forecast = Forecast(torch.full((50, 10), 0.1, dtype=torch.float64))
+    labels = torch.randint(10, (300, 50), generator=torch.Generator().manual_seed(0))
+    outcomes = forecast.outcomes(labels)
+    whole = torch.cat([block.payoffs for block in users.blocks(forecast, outcomes)])
+    monkeypatch.setattr("metrics.utilities.gain_matrix.BLOCK_BYTES", 40_000)
+    blocks = [block.payoffs for block in users.blocks(forecast, outcomes)]
+    assert max(payoffs.nbytes for payoffs in blocks) <= 40_000
+    assert torch.equal(torch.cat(blocks), whole)
