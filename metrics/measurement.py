@@ -1,8 +1,8 @@
-"""What the metrics are computed from: a forecast, its outcomes, and options.
+"""The input of the metrics: a forecast, its outcomes, and options.
 
 The outcomes are the labels, labels drawn from the forecast, or weights of resampled points. The
-order of the predicted utilities depends on none of them, so all draws share every sort, and the
-binned errors share those of UC.
+order of the predicted utilities depends on none of them. So all draws share every sort, and the
+binned errors use the sorts of UC.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from metrics.validation import InputError
 class Options:
     """What the metrics depend on besides forecast and labels.
 
-    utilities: M, the users that are sampled per family (paid by class, by rank); 0 for none.
-    floor_utilities: how many of them, the first, are measured under drawn labels and resampled
-        points; floors and intervals of their quantiles come from these.
-    utility_seed: of the sample of utilities, the same for every method and split.
-    bins, class_weights: of the binned errors.
+    utilities: M, the number of sampled users per family (paid by class, by rank); 0 for none.
+    floor_utilities: only this many of them, the first, are measured under drawn labels and
+        resampled points, for the floors and intervals of their quantiles.
+    utility_seed: seed of the sampled users, the same for every method and split.
+    bins, class_weights: number of bins and weights of the classes in the binned errors.
     exponents: grid of γ for `u_dcg`.
     similarity: [C, C], adds `u_w2v`.
     own: your utility classes by key; each adds the largest UC of its class.
-    utility_batch: take the utility metrics and the eCDFs as means over disjoint seeded batches of
-        this many points or a few more, all points used; None, or where there are fewer than two
-        batches: over all points at once.
+    utility_batch: utility metrics and eCDFs are means over disjoint seeded batches of at least this
+        many points, which together are all points. They use all points at once if this is None or
+        there are fewer than two batches.
 
     Raises:
         InputError: a number is out of range.
@@ -66,13 +66,13 @@ class Options:
 class Noise:
     """How the noise of the metrics is estimated.
 
-    floor_repetitions: label draws R for the noise floors.
-    bootstrap_repetitions: resamplings B of the points; none beyond 50,000 points.
-    noise_seed: of the draws, the same for every method (paired), and of the batches.
-    confidence: of the certificates.
-    points: [n], the number of each point in the whole data set: in all splits a point then draws
-        its label from the same uniforms. 0 … n - 1 if not given.
-    population: points of the whole data set, which the bootstrap resamples; n if not given.
+    floor_repetitions: number R of label draws for the noise floors.
+    bootstrap_repetitions: number B of resamplings of the points; none beyond 50,000 points.
+    noise_seed: seed of the draws, the same for every method (paired), and of the batches.
+    confidence: confidence of the certificates.
+    points: [n], the number of each point in the whole data set; 0 … n - 1 if not given. A point
+        draws its label from the same uniforms in all splits.
+    population: size of the whole data set, which the bootstrap resamples; n if not given.
 
     Raises:
         InputError: a number is out of range.
@@ -95,9 +95,9 @@ class Noise:
 class Measurement:
     """A forecast, R outcomes of it and the options: the input of every metric.
 
-    Whatever several metrics need is computed once and kept.
+    Values that several metrics need are computed once and kept.
 
-    users: the sampled users, "linear" (paid by class) and "rank"; empty if none are sampled.
+    users: the sampled users, "linear" (paid by class) and "rank"; empty if there are none.
     """
 
     forecast: Forecast
@@ -123,7 +123,7 @@ class Measurement:
         )
 
     def errors(self, key: str, utilities: UtilityClass) -> Tensor:
-        """UC of each utility of the class behind `key`, a metric or a family of users: [R, m]."""
+        """Return UC of each utility of the class of `key`, a metric or family of users: [R, m]."""
         if type(utilities) is ClassWise:
             return self.class_wise[0]
         if type(utilities) is TopClass:
@@ -133,13 +133,13 @@ class Measurement:
         return self._errors[key]
 
     def sorted_errors(self, family: str) -> Tensor:
-        """UC of the users of "linear" or "rank" in ascending order: [R, M]."""
+        """Return UC of the users of "linear" or "rank" in ascending order: [R, M]."""
         if family not in self._sorted:
             self._sorted[family] = sorted_rows(self.errors(family, self.users[family]))
         return self._sorted[family]
 
     def quantile(self, family: str, level: float) -> Tensor:
-        """The quantile over users of "linear" or "rank", interpolated as `torch.quantile`: [R]."""
+        """Return the quantile over users of "linear" or "rank", as `torch.quantile` does: [R]."""
         ordered = self.sorted_errors(family)
         place = level * (ordered.shape[1] - 1)
         below, above = ordered[:, math.floor(place)], ordered[:, math.ceil(place)]
@@ -147,7 +147,7 @@ class Measurement:
 
 
 def sampled_users(classes: int, options: Options, count: int) -> dict[str, UtilityClass]:
-    """Return the first `count` users of each family that `options` sample; none if none are."""
+    """Return the first `count` sampled users of each family; {} if `options` sample none."""
     if not options.utilities:
         return {}
     size, seed = (options.utilities, classes), options.utility_seed

@@ -1,12 +1,12 @@
-"""The paper's definitions in plain NumPy, float64: one equation after the other, and no trick.
+"""The paper's definitions in plain NumPy, float64: one equation after the other, without tricks.
 
 Read this file beside the paper (arXiv 2510.25458); it names the paper's equations, examples and
-sections. It is also the oracle of the tests and the plain side of `scripts/compare_speed.py`. The
-public names of `metrics` compute the same numbers fast and check their input; this file does not.
+sections. The tests and `scripts/compare_speed.py` compare the package with it. The public functions
+of `metrics` compute the same numbers fast and check their input; this file does neither.
 
-Throughout: p = f(X) probabilities [n, C], y labels [n] from 0 to C - 1, v and u the predicted and
-the realized utilities [n] of one utility, u⃗ its vectors [n, C], column j for the outcome e_j.
-Ranks count from 0 here, from 1 in the paper.
+p = f(X) are probabilities [n, C], y labels [n] from 0 to C - 1, v and u predicted and realized
+utilities [n] of one utility, and u⃗ its vectors [n, C], with column j for the outcome e_j. Ranks
+begin at 0 here and at 1 in the paper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Scheme = Literal["equal_weight", "equal_width"]
 
 
 def accuracy(p: Floats, y: Labels) -> float:
-    """The share of points whose most probable class, the first on ties, is the label."""
+    """Return the share of points whose most probable class, the first on ties, is the label."""
     return float(np.mean(p.argmax(axis=1) == y))
 
 
@@ -45,7 +45,7 @@ def negative_log_likelihood(p: Floats, y: Labels, floor: float = 1e-12) -> float
 
 
 def _bins(confidence: Floats, bins: int, scheme: Scheme) -> Iterable[NDArray[Any]]:
-    """The points of each bin: by rank of the confidence (stable), or of equal width on [0, 1]."""
+    """Return the points of each bin: by rank of the confidence, or of equal width on [0, 1]."""
     if scheme == "equal_weight":
         order, n = np.argsort(confidence, kind="stable"), len(confidence)
         return [order[k * n // bins : (k + 1) * n // bins] for k in range(bins)]
@@ -56,7 +56,7 @@ def _bins(confidence: Floats, bins: int, scheme: Scheme) -> Iterable[NDArray[Any
 def binned_error(
     confidence: Floats, hit: Floats, bins: int = 15, scheme: Scheme = "equal_weight"
 ) -> float:
-    """Σ_j |E[(confidence - hit) · 1{confidence in B_j}]|, the sum of eq. 2.1 and of eq. 2.2."""
+    """Σ_j |E[(confidence - hit) · 1{confidence in B_j}]|, which eq. 2.1 and eq. 2.2 contain."""
     error = 0.0
     for members in _bins(confidence, bins, scheme):
         error += abs(np.sum(confidence[members] - hit[members])) / len(hit)
@@ -95,18 +95,18 @@ def predicted_and_realized(vectors: Floats, p: Floats, y: Labels) -> tuple[Float
 def utility_calibration_by_intervals(v: Floats, u: Floats) -> float:
     """UC = sup_I |E[(u - v) · 1{v in I}]| over closed intervals I (eq. 3.2), interval by interval.
 
-    Only ends at values of v matter. O(distinct values² · n): for tests.
+    Only intervals that end at values of v matter. For tests, as it takes O(distinct values² · n).
     """
     ends = itertools.combinations_with_replacement(np.unique(v), 2)
     return max(abs(np.sum((u - v)[(a <= v) & (v <= b)])) for a, b in ends) / len(v)
 
 
 def running_sum(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """The sum of u - v in ascending order of v, where an interval may begin or end.
+    """Return the running sum of u - v in ascending order of v, where an interval may begin or end.
 
-    That is before the first point and after each group of tied v, neighbours that lie no further
-    apart than `tolerance`. Returns the smallest and the largest v of each group [g], and the sums,
-    the leading 0 included [g + 1].
+    These places are before the first point and after each group of tied v, that is, of neighbours
+    no further apart than `tolerance`. The result is the smallest and the largest v of each group
+    [g], and the sums, which begin with 0 [g + 1].
     """
     order = np.argsort(v)
     ordered = v[order]
@@ -123,10 +123,10 @@ def utility_calibration(v: Floats, u: Floats, tolerance: float = 0.0) -> float:
 
 
 def worst_interval(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[float, float, float, int]:
-    """The interval I and the sign ξ of UC (eq. 3.3): (error, low, high, ξ).
+    """Return the interval I and the sign ξ of UC (eq. 3.3): (error, low, high, ξ).
 
     error = ξ E[(v - u) · 1{v in I}] = E<f(X) - Y, w(f(X))> with the witness w = ξ u⃗ 1{v in I}. I
-    lies between the extremes of the running sum, the first of equal ones.
+    lies between the smallest and the largest running sum, in each case the first of equal ones.
     """
     lows, highs, sums = running_sum(v, u, tolerance)
     bottom, top = int(sums.argmin()), int(sums.argmax())
@@ -147,7 +147,7 @@ def calibration_errors(vectors: Iterable[Floats], p: Floats, y: Labels) -> Float
 
 
 def class_order(p: Floats) -> NDArray[np.int64]:
-    """The class at each rank [n, C]: descending, ties by class index."""
+    """Return the class at each rank [n, C]: in descending order of p, ties by class index."""
     return np.argsort(-p, axis=1, kind="stable")
 
 
@@ -203,14 +203,14 @@ def gain_matrix(p: Floats, gains: Floats) -> Floats:
 
 
 def class_wise_errors(p: Floats, y: Labels) -> Floats:
-    """UC of v = p_c, u = 1{y = c}, class after class: [C]."""
+    """UC of v = p_c, u = 1{y = c} for each class c: [C]."""
     return np.array([utility_calibration(p[:, c], 1.0 * (y == c)) for c in range(p.shape[1])])
 
 
 def ranked(p: Floats, y: Labels) -> tuple[Floats, Labels]:
-    """Each row in descending order [n, C] and the rank of each label [n]: turns U_rank into U_lin.
+    """Return each row in descending order [n, C] and the rank of each label [n].
 
-    The map T of Corollary B.10.
+    This is the map T of Corollary B.10, which turns U_rank into U_lin.
     """
     order = class_order(p)
     return np.take_along_axis(p, order, axis=1), np.argmax(order == y[:, None], axis=1)
@@ -256,7 +256,7 @@ def sample_valuations(count: int, classes: int, random: np.random.Generator) -> 
 def projection(x: Floats) -> Floats:
     """π_Δ (Algorithm 1, line 9): the nearest point of the simplex to each row, max(x - τ, 0).
 
-    With k entries above τ, those sum to 1 + k τ; the k largest are taken for the largest such k.
+    The k entries above τ must sum to 1 + k τ. They are the k largest, for the largest such k.
     """
     ordered = -np.sort(-x, axis=1)
     thresholds = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, x.shape[1] + 1)
@@ -265,7 +265,7 @@ def projection(x: Floats) -> Floats:
 
 
 def redraw(p: Floats, uniforms: Floats) -> Labels:
-    """Labels drawn from p by inverse CDF over the classes in descending order: one per point."""
+    """Return a label per point, drawn from p by inverse CDF over classes in descending order."""
     order = class_order(p)
     sums = np.cumsum(np.take_along_axis(p, order, axis=1), axis=1)
     place = (sums <= (uniforms * sums[:, -1])[:, None]).sum(axis=1)
@@ -273,14 +273,14 @@ def redraw(p: Floats, uniforms: Floats) -> Labels:
 
 
 def noise_floor(p: Floats, uniforms: Floats) -> Floats:
-    """UC(f, U_CWE) of R draws of labels from p, for which p is perfectly calibrated: [R]."""
+    """UC(f, U_CWE) under R draws of labels from p, for which p is perfectly calibrated: [R]."""
     return np.array([class_wise_errors(p, redraw(p, draw)).max() for draw in uniforms])
 
 
 def scorecard(
     p: Floats, y: Labels, payoffs: Floats, valuations: Floats, exponents: Iterable[float]
 ) -> dict[str, Any]:
-    """The paper's metrics by the keys of `metrics.METRICS`; "linear", "rank": UC of the sample."""
+    """Return the paper's metrics by their keys in `metrics.METRICS`, and UC of sampled users."""
     ordered, places = ranked(p, y)
     thetas = np.stack([discounts(exponent, p.shape[1]) for exponent in exponents])
     u_cwe, u_topk = class_wise_errors(p, y).max(), top_k_errors(p, y).max()

@@ -1,7 +1,7 @@
 """Every metric: its key, its heading and scale, its direction and unit, and how it is computed.
 
-Tables, pages, configuration and command line read `METRICS`. A metric of your own is one more
-entry: a line in `METRICS`, or `register(utility_metric("u_mine", "mine", lambda options: Mine()))`
+Tables, pages, configuration and command line read `METRICS`. To add a metric of your own, write a
+line in `METRICS`, or call `register(utility_metric("u_mine", "mine", lambda options: Mine()))`
 before scoring. Headings and powers of ten are those of the paper's tables (section 4, appendix
 "Extended Results"), so that a printed cell can be compared with the paper's.
 """
@@ -26,17 +26,17 @@ from metrics.validation import InputError
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 UtilitiesOf = Callable[[Options], UtilityClass | None]
-"""The utility class behind a metric under given options; None where they lack what it needs."""
+"""Returns a metric's utility class for given options; None if the options lack what it needs."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric and its column.
 
-    `text` is the heading without the scale; the printed value is value x 10^`power`. A metric is
-    the largest UC of the class that `utilities` gives, or what `compute` returns: a value per
-    outcome, [R]. `has_floor`: an error of calibration, which is positive by chance alone.
-    `sampled`: needs the users sampled for the eCDFs.
+    `text` is the heading without the scale; the printed value is value x 10^`power`. The metric is
+    the largest UC of the class that `utilities` returns, or the values [R] that `compute` returns,
+    one per outcome. `has_floor`: whether it is a calibration error, which is positive by chance
+    alone. `sampled`: whether it needs the users sampled for the eCDFs.
     """
 
     key: str
@@ -56,11 +56,11 @@ class Metric:
         return f"×10{str(self.power).translate(SUPERSCRIPTS)}"
 
     def utility_class(self, options: Options) -> UtilityClass | None:
-        """The class whose largest UC this metric is, if it is one and the options allow it."""
+        """Return the class whose largest UC this metric is, if any and if the options allow it."""
         return None if self.utilities is None else self.utilities(options)
 
     def applies(self, options: Options) -> bool:
-        """Whether the options hold what the metric needs: `u_w2v` needs a similarity."""
+        """Whether the options contain what the metric needs, such as a similarity for `u_w2v`."""
         if self.utilities is not None:
             return self.utilities(options) is not None
         return options.utilities > 0 or not self.sampled
@@ -71,7 +71,7 @@ class Metric:
         return self.unit == "utility"
 
     def value(self, measurement: Measurement) -> Tensor:
-        """The metric under each outcome: float64 [R]."""
+        """Return the metric under each outcome: float64 [R]."""
         if self.compute is not None:
             return self.compute(measurement)
         utilities = self.utility_class(measurement.options)
@@ -139,10 +139,10 @@ METRICS: dict[str, Metric] = {
 
 
 def register(metric: Metric) -> Metric:
-    """Add a metric of your own: the last column of every table that shows it.
+    """Add a metric of your own, which becomes the last column of every table that shows it.
 
     Raises:
-        InputError: the key is taken.
+        InputError: there is another metric of this key.
     """
     if METRICS.get(metric.key, metric) != metric:
         raise InputError(f"{metric.key}: there is a metric of this key; choose another")
@@ -151,12 +151,12 @@ def register(metric: Metric) -> Metric:
 
 
 def metric(key: str) -> Metric:
-    """Return the metric of a key; a utility that the configuration adds has its key as heading."""
+    """Return the metric of a key. The key of a user's own utility is also its heading."""
     return METRICS.get(key) or Metric(key, key, 3, "own")
 
 
 def metrics_of(options: Options) -> list[Metric]:
-    """Return the metrics that apply under `options`, those of own utilities last."""
+    """Return the metrics that apply under `options`; those of `options.own` come last."""
     known = [metric for metric in METRICS.values() if metric.applies(options)]
     return known + [_own(key, utilities) for key, utilities in options.own.items()]
 

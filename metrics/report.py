@@ -1,4 +1,4 @@
-"""The verdict on one forecast in a few lines of text, for arrays at hand."""
+"""The verdict on one forecast in a few lines of text."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from metrics.scorecard import Scorecard
 
 USES = {"u_cwe": "single decisions", "u_topk": "shortlists", "u_dcg": "graded gains"}
-"""The purposes of a verdict, and the metric that decides each."""
+"""The purposes that a verdict names, by the metric that decides each."""
 
 
 def report_of(card: Scorecard) -> str:
-    """A headline, a line per purpose with what chance allows and a bound, and the scores.
+    """Return a headline, a line per purpose (error, noise floor and bound), and the scores.
 
-    A purpose is within noise where the error is at most the 95 % quantile of the error of a
-    perfectly calibrated forecast of these probabilities. The bound holds for fresh points of the
-    same kind with the confidence of the scorecard's certificates, 95 % by default.
+    A purpose is within noise if its error is at most the 95 % quantile of the errors that a
+    perfectly calibrated forecast with these probabilities has. The bound holds for fresh points of
+    the same kind with the confidence of the scorecard's certificates, 95 % by default.
     """
     within = [use for key, use in USES.items() if _is_within_noise(card, key)]
     beyond = [use for key, use in USES.items() if use not in within and key in card.noise_floor]
@@ -40,7 +40,7 @@ def _is_within_noise(card: Scorecard, key: str) -> bool:
 def _headline(within: list[str], beyond: list[str]) -> str:
     if not within and not beyond:
         return "Not compared with chance: no labels were redrawn."
-    said = [(within, "within noise of perfectly calibrated"), (beyond, "beyond noise")]
-    parts = [f"{what} for {', '.join(uses)}" for uses, what in said if uses]
-    sentence = "; ".join(parts)
+    verdicts = [(within, "within noise of perfectly calibrated"), (beyond, "beyond noise")]
+    clauses = [f"{verdict} for {', '.join(uses)}" for uses, verdict in verdicts if uses]
+    sentence = "; ".join(clauses)
     return f"{sentence[0].upper()}{sentence[1:]}."

@@ -1,19 +1,19 @@
 """Labels drawn from the forecast (the noise floor) and points drawn again (the bootstrap).
 
 The noise floor is the error of a forecast whose labels were drawn from itself. If its rows sum to
-one, such a forecast is perfectly calibrated, so what it shows on n points is sampling alone: a
-Monte Carlo test of calibration (Vaicenavicius et al. 2019; "consistency resampling", Bröcker &
-Smith 2007). Rows that do not sum to one have no noise floor, because no label can be drawn from
-them. Each (seed, repetition, point) has one uniform number, used in every split and for every
-method; the point's number in the whole data set names it. So a repetition's mean over splits is one
-draw of the mean that a table prints, and methods are compared on the same luck.
+one, such a forecast is perfectly calibrated, so its error on n points comes from sampling alone.
+This makes a Monte Carlo test of calibration (Vaicenavicius et al. 2019; "consistency resampling",
+Bröcker & Smith 2007). Rows that do not sum to one have no noise floor, because no label can be
+drawn from them. Each (seed, repetition, point) has one uniform number, used in every split and for
+every method. So a repetition's mean over splits is one draw of the mean in a table, and all methods
+use the same random numbers. The number belongs to the point's place in the whole data set.
 
-The bootstrap says how far a metric, or a mean over splits, would move on other points. Each
-repetition draws all n points of the data set with replacement, once; how often a point came out is
-its weight in every split that tests it. Over repetitions the mean over splits scatters as its
-standard error (Efron & Tibshirani 1993, ch. 6), the covariance of splits that share their points
-included. Use mean ± 1.96 standard errors, not the percentiles: repeated points inflate UC itself,
-which shifts every percentile up.
+The bootstrap estimates how much a metric, or a mean over splits, would change on other points. Each
+repetition draws n points from the n points of the data set, with replacement. The weight of a point
+is how often it was drawn, in every split that tests it. The standard deviation of the mean over
+splits is then its standard error (Efron & Tibshirani 1993, ch. 6), which includes the covariance of
+splits that share points. Use mean ± 1.96 standard errors instead of percentiles, because repeated
+points make UC itself larger and so move every percentile up.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError, check_labels, is_whole
 
 DRAWN_TOGETHER = 1 << 23
-"""Labels drawn at a time, which bounds the memory: 64 MB for each of labels, ranks, uniforms."""
+"""Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
 LARGEST_POINT = 1 << 62
 LARGEST = 50_000
-"""The most points that are resampled. With more, the spread between splits says enough, and the
-work grows with n times the repetitions."""
+"""The most points that are resampled. With more, the spread between splits is informative enough,
+and the work grows with n times the repetitions."""
 ROUNDING = 1e-12
-"""Relative; errors are sums of at most some 10⁶ terms."""
+"""Relative rounding error of errors, which are sums of at most about 10⁶ terms."""
 
 
 class NoiseFloor(NamedTuple):
-    """What an error would be by chance, and how often it is as large as the observed one."""
+    """What an error is by chance, and how often chance makes it as large as the observed one."""
 
     mean: float
     q95: float
@@ -53,11 +53,11 @@ class NoiseFloor(NamedTuple):
 
     @classmethod
     def of(cls, draws: Any, observed: float) -> NoiseFloor:
-        """Mean and 95 % quantile of an error's draws [R], and the p-value of the observed error.
+        """Return mean and 95 % quantile of draws [R], and the p-value of the observed error.
 
-        The p-value counts the observed error among the draws, so a test at 5 % has at most that
-        size (Phipson & Smyth 2010). Draws that fall short by rounding alone are as large: of few
-        points some draw the observed labels again, added up in another order.
+        The p-value counts the observed error as a draw, so a test at 5 % has at most that size
+        (Phipson & Smyth 2010). Draws that are smaller only by rounding count as equal. With few
+        points, a draw may be the observed labels again, whose terms are summed in another order.
         """
         values = np.asarray(draws, dtype=np.float64)
         as_large = int((values >= observed * (1 - ROUNDING)).sum())
@@ -74,21 +74,21 @@ def noise_floor(
     points: Any = None,
     sample_weight: Any = None,
 ) -> NoiseFloor:
-    """Return the noise floor of the largest UC over a class of utilities, one's own included.
+    """Return the noise floor of the largest UC over a class of utilities.
+
+    Arguments [n, …] may also be lists with an entry per split, for the floor of the mean over them.
 
     Args:
-        utilities: any `UtilityClass`.
-        probabilities, labels: [n, C] and [n]; or lists of them, one per split: the floor is that of
-            the mean over splits. Rows that do not sum to one are refused: they have no floor.
-        repetitions: draws of the labels.
-        seed: of the draws.
-        points: [n], the number of each point in the whole data set, a list with several splits:
-            a point has one label per repetition in all splits. Needed with several.
-        sample_weight: [n], >= 0, or a list with several splits. A weight of 3 counts as the point
-            three times, each time with the same drawn label.
+        utilities: any `UtilityClass`, also one of your own.
+        probabilities, labels: [n, C] and [n]. Rows that do not sum to one have no floor.
+        repetitions: number of draws of the labels.
+        seed: seed of the draws.
+        points: [n], the number of each point in the whole data set, required for several splits.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
+            same drawn label.
 
     Raises:
-        InputError: shapes, ranges or row sums are off, the lists of splits differ in length, or
+        InputError: shapes, ranges or row sums are wrong, the lists of splits differ in length, or
             their points are not given.
     """
     if not is_whole(repetitions) or repetitions < 1:
@@ -107,7 +107,7 @@ def noise_floor(
 def _splits(
     probabilities: Any, labels: Any, points: Any, weights: Any
 ) -> list[tuple[Any, Any, Any, Any]]:
-    """Probabilities, labels, points and weights of each split, given one or lists of several."""
+    """Return probabilities, labels, points and weights of each split, from one or several."""
     if not (
         isinstance(probabilities, Sequence) and probabilities and np.ndim(probabilities[0]) == 2
     ):
@@ -115,7 +115,7 @@ def _splits(
     if points is None:
         raise InputError("points: give the numbers of each split's points in the whole data set")
     weights = [None] * len(points) if weights is None else weights
-    lengths = [len(given) for given in (probabilities, labels, points, weights)]
+    lengths = [len(splits) for splits in (probabilities, labels, points, weights)]
     if len(set(lengths)) > 1:
         raise InputError(
             "lists of {} probabilities, {} labels, {} points and {} weights; give one of each per "
@@ -125,7 +125,7 @@ def _splits(
 
 
 def point_numbers(points: Any, n: int) -> Tensor:
-    """The numbers of `n` points in the whole data set, int64 [n]; 0 … n - 1 if not given."""
+    """Return the numbers of `n` points in the whole data set, int64 [n]; 0 … n - 1 for None."""
     return torch.arange(n) if points is None else check_labels(points, n, LARGEST_POINT, "points")
 
 
@@ -138,11 +138,11 @@ def redrawn_outcomes(
 ) -> Iterator[Outcomes]:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
-    Those of a large forecast come all at once, as each sort of its predictions serves all draws.
+    For a large forecast they come all at once, because one sort of its predictions serves them all.
 
     Args:
         points: int64 [n], the number of each point in the whole data set.
-        weights: float64 [1, n], of the points.
+        weights: float64 [1, n], weights of the points.
     """
     if not repetitions:
         return
@@ -159,10 +159,10 @@ def _uniforms(keys: Tensor, points: Tensor, rows: slice) -> Tensor:
 def resampled_weights(
     points: Tensor, population: int, repetitions: int, seed: int
 ) -> Iterator[Tensor]:
-    """Yield how often each of `points` was drawn, float64 [r, n], as many repetitions as fit.
+    """Yield how often each of `points` is drawn, float64 [r, n], as many repetitions as fit.
 
     Args:
-        points: int64 [n], numbers of points among the `population` that is resampled.
+        points: int64 [n], numbers of points; all points below `population` are resampled.
     """
     together = max(1, DRAWN_TOGETHER // len(points))
     chosen = points.cpu().numpy()

@@ -1,4 +1,4 @@
-"""The points that a scorecard is computed from, whole or with batches for utility metrics."""
+"""The points of a scorecard, all together or in batches for the utility metrics."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from metrics.registry import Metric
 
 
 class Sample(NamedTuple):
-    """Points, their numbers in the whole data set, and what is measured on them.
+    """Points, their numbers in the whole data set, and the metrics to compute on them.
 
-    weights: of the points, [n], if they have any.
-    families: of the sampled users, "linear" and "rank" or none.
+    weights: weights of the points, [n], if they have any.
+    families: families of the sampled users, "linear" and "rank", or none.
     """
 
     forecast: Forecast
@@ -27,7 +27,7 @@ class Sample(NamedTuple):
     families: Sequence[str]
 
     def at(self, rows: Tensor) -> Sample:
-        """Return the sample of some of the points, by their numbers [k]."""
+        """Return the sample of the points with the indices `rows` [k]."""
         return self._replace(
             forecast=Forecast(self.forecast.probabilities[rows]),
             labels=self.labels[rows],
@@ -37,13 +37,13 @@ class Sample(NamedTuple):
 
 
 def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
-    """Return the whole sample; if utility metrics are means over batches, these follow it."""
+    """Return the whole sample, and the batches after it if utility metrics are means over them."""
     n = len(whole.labels)
     count = 1 if utility_batch is None else n // utility_batch
     if count <= 1:
         return [whole]
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    batches = [part.sort().values for part in order.to(whole.labels.device).tensor_split(count)]
+    batches = [rows.sort().values for rows in order.to(whole.labels.device).tensor_split(count)]
     of_utilities = whole._replace(metrics=[m for m in whole.metrics if m.of_utilities])
     others = [metric for metric in whole.metrics if not metric.of_utilities]
     return [whole._replace(metrics=others, families=()), *map(of_utilities.at, batches)]

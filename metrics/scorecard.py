@@ -1,11 +1,11 @@
 """Every number that the paper reports about one forecast, and how much of it is noise.
 
-The noise floor: a perfectly calibrated classifier has positive errors on a finite sample. Each
-metric is computed again with labels drawn from the forecast itself, for which the forecast is
-perfectly calibrated; an observed error inside that range says nothing against calibration. The
-order of the predicted utilities does not depend on the labels, so the draws share every sort.
+Even a perfectly calibrated classifier has positive errors on a finite sample: the noise floor. Each
+metric is therefore computed again with labels drawn from the forecast itself, for which the
+forecast is perfectly calibrated. An observed error within that range does not speak against
+calibration. The predicted utilities do not depend on the labels, so the draws share every sort.
 
-Beside it the scorecard has what the points say of all points: a certificate for the true UC
+The scorecard also says what the points imply for other points: a certificate for the true UC
 (`metrics.certificate`), and the metric under resampled points (`metrics.resampling`).
 """
 
@@ -44,7 +44,7 @@ from metrics.validation import check_labels, check_probabilities, check_weights
 
 Floats = NDArray[np.float64]
 ALL_CLASSES = "all"
-"""The certificate of all utility classes together but one's own, whose unit may be another."""
+"""The certificate of all utility classes together, without the user's, whose unit may differ."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,20 @@ class Scorecard:
     """The metrics of one forecast.
 
     metrics: value per key of `metrics.METRICS`.
-    noise_floor: per key of a calibration error, "mean" and 95 % quantile "q95" under labels drawn
-        from the forecast, and "p_value": how often a calibrated forecast does as badly; empty
+    noise_floor: for each calibration error "mean" and 95 % quantile "q95" under labels drawn from
+        the forecast, and "p_value", how often a calibrated forecast has as large an error; empty
         without redrawn labels.
-    worst: per utility metric, the utility attaining it and its interval ("utility", "low", "high",
+    worst: for each utility metric the worst utility and its interval ("utility", "low", "high",
         "sign", "error"); "utility" counts from 0 within the class.
     ecdf: "linear" and "rank": UC of each sampled utility, [M], in the order of the sample; and
-        "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, interpolated from
-        those of `floor_utilities` utilities, [M].
+        "<family>_floor_mean", "_q05", "_q95": sorted errors under drawn labels, [M], interpolated
+        from those of `floor_utilities` utilities.
     draws: "floor_<key>": the metric under each draw of the labels, [R]; "bootstrap_<key>": under
         resampled points, [B]. Equal positions of two splits or methods belong together.
-    certificates: per utility metric bounds on its true value, and those of all classes together
-        under "all", own ones aside; none without redrawn labels, and none where utility metrics
+    certificates: bounds on the true value of each utility metric, and under "all" those of all
+        classes together except the user's; empty without redrawn labels, and if utility metrics
         are means over batches.
-    zero_likelihood: points whose label had probability 0: the NLL without its floor is infinite.
+    zero_likelihood: number of points whose label had probability 0; the NLL has a floor for them.
     """
 
     metrics: dict[str, float]
@@ -77,7 +77,7 @@ class Scorecard:
     zero_likelihood: int = 0
 
     def report(self) -> None:
-        """Print the verdict: per purpose the error, what chance alone shows, and a bound."""
+        """Print the verdict: for each purpose the error, the error by chance alone, and a bound."""
         print(report_of(self))
 
 
@@ -96,16 +96,16 @@ def scorecard(
     Args:
         probabilities: [n, C]; labels: [n].
         options: what is measured; `Options()` if not given.
-        noise: how its noise is estimated; `Noise()` if not given.
-        rows_sum_to_one: False admits rows as one-vs-all isotonic regression leaves them. Labels
-            cannot be drawn from such rows, so there are no noise floor and no certificates then.
-        sample_weight: [n], >= 0; a weight of 3 counts as the point three times. It is no more
-            evidence than one point: certificates and intervals are as wide as n points make them.
+        noise: how the noise is estimated; `Noise()` if not given.
+        rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
+            Labels cannot be drawn from such rows, so there are no noise floor and no certificates.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times, but not as more
+            evidence: certificates and intervals are as wide as for n points.
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
 
     Raises:
-        InputError: shapes, ranges or row sums are off, or an option is out of range.
+        InputError: shapes, ranges or row sums are wrong, or an option is out of range.
     """
     options, noise = _changed(options or Options(), noise or Noise(), changes)
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
@@ -163,7 +163,7 @@ def _means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[str, Floats]:
-    """Return what has a noise floor, and the curves, under labels drawn from the forecast."""
+    """Return the metrics with a noise floor, and the curves, under labels drawn from p."""
     with_floors = [
         sample._replace(metrics=[metric for metric in sample.metrics if metric.has_floor])
         for sample in samples
@@ -199,19 +199,19 @@ def _draws(
     users = sampled_users(samples[0].forecast.classes, options, options.floor_utilities)
     results = []
     for sample in samples:
-        parts = [
+        batches = [
             _measured(sample, Measurement(sample.forecast, outcomes, options, users))
             for outcomes in outcomes_of(sample)
         ]
-        keys = parts[0] if parts else ()
-        results.append({key: torch.cat([part[key] for part in parts]) for key in keys})
+        keys = batches[0] if batches else ()
+        results.append({key: torch.cat([batch[key] for batch in batches]) for key in keys})
     return {key: value.cpu().numpy() for key, value in _means(results).items()}
 
 
 def _worst(
     metric: Metric, samples: Sequence[Sample], observed: Sequence[Measurement]
 ) -> dict[str, float] | None:
-    """Return where a metric of one class is attained, in the batch where it is the largest."""
+    """Return the worst utility and interval of a metric, in the batch of its largest value."""
     utilities = metric.utility_class(observed[0].options)
     if utilities is None:
         return None
@@ -225,7 +225,7 @@ def _worst(
 def _certificates(
     observed: Measurement, metrics: Sequence[Metric], floors: Mapping[str, Floats], noise: Noise
 ) -> dict[str, CalibrationInterval]:
-    """Bounds on the true UC of each class, and of all but own ones together."""
+    """Return bounds on the true UC of each class, and of all except the user's together."""
     evidence: dict[str, Evidence] = {}
     forecast, outcomes, confidence = observed.forecast, observed.outcomes, noise.confidence
     multipliers = normal_multipliers(forecast, noise.noise_seed)
@@ -265,5 +265,5 @@ def _error_curves(
 
 
 def _stretched(ordered: Floats, count: int) -> Floats:
-    """`ordered` values as quantiles, read off at `count` levels from 0 to 1."""
+    """Return the quantiles of `ordered` values at `count` levels from 0 to 1."""
     return np.interp(np.linspace(0, 1, count), np.linspace(0, 1, len(ordered)), ordered)

@@ -11,8 +11,8 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.validation import check_labels, check_probabilities, check_weights
 
 LIKELIHOOD_FLOOR = 1e-12
-"""Probabilities below this count as this in the NLL: isotonic regression gives exact zeros, which
-would make one point's loss infinite. A floored point contributes 27.6 nats."""
+"""The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would
+make a point's loss infinite; with the floor such a point contributes 27.6 nats."""
 
 
 def accuracies(outcomes: Outcomes) -> Tensor:
@@ -43,7 +43,7 @@ def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 def checked(
     probabilities: Any, labels: Any, sample_weight: Any = None
 ) -> tuple[Forecast, Outcomes]:
-    """Return forecast and outcomes of what a user gave; `InputError` if it is off."""
+    """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
     p = check_probabilities(probabilities)
     forecast = Forecast(p)
     y = check_labels(labels, *p.shape).to(p.device)
@@ -60,7 +60,7 @@ def accuracy(probabilities: Any, labels: Any, sample_weight: Any = None) -> floa
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     Raises:
-        InputError: shapes, ranges or row sums are off.
+        InputError: shapes, ranges or row sums are wrong.
     """
     _, outcomes = checked(probabilities, labels, sample_weight)
     return float(accuracies(outcomes)[0])

@@ -1,11 +1,11 @@
-"""Utility calibration in a training loop: a torchmetrics metric, on any number of processes.
+"""Utility calibration in a training loop: a torchmetrics metric for any number of processes.
 
     from metrics.torchmetrics import UtilityCalibrationError
     error = UtilityCalibrationError(TopK(), logits=True)
     for x, y in loader: error.update(model(x), y)
     error.compute()
 
-Needs the extra `torchmetrics`; the rest of the package does without it.
+This module needs the extra `torchmetrics`; the rest of the package does not.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Utility = UtilityClass | Callable[[Tensor], Tensor]
 class UtilityCalibrationError(Metric):
     """The largest UC (eq. 3.2) over the utilities of one class or several, on all points seen.
 
-    A worst interval over all points is no mean of those over batches or processes, so the points
-    are kept as they were given, [n, C], and gathered from all processes before computing. As with
-    every metric, points that a distributed sampler repeats to fill a batch count twice; and each
-    process needs a point, or gathering fails.
+    The worst interval over all points is not a mean over batches or processes. So the points are
+    kept as they were given, [n, C], and gathered from all processes before the computation. Points
+    that a distributed sampler repeats to fill a batch count twice, as in every metric. Each process
+    needs at least one point; otherwise gathering fails.
 
     Args:
         utilities: a utility class, a function p [n, C] -> u⃗ [n, C] from torch to torch, or several
             of these; class-wise and top-K utilities if not given (U_comb of the paper).
-        logits: whether `update` is given logits, whose softmax is taken in float64.
-        **kwargs: of `torchmetrics.Metric`.
+        logits: whether `update` is given logits, whose softmax is then taken in float64.
+        **kwargs: arguments of `torchmetrics.Metric`.
     """
 
     is_differentiable = False
@@ -68,7 +68,7 @@ class UtilityCalibrationError(Metric):
             utilities = (ClassWise(), TopK())
         if isinstance(utilities, UtilityClass) or callable(utilities):
             utilities = (utilities,)
-        self.utilities = [utility_of(one) for one in utilities]
+        self.utilities = [utility_of(utility) for utility in utilities]
         if not self.utilities:
             raise InputError("utilities: none given; leave them out for class-wise and top-K ones")
         self.logits = logits
@@ -76,10 +76,10 @@ class UtilityCalibrationError(Metric):
         self.add_state("labels", default=[], dist_reduce_fx="cat")
 
     def update(self, preds: Any, target: Any) -> None:
-        """Add points: `preds` [n, C], probabilities or logits as announced; `target` [n] classes.
+        """Add points: `preds` [n, C], probabilities or, if `logits`, logits; `target` [n] classes.
 
         Raises:
-            InputError: shapes, ranges or row sums are off.
+            InputError: shapes, ranges or row sums are wrong.
         """
         check = check_logits if self.logits else check_probabilities
         n, classes = check(preds, "preds").shape
@@ -96,13 +96,13 @@ class UtilityCalibrationError(Metric):
         """
         if not len(self.labels):
             raise InputError("no points: call update before compute")
-        given = dim_zero_cat(self.forecasts)
-        p = torch.softmax(given.to(torch.float64), dim=1) if self.logits else given
+        preds = dim_zero_cat(self.forecasts)
+        p = torch.softmax(preds.to(torch.float64), dim=1) if self.logits else preds
         forecast = Forecast(check_probabilities(p, "preds"))
         outcomes = forecast.outcomes(dim_zero_cat(self.labels))
-        return torch.stack([one.errors(forecast, outcomes).max() for one in self.utilities]).max()
+        return torch.stack([u.errors(forecast, outcomes).max() for u in self.utilities]).max()
 
 
-def _kept(given: Any, tensor: Tensor) -> Tensor:
-    """`tensor` in memory of its own, unless `given` was a tensor: data loaders reuse buffers."""
-    return tensor if isinstance(given, Tensor) else tensor.clone()
+def _kept(values: Any, tensor: Tensor) -> Tensor:
+    """Return `tensor`, copied if `values` were NumPy's, because data loaders reuse such memory."""
+    return tensor if isinstance(values, Tensor) else tensor.clone()

@@ -2,8 +2,8 @@
 
     UC(f, u) = sup over closed intervals I of |mean((u - v) · 1{v in I})|
 
-with v the predicted and u the realized utility. Sorted by v, the sum over an interval is a
-difference of two running sums, so the supremum is the range of the running sum: O(n log n).
+with v the predicted and u the realized utility. With points sorted by v, the sum over an interval
+is a difference of two running sums, so the supremum is the range of the running sum: O(n log n).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from metrics.kinds import like
 from metrics.validation import InputError, check_numbers, check_weights
 
 ROUNDING = 1e-9
-"""Sums of residuals that differ by less than this share of their range are taken as equal."""
+"""Sums of residuals that differ by at most this share of their range count as equal."""
 
 
 class WorstInterval(NamedTuple):
-    """Where one utility is calibrated worst: the closed interval [low, high] of predicted utility.
+    """Where a utility is calibrated worst: the closed interval [low, high] of predicted utility.
 
-    sign is the paper's ξ: +1 where the predicted utility exceeds the realized one there, -1 where
-    it falls short (0 for a perfect match); error = ξ mean((v - u) · 1{low <= v <= high}).
+    sign is the paper's ξ: +1 if the predicted utility exceeds the realized one on the interval, -1
+    if it is smaller, 0 for a perfect match. error = ξ mean((v - u) · 1{low <= v <= high}).
     """
 
     error: float
@@ -51,7 +51,7 @@ def _checked(predicted: Any, realized: Any) -> tuple[Tensor, Tensor]:
 
 
 def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None) -> Any:
-    """Return UC of each utility (eq. 3.2): what predicted and realized differ by at the worst.
+    """Return UC of each utility (eq. 3.2): the largest difference of predicted and realized.
 
     Args:
         predicted: [..., n] predicted utilities v, NumPy or torch.
@@ -67,9 +67,9 @@ def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None
     v, u = _checked(predicted, realized)
     n = v.shape[-1]
     rows_v, rows_u = v.reshape(-1, n), u.reshape(-1, n)
-    everyone = torch.arange(n, device=v.device)[None]
+    points = torch.arange(n, device=v.device)[None]
     weights = None if sample_weight is None else check_weights(sample_weight, n).to(v.device)[None]
-    sums = prefix_range(rows_v, rows_u, everyone, weights=weights)
+    sums = prefix_range(rows_v, rows_u, points, weights=weights)
     errors = (sums.high[0] - sums.low[0]) / (n if weights is None else weights.sum())
     return like(errors.reshape(v.shape[:-1]), predicted)
 
@@ -82,11 +82,11 @@ def worst_interval(
     Args:
         predicted: [n] predicted utilities v, NumPy or torch.
         realized: [n] realized utilities u.
-        tolerance: neighbours in the order of v that lie no further apart count as tied: the
-            interval has all of them or none.
+        tolerance: neighbours in the order of v that are no further apart count as tied; the
+            interval contains all of them or none.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
-    Among intervals whose errors differ by rounding the first is taken.
+    If the errors of several intervals differ only by rounding, the first interval is taken.
 
     Raises:
         InputError: as `utility_calibration`, or the input is not one-dimensional.
@@ -94,7 +94,7 @@ def worst_interval(
     v, u = _checked(predicted, realized)
     if v.ndim != 1:
         raise InputError("predicted: expected shape [n]; ask for one utility at a time")
-    v, u = v.cpu(), u.cpu()  # CUDA may add up one long row in another order each time
+    v, u = v.cpu(), u.cpu()  # the order in which CUDA adds up a long row may vary
     n = v.shape[0]
     weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n).cpu()
     ordered, order = torch.sort(v, stable=True)
@@ -103,7 +103,7 @@ def worst_interval(
     allowed[1:-1] = ordered[1:] - ordered[:-1] > tolerance
     positions = torch.nonzero(allowed).flatten()
     sums = sums[positions]
-    # The first of those that only rounding may tell apart, so that rounding does not decide.
+    # Of sums that differ only by rounding the first is taken, so that rounding does not decide.
     slack = ROUNDING * (sums.max() - sums.min())
     bottom = int((sums <= sums.min() + slack).to(torch.uint8).argmax())
     top = int((sums >= sums.max() - slack).to(torch.uint8).argmax())

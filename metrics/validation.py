@@ -1,4 +1,4 @@
-"""Checks of input: one clear line each, which names the field and the fix."""
+"""Checks of input. An error is one clear line that names the field and the fix."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from torch import Tensor
 from metrics.kinds import as_tensor
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
-"""Largest |row sum - 1| that passes: a float16 softmax over 1000 classes stays below it. Three
+"""Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
 probabilities of three decimals can sum to 1 ± .001 exactly; 1e-9 covers the rounding of the sum."""
 
 ROUNDING = 1e-6
 """A probability may lie this far outside [0, 1]: float32 and projections round by less."""
 
 COARSE_ROUNDING = 1e-4
-"""How far outside [0, 1] values of printed probabilities lie; such rows are renormalised."""
+"""Printed probabilities may lie this far outside [0, 1]; such rows are renormalised."""
 
 LARGEST_LOGIT = 1e100
-"""Squares of logits must not overflow; only float64 can hold anything that large."""
+"""Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
 
 
 class InputError(ValueError):
@@ -38,7 +38,7 @@ def is_whole(value: Any) -> bool:
 def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
 
-    `fix` says in the message what to give instead of something that is no array of numbers.
+    `fix` is the part of the message that says what to give instead of a non-numeric array.
     """
     check_nothing_is_masked(values, name)
     try:
@@ -53,7 +53,7 @@ def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
 
 
 def check_nothing_is_masked(values: Any, name: str) -> None:
-    """`InputError` for a masked entry, which would count with whatever lies under the mask."""
+    """Raise `InputError` for a masked entry, because the value under the mask would be used."""
     if np.ma.is_masked(values):
         row = np.argwhere(np.ma.getmaskarray(values))[0, 0]
         raise InputError(
@@ -90,7 +90,7 @@ def _first_bad_row(bad: Tensor) -> int:
 
 def check_finite(matrix: Tensor, name: str) -> None:
     """Raise `InputError` naming the first row of `matrix` [n, C] with a NaN or an infinity."""
-    # A finite sum has finite terms and needs no mask; one that overflows is looked into.
+    # A finite sum has finite terms and needs no mask. An infinite sum may just have overflowed.
     if bool(torch.isfinite(matrix.sum())):
         return
     bad = ~torch.isfinite(matrix).all(dim=1)
@@ -208,7 +208,7 @@ def check_probabilities(
 def look_like_probabilities(matrix: Tensor, sum_tolerance: float = ROW_SUM_TOLERANCE) -> bool:
     """Whether all rows of `matrix` [n, C] could be probabilities, rounding included.
 
-    Logits usually show in the first rows, so that this costs them nothing.
+    The first rows usually reveal logits, so for logits this takes no time.
     """
     for rows in (matrix[:8], matrix):
         low, high = torch.aminmax(rows)
@@ -220,7 +220,7 @@ def look_like_probabilities(matrix: Tensor, sum_tolerance: float = ROW_SUM_TOLER
 
 
 def _check_unit_interval(matrix: Tensor, name: str, rounding: float = ROUNDING) -> float:
-    """How far values leave [0, 1]; `InputError` if by more than `rounding`."""
+    """Return how far values lie outside [0, 1]; `InputError` if further than `rounding`."""
     excess = max(-float(matrix.min()), float(matrix.max()) - 1)
     if excess > rounding:
         bad = ((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)
