@@ -3,8 +3,8 @@
 python -m pipeline.dynamics benchmark=cifar100_resnet
 python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
 
-A study is a unit like a fit, data/dynamics/<benchmark>/<family>.npz. For people and git it is text:
-results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
+A study is a unit like a fit, data/dynamics/<benchmark>/<family>.npz. The stage also writes it as
+text, results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         key: value
         for key, value in settings["dynamics"].items()
         if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
-    }  # those of other families have no effect
+    }  # options of other families have no effect
     code = code_digest("pipeline.scoring.dynamics_study")
     return task_on_split(
         settings,

@@ -56,8 +56,8 @@ def run_evaluate(units: Sequence[Unit]) -> None:
 def evaluate_task(unit: Unit) -> Task:
     """The task of scoring a fitted unit.
 
-    Its key has what was fitted and what it predicts, the test points, the options and the code.
-    The fit's own key does not count: a fit that comes out the same leaves its scores.
+    Its key has the fitted arrays, their predictions, the test points, the options and the code. It
+    does not have the fit's own key, so a new fit with the same arrays keeps its scores.
     """
     fit, evaluation = record_of(unit.fit_path) or {}, unit.settings["evaluation"]
     content = {

@@ -55,7 +55,7 @@ def fit_task(unit: Unit) -> Task:
 
 
 def say_replaced_seeds(units: Sequence[Unit]) -> None:
-    """Say where units of another seed are: they have the same place and are replaced."""
+    """Report benchmarks whose fits are of another seed; the new fits replace them."""
     said: set[str] = set()
     for unit in units:
         record, seed = record_of(unit.fit_path), unit.settings["splits"]["seed"]

@@ -31,9 +31,9 @@ from pipeline.scoring.files import columns_of
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
-"""Percentage points between our accuracy and the published one that go without a warning."""
+"""Percentage points. A larger gap between our accuracy and the published one gives a warning."""
 WITHOUT_EFFECT = ("batch_size", "workers")
-"""Options of sources that change how fast logits come, not what they are."""
+"""Options of sources that change the speed, not the logits."""
 
 
 def logits_task(settings: Settings) -> Task:
@@ -50,9 +50,9 @@ def logits_task(settings: Settings) -> Task:
 
 
 def _made_from(settings: Settings) -> str:
-    """Identifies the source: its settings, code and file, or the ready-made file.
+    """A digest of the source: of its settings, code and files, or of the ready-made file.
 
-    Logits that were taken from a folder stay in use when the folder is not named again.
+    Logits that were taken from a folder stay current if a later command does not name the folder.
     """
     ready = ready_made(settings)
     if ready is not None:
@@ -67,8 +67,8 @@ def _made_from(settings: Settings) -> str:
 def _made(
     settings: Settings, made_from: str, device: str, progress: Progress
 ) -> tuple[Save, Record]:
-    """Run the source; where only the similarity changed, keep the logits."""
-    # The similarity first: where its word vectors are missing, no forward pass is spent.
+    """Run the source; if only the similarity changed, keep the logits."""
+    # The similarity comes first: if its word vectors are missing, no time goes into a forward pass.
     similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
     record = record_of(logits_path(settings)) or {}
     if record.get("made_from") == made_from and "details" in record and not settings["force"]:
@@ -86,7 +86,7 @@ def _made(
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
-    """The arrays of the source, checked, and the record's details on them."""
+    """The checked arrays of the source, and the record's details about them."""
     from metrics.validation import check_labels, check_logits
 
     benchmark = settings["benchmark"]
@@ -102,7 +102,7 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
     for warning in warnings:
         say(f"{name}: {warning}")
-    # Not copied: the logits may be a map of a file.
+    # `asarray` makes no copy: the logits may be mapped from a large file.
     arrays: dict[str, Any] = {
         "logits": np.asarray(result.logits, dtype=np.float32),
         "labels": result.labels.astype(np.int64),
@@ -157,7 +157,7 @@ def require_logits(settings: Iterable[Settings]) -> None:
     by_name = {benchmark["benchmark"]["name"]: benchmark for benchmark in settings}
     for benchmark in by_name.values():
         columns_of(benchmark)
-        unforced = {**benchmark, "force": False}  # `force` means the units of the later stage
+        unforced = {**benchmark, "force": False}  # `force` is for the units of the later stage
         if not logits_task(unforced).is_current():
             run_logits([unforced])
 
@@ -201,7 +201,7 @@ def _readme_beside(path: Path) -> dict[str, str]:
 
 
 def _key_of_target(entry: Settings | None) -> str:
-    """Identifies what a `_target_` makes: its options, its code, and the content of its files."""
+    """A digest of what a `_target_` makes: of its options, its code, and its files' content."""
     if entry is None:
         return ""
     options = {key: value for key, value in entry.items() if key not in WITHOUT_EFFECT}

@@ -3,7 +3,7 @@
 python -m pipeline.report suite=digits
 python -m pipeline.report suite=cifar evaluation=paper_batches
 
-It reads results/scores alone, which `pipeline.evaluate` writes.
+It reads the scores in results/scores, which `pipeline.evaluate` writes, and results/dynamics.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def run_report(request: Request) -> None:
 
 
 def page_stem(settings: Settings, request: Request) -> str:
-    """`report` for a whole suite; a page of less, or of another evaluation, has its own name."""
+    """`report` for a whole suite; a part of one, or another evaluation, has a name of its own."""
     evaluation, parts = settings["evaluation"]["name"], ["report"]
     if list(request.benchmarks) != settings["suite"]["benchmarks"]:
         parts += request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
@@ -106,9 +106,9 @@ def page_stem(settings: Settings, request: Request) -> str:
 
 
 def who_wins(reports: Sequence[BenchmarkReport], methods: Sequence[str]) -> Leaderboard | None:
-    """The methods over all benchmarks.
+    """The leaderboard over all benchmarks.
 
-    None where there is one benchmark or one method, and in the paper's look, which tests nothing.
+    None for a single benchmark or method, and for the paper's look, which has no tests.
     """
     tables = {report.section.spec.name: report.section.tables[0] for report in reports}
     tested = all(table.spec.look == "default" for table in tables.values())
@@ -161,7 +161,7 @@ def study_drawings(scores: Scores, title: str, results: Path) -> Drawings:
 def table_specs(
     settings: Settings, scores: Scores, stem: str, methods: Sequence[str]
 ) -> list[TableSpec]:
-    """The tables of one benchmark: its own, and the paper's Table 1 where that is printed."""
+    """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
     benchmark, look = settings["benchmark"], settings["tables"]
     name, title, remarks = benchmark["name"], benchmark["title"], remarks_of(scores.facts, methods)
     columns, printed = columns_of(settings), printed_values()
@@ -192,10 +192,10 @@ def write_paper_comparison(
 ) -> tuple[list[Path], list[Sequence[str]]]:
     """Compare all scores of the folder with the paper, if the suite has a benchmark of the paper.
 
-    These are not the suite's benchmarks alone, so the report of one suite keeps all others in.
+    The comparison has the benchmarks of all suites, so the report of one suite keeps the others.
 
     Returns:
-        The files, and the lines of the summary; both empty where the paper prints nothing.
+        The files, and the lines of the summary; both are empty if the paper prints nothing.
     """
     if not any(benchmark["benchmark"]["paper_key"] for benchmark in settings):
         return [], []

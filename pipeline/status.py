@@ -28,7 +28,7 @@ STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
 
 
 class State(NamedTuple):
-    """Of one unit: one of STATES, and the reason."""
+    """The state of one unit: one of STATES, and the reason."""
 
     unit: Unit
     name: str
@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 @command
 def main(config: DictConfig) -> None:
-    """Print the table, the reasons and the sum."""
+    """Print the table, the reasons, and how many units are done."""
     all_states = states(Request.from_hydra(config).units())
     console.print(status_table(all_states))
     for name in (MISSING, STALE, FAILED):
@@ -84,7 +84,7 @@ def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str
 
 
 def _last_errors(data: Path) -> dict[str, str]:
-    """Why the last attempt to make a unit failed, by unit; nothing where it succeeded."""
+    """The error of the last attempt to make each unit; "" where it succeeded."""
     runs = []
     for path in (data / "log").glob("*.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():

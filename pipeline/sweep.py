@@ -1,10 +1,10 @@
-"""A whole suite with one of Hydra's launchers: a job per benchmark and calibrator, all its splits.
+"""Run a whole suite with one of Hydra's launchers: a job for each benchmark and calibrator.
 
 python -m pipeline.sweep suite=paper hydra/launcher=slurm hydra.launcher.partition=cpu
 python -m pipeline.sweep suite=digits hydra/launcher=queue
 
-It calls the stages with --multirun. Where all jobs ended well it then writes results/scores and the
-report here. Where some failed, the same command again makes what is missing.
+It calls the stages with --multirun. If all jobs succeed, it then writes results/scores and the
+report on this machine. If some fail, the same command makes what is missing.
 """
 
 from __future__ import annotations

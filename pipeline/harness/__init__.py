@@ -1,1 +1,1 @@
-"""What the stages are built on: units, their cache, parallel runs, the command line."""
+"""The base of all stages: units, their cache, parallel runs, the command line."""

@@ -1,4 +1,4 @@
-"""What stages write and read: atomic writes, checked reads, checksums.
+"""The files that stages write and read: atomic writes, checked reads, checksums.
 
 Equal content gives equal bytes (no timestamps), so checksums show whether something changed.
 """
@@ -45,13 +45,13 @@ def write_npz(path: Path | str, **arrays: ArrayLike) -> None:
 
 
 def save_npz(path: Path | str, arrays: Mapping[str, ArrayLike]) -> None:
-    """Write `arrays` to `path` itself: for a file that is not read yet."""
+    """Write `arrays` to `path` directly, not atomically: for a file that nobody reads yet."""
     with Path(path).open("wb") as file:
         np.savez(file, allow_pickle=False, **{name: np.asarray(a) for name, a in arrays.items()})
 
 
 def read_json(path: Path | str) -> Any:
-    """The content of a JSON file; `CorruptFile` if it is truncated, `FileNotFoundError` without."""
+    """The content of a JSON file; `CorruptFile` if damaged, `FileNotFoundError` if absent."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -59,9 +59,9 @@ def read_json(path: Path | str) -> Any:
 
 
 def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz, those in `mapped` left in the file (`metrics.archive.read_arrays`).
+    """All arrays of an npz; those in `mapped` stay in the file (`metrics.archive.read_arrays`).
 
-    `CorruptFile` if it is truncated, `FileNotFoundError` if absent.
+    `CorruptFile` if it is damaged, `FileNotFoundError` if absent.
     """
     from metrics.archive import read_arrays  # it imports torch, which takes a second
     from metrics.validation import InputError
@@ -79,7 +79,7 @@ def sha256_of(path: Path | str) -> str:
 
 
 def sha256_of_json(content: Any) -> str:
-    """Hexadecimal SHA-256 of `content` as canonical JSON: the order of keys does not matter."""
+    """Hexadecimal SHA-256 of `content` as JSON; the order of keys does not matter."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,8 +1,7 @@
 """The cache of units: one npz each, with its record inside, published by one rename.
 
-A unit is up to date where its record's `key` is the key of what is wanted. Stages, `status`,
-`report` and `score.py` all ask `is_current`. A result of other settings, of other code or of
-damaged bytes has another key or none, and is made again.
+A unit is up to date if the `key` of its record equals the key of the requested unit. A result of
+other settings, of other code or with damaged bytes has another key or none, and is made again.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from calibrators.files import atomic_path
 from pipeline.harness.artifacts import json_text
 
 RECORD = "record.json"
-"""The member of the npz that holds the record; readers of arrays pass over it."""
+"""The member of the npz that holds the record; readers of arrays ignore it."""
 Record = dict[str, Any]
 Save = Callable[[Path], object]
 """Writes an npz to a path."""
 
 
 def record_of(path: Path) -> Record | None:
-    """The record inside an npz; None where the file is absent or damaged."""
+    """The record inside an npz; None if the file is absent or damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.testzip() is not None:
@@ -38,12 +37,12 @@ def record_of(path: Path) -> Record | None:
 
 
 def is_current(path: Path, key: str) -> bool:
-    """Whether `path` holds the whole unit that `key` identifies."""
+    """Whether `path` holds the unit that `key` identifies, undamaged."""
     return (record_of(path) or {}).get("key") == key
 
 
 def publish(path: Path, save: Save, record: Mapping[str, Any]) -> None:
-    """Write what `save` writes, with `record` and the digest of the arrays inside."""
+    """Write the npz by `save`, and put `record` and the digest of the arrays into it."""
     with atomic_path(path) as temporary:
         save(temporary)
         content = {**record, "arrays": arrays_digest(temporary)}

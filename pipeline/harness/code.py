@@ -1,9 +1,9 @@
 """The version of the code behind a result: a digest of every file that computes it.
 
-A target is a module, or a name in one, such as a `_target_` of a configuration. Its file counts,
-and so does each file of this repository that it imports, at any depth. Comments and docstrings do
-not count, and neither does `pipeline.harness`, which decides when a unit is computed, not how.
-Nothing is imported here; the source is read.
+A target is a module, or a name in one, such as a `_target_` of a configuration. The digest covers
+its file and each file of this repository that it imports, at any depth. It leaves out comments,
+docstrings and `pipeline.harness`, which decides when a unit is computed, not how. The source is
+read, not imported.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class UnknownTarget(LookupError):
 def code_digest(*targets: str) -> str:
     """SHA-256 over the files behind `targets` and all that they import.
 
-    A target of another package, such as a user's own, counts with the files that it imports from
-    that package and from this repository.
+    Of a target in another package, such as a user's, these are the files that it imports from that
+    package and from this repository.
 
     Raises:
         UnknownTarget: a target's module does not exist.
@@ -49,7 +49,7 @@ def code_digest(*targets: str) -> str:
 
 
 def targets_in(settings: Any) -> Iterator[str]:
-    """Every `_target_` of a configuration, also of what is nested in it."""
+    """Every `_target_` in a configuration, at any depth."""
     if isinstance(settings, Mapping):
         if "_target_" in settings:
             yield str(settings["_target_"])
@@ -61,7 +61,7 @@ def targets_in(settings: Any) -> Iterator[str]:
 
 @cache
 def _module_of(name: str) -> str:
-    """The module that defines `name`; a package that only passes a name on does not count."""
+    """The module that defines `name`, not a package that only imports it from there."""
     if _file(name) is not None:
         return name
     owner, _, attribute = name.rpartition(".")
@@ -69,7 +69,7 @@ def _module_of(name: str) -> str:
         raise UnknownTarget(f"{name}: no such module or name; check `_target_`")
     if _file(owner) is None:
         return _module_of(owner)
-    # Packages name what they pass on for type checkers, and import it when it is first used.
+    # Packages import their public names for type checkers, and else when a name is first used.
     passed_on = [target for bound, target in _imports(owner) if bound == attribute]
     return _module_of(passed_on[0]) if passed_on else owner
 

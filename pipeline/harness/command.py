@@ -1,4 +1,4 @@
-"""The command line of a stage: Hydra composes the configuration, user errors are one line."""
+"""The command line of a stage: Hydra composes the configuration, errors of users are one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline.harness.code import PACKAGES
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """The configuration's folder, so that stages start from any working folder."""
 FULL_ERROR = "HYDRA_FULL_ERROR"
-"""With this variable Hydra raises errors instead of printing them, and users see tracebacks."""
+"""If this variable is 1, Hydra raises errors instead of printing them: users see tracebacks."""
 
 
 class UsageError(ValueError):
@@ -61,7 +61,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 
     @functools.wraps(task)
     def job(config: DictConfig) -> None:
-        if HydraConfig.get().mode == RunMode.MULTIRUN:  # Hydra keeps one job's error from others
+        if HydraConfig.get().mode == RunMode.MULTIRUN:  # Hydra separates the errors of jobs
             task(config)
             return
         os.environ[FULL_ERROR] = before
@@ -86,7 +86,7 @@ def user_errors_in_one_line() -> Iterator[None]:
 
     A warning is one line, too, and the program continues.
     """
-    # SIGTERM is what schedulers send before they kill. SystemExit passes every `except Exception`.
+    # Schedulers send SIGTERM before they kill. No `except Exception` catches SystemExit.
     before = signal.signal(signal.SIGTERM, lambda *_: _end("terminated", 143))
     try:
         with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def _end(how: str, code: int) -> NoReturn:
 def is_user_error(error: BaseException) -> bool:
     """Whether one line is enough: errors of this project, of the configuration, of the disk."""
     if isinstance(error, InstantiationException) and error.__cause__ is not None:
-        # Hydra wraps whatever a `_target_` raises. An unknown name or argument is the user's error.
+        # Hydra wraps what a `_target_` raises. An unknown name or argument is an error of the user.
         cause = error.__cause__
         return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
     if isinstance(error, RuntimeError) and "slurm cluster" in str(error):
@@ -129,14 +129,14 @@ def _is_about_configuration(error: BaseException) -> bool:
 
 
 def known_instead(name: str, known: Sequence[str]) -> str:
-    """The end of a message on an unknown name: the nearest known one, and all of them."""
+    """The end of a message about an unknown name: the nearest known name, and all known names."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean {close[0]}?)" if close else ""
     return f"{hint}; known: {', '.join(known)}"
 
 
 def one_line(error: BaseException) -> str:
-    """The error's message without line breaks, with the known names where a name is unknown."""
+    """The error's message without line breaks; for an unknown name, with the known ones."""
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         return f"{group}={name}: no such name{known_instead(name, error.options)}"

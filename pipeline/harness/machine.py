@@ -1,4 +1,4 @@
-"""What this process may use of the machine, and with what a result was made."""
+"""The machine's cores, memory and devices for this process, and the versions of libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIBRARIES = (
     *("probmetrics", "betacal", "venn-abers"),
 )
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
-"""Version 2, by which containers and Slurm limit the memory."""
+"""Containers and Slurm limit the memory by control groups (version 2)."""
 
 
 class MissingDevice(RuntimeError):
@@ -54,12 +54,12 @@ def core_count() -> int:
 
 
 def free_memory(group: Path | None = None) -> int:
-    """Bytes that this process and its children may take: of the machine, or of a control group.
+    """Free bytes for this process and its children, of the machine or of its control group.
 
     Args:
-        group: a folder below CONTROL_GROUPS; None is the one of this process.
+        group: a folder below CONTROL_GROUPS; None means that of this process.
     """
-    import psutil  # type: ignore[import-untyped]  # `status` has no use for it
+    import psutil  # type: ignore[import-untyped]  # `status` does not need it
 
     free = int(psutil.virtual_memory().available)
     group = group or _control_group()
@@ -68,7 +68,7 @@ def free_memory(group: Path | None = None) -> int:
             limit, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
             lines = (folder / "memory.stat").read_text().splitlines()
             files = int(dict(line.split() for line in lines)["inactive_file"])
-            free = min(free, max(0, limit - used + files))  # the system frees these files
+            free = min(free, max(0, limit - used + files))  # the system frees cached files
     return free
 
 
@@ -91,11 +91,11 @@ def versions() -> dict[str, str]:
 
 
 def run_notes() -> dict[str, Any]:
-    """What the log says of a unit's run besides its seconds.
+    """The log's entries about the run of a unit, except for its seconds.
 
     `memory_mib` is this process's largest resident memory so far, earlier units included.
     """
-    per_mib = 1024 * 1024 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
+    per_mib = 1024 * 1024 if sys.platform == "darwin" else 1024  # macOS: bytes, Linux: KiB
     return {
         "memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib),
         "host": socket.gethostname(),

@@ -1,4 +1,4 @@
-"""Make many units with joblib, with a progress bar; one failure stops no other unit."""
+"""Make many units with joblib and a progress bar; a unit that fails stops no other unit."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from pipeline.harness.progress import Bar, say
 from pipeline.harness.units import Settings
 
 BYTES_PER_LOGIT = 60
-"""Memory of one process for each of a unit's n x C logits. Patching takes most, about 48 bytes."""
+"""Memory of a process per logit of its unit (n x C). Patching takes most, about 48 bytes."""
 SECONDS_IDLE = 20
 """How long a worker process waits for work before it ends."""
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
-"""Messages that differ in numbers alone are printed once."""
+"""Messages that differ only in numbers are printed once."""
 
 Progress = Callable[[int, int, str], None]
 """Takes the number of finished pieces, the number of all, and the name of the current one."""
@@ -38,7 +38,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Task:
-    """A unit to make: where it lies, what identifies it, and how to make it.
+    """A unit to make: its file, the key that identifies it, and the function that makes it.
 
     Worker processes receive it by pickle, so `make` is a module's function, or a partial of one.
     """
@@ -65,7 +65,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one task."""
+    """The outcome of one task."""
 
     task: Task
     error: str = ""
@@ -79,7 +79,7 @@ class Outcome:
 def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> None:
     """Make every unit that is not up to date, and print how many were made.
 
-    A unit that another process works on is left for the end; then this process waits for it.
+    Units that another process works on come last; then this process waits for them.
 
     Args:
         one_by_one: for a few long tasks; each gets all cores and a bar of its own.
@@ -110,7 +110,7 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
 
 
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
-    """How many processes work on units of `sizes` (n x C each) at the same time.
+    """The number of processes that work on units of `sizes` (n x C each) at the same time.
 
     `auto` is one process per core, or fewer where the memory is short, and one on a GPU.
     """
@@ -134,7 +134,7 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     settings = tasks[0].settings
     device = device_name(settings["device"])
     jobs = job_count(settings["jobs"], [task.size for task in tasks], device)
-    # A worker that keeps much memory after a large unit is replaced; there is nothing to do.
+    # loky replaces a worker that keeps much memory after a large unit. Users need not know.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     busy = []
     with Bar(title, len(tasks)) as bar, parallel_config("loky", idle_worker_timeout=SECONDS_IDLE):
@@ -157,8 +157,8 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Outcome:
     """Make a unit unless it is up to date, one process at a time, and log the run.
 
-    An exception and warnings become part of the outcome. The lock ends with the process that holds
-    it, however that dies.
+    The outcome has the exception and the warnings. The lock ends with the process that holds it,
+    even if that process is killed.
 
     Args:
         wait: wait for another process that works on the unit.
@@ -203,7 +203,7 @@ def _log(path: Path, notes: dict[str, Any]) -> None:
 
 
 def _each_once(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Per message a line with the first unit that it is of, from pairs of unit and message."""
+    """One line per message, with the first unit that has it, from pairs of unit and message."""
     groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, message in messages:
         groups[NUMBER.sub("", message)].append((name, message))

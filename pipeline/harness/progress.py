@@ -1,4 +1,4 @@
-"""What a person sees while a stage works: a bar on a terminal, a line now and then elsewhere."""
+"""The output of a stage at work: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.progress import (
 console = Console(soft_wrap=True)
 
 SECONDS_BETWEEN_LINES = 15.0
-"""Without a terminal (a log file, a cluster job): at most one line in this time."""
+"""Without a terminal (in a log file or a cluster job) there is at most one line in this time."""
 
 
 class Bar:
@@ -47,7 +47,7 @@ class Bar:
         self._live.stop()
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
-        """`done` of `total` pieces are finished, `what` is what is done now."""
+        """`done` of `total` pieces are finished; `what` names the current one."""
         self.done, self.total = done, total
         self._live.update(self._task, completed=done, total=total, description=what)
         now = time.monotonic()
@@ -56,17 +56,17 @@ class Bar:
             say(f"{self.title}: {done} of {total} ({what})")
 
     def advance(self, what: str = "") -> None:
-        """One more piece, the one called `what`, is finished."""
+        """One more piece is finished, which is called `what`."""
         self(self.done + 1, self.total, what)
 
 
 def say(text: str) -> None:
-    """Print one line as it is."""
+    """Print one line without markup."""
     console.print(text, highlight=False, markup=False)
 
 
 def say_files(paths: Iterable[Path]) -> None:
-    """Say which files were written, one line for those that differ in their endings only."""
+    """Say which files were written; files that differ only in their endings share a line."""
     stems: dict[Path, list[str]] = {}
     for path in paths:
         stems.setdefault(path.with_suffix(""), []).append(path.suffix[1:])

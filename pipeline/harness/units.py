@@ -33,7 +33,7 @@ ALLOWED_VALUES = {
     "device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
     "tables": ("default|paper", "default or paper"),
 }
-"""Per setting of all stages what its text must match, and what a message says of it."""
+"""For each setting of all stages: the pattern of its text, and the words for messages."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Unit:
 
     @property
     def scores_path(self) -> Path:
-        """The scores; those of a named evaluation lie in a folder of their own."""
+        """The scores; those of a named evaluation have a folder of their own."""
         name = self.settings["evaluation"]["name"]
         return self._path("scores" if name == "default" else f"scores-{name}")
 
@@ -66,18 +66,18 @@ class Unit:
 
 @dataclass(frozen=True)
 class Request:
-    """What a command line requests: which benchmarks, calibrators, splits, with which overrides."""
+    """The request of a command line: benchmarks, calibrators, splits and overrides."""
 
     suite: str
     benchmarks: tuple[str, ...]
     calibrators: tuple[str, ...]
     splits: tuple[int, ...]
     overrides: tuple[str, ...]
-    """Without those of benchmark, calibrator and split."""
+    """All but those of benchmark, calibrator and split."""
 
     @classmethod
     def from_hydra(cls, config: DictConfig) -> Request:
-        """Read the request off a running Hydra program."""
+        """The request of the running Hydra program."""
         hydra = HydraConfig.get()
         benchmark, calibrator = (
             hydra.runtime.choices.get(group) for group in ("benchmark", "calibrator")
@@ -98,9 +98,9 @@ class Request:
         return [resolved(self._composed(benchmark, first)) for benchmark in self.benchmarks]
 
     def units(self) -> list[Unit]:
-        """All requested units: benchmarks, in them calibrators, in them splits.
+        """All requested units, in the order of benchmarks, then calibrators, then splits.
 
-        A benchmark and a calibrator are composed once each; their pairs are put together.
+        Each benchmark and each calibrator is composed once, because composing takes long.
         """
         first = self.benchmarks[0]
         calibrators = {name: self._composed(first, name).calibrator for name in self.calibrators}
@@ -132,10 +132,10 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def resolved(config: DictConfig) -> Settings:
-    """`config` as plain values, checked before anything is done.
+    """`config` as checked plain values.
 
     Raises:
-        UsageError: a setting of all stages with a value that no stage knows.
+        UsageError: a setting of ALLOWED_VALUES has another value.
         MissingMandatoryValue: a value left open (`???`).
     """
     _check(config)
@@ -145,7 +145,7 @@ def resolved(config: DictConfig) -> Settings:
 
 
 def _selects(override: str) -> bool:
-    """Whether an override, with or without + or ~ before it, says which units are requested."""
+    """Whether an override, perhaps with + or ~ before it, chooses units."""
     key = OverridesParser.create().parse_override(override).key_or_group
     return key in ("benchmark", "calibrator", "split")
 

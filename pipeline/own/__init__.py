@@ -1,1 +1,1 @@
-"""A person's own classifier: what scripts/score.py and scripts/apply.py do with its file."""
+"""The parts of scripts/score.py and scripts/apply.py, which take files of a user's classifier."""

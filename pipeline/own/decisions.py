@@ -1,7 +1,7 @@
-"""What a person's decision costs on the test points by each method: out/decisions.{json,md}.
+"""The cost of a user's decision on the test points with each method: out/decisions.{json,md}.
 
-Each method's actions are priced on the same test points, split by split, so methods are compared in
-pairs; the constant action is the best in hindsight, which no method can be blamed for not knowing.
+The actions of all methods are priced on the same test points, split by split, so methods are
+compared in pairs. The constant action is the best in hindsight, which no method can know.
 """
 
 from __future__ import annotations

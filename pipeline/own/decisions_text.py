@@ -19,7 +19,7 @@ ROUNDING = 1e-12
 
 
 def decisions_table(record: Mapping[str, Any]) -> TextTable:
-    """A line per method: costs, differences, and the action that is misjudged most."""
+    """One line per method: costs, differences, and the action that is misjudged most."""
     methods: Mapping[str, Any] = record["methods"]
     always = f"always {record['best_constant']}"
     best = cheapest(record)
@@ -57,10 +57,10 @@ def cheapest(record: Mapping[str, Any]) -> str:
 
 
 def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
-    """Which method acts cheapest, by how much, how sure, and beside which is calibrated best.
+    """Which method acts cheapest, by how much, how sure that is, and which is calibrated best.
 
     Args:
-        calibrated: the method that the verdict takes for these losses; "" where it takes none.
+        calibrated: the method that the verdict takes for these losses; "" if it takes none.
     """
     best, methods = cheapest(record), record["methods"]
     cheap = methods[best]
@@ -85,7 +85,7 @@ def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
 
 
 def _surely_dearer(gap: Mapping[str, Any]) -> bool:
-    """Whether the 95 % interval of a difference lies above zero; of a single split never."""
+    """Whether the 95 % interval of a difference is above zero; never for a single split."""
     half = gap["difference_half_width"]
     return half is not None and gap["difference"] - half > ROUNDING
 
@@ -111,7 +111,7 @@ def _misjudged(actions: Mapping[str, Mapping[str, float]]) -> str:
 def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
     """Net benefit over thresholds per method, with acting always and never (Vickers & Elkin 2006).
 
-    A vertical line marks the threshold of the person's own losses, where they have one.
+    A vertical line marks the threshold of the user's losses, if they have one.
     """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D

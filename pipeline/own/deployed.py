@@ -1,7 +1,7 @@
-"""A calibrator to keep: refitted on the points of a file, applied to points without labels.
+"""A calibrator to deploy: fitted to the points of a file, applied to points without labels.
 
-The saved file also holds what the calibrator takes: `takes_` ("logits" or "probabilities") and,
-where they are known, `class_names_`, the columns in their order.
+The saved file also says what the calibrator takes: `takes_` is "logits" or "probabilities", and
+`class_names_` has the names of the columns in their order, if they are known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipeline.sources.file import read_given
 def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     """Fit the calibrator of `settings` on its benchmark's cached logits.
 
-    `on_all`: on all points; else on the calibration points of the first split.
+    `on_all`: fit on all points, else on the calibration points of the first split.
     """
     cached = find_logits(settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
@@ -46,12 +46,12 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
 
 
 def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDArray[Any]:
-    """Read the logits [n, C] of `path`, or the probabilities as such, that `calibrator` takes.
+    """Read the logits or probabilities [n, C], whichever `calibrator` takes, from `path`.
 
     Args:
         path: npz with the array `logits` or `probabilities`; CSV or parquet with a column per
-            class, by name where the calibrator knows names (other columns are then ignored); of
-            two classes one column is enough.
+            class. If the calibrator has class names, columns are matched by name and others are
+            ignored. For two classes one column is enough.
         values: "logits" takes what looks like probabilities or votes for logits.
 
     Raises:

@@ -20,7 +20,7 @@ QUICK_EVALUATION = (
 
 
 def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options; every method once. `doc` is the program's docstring, for its help."""
+    """The options, each method once. `doc` is the program's docstring, for its help."""
     parser = Parser(doc)
     _add_input(parser)
     _add_work(parser)
@@ -119,7 +119,7 @@ def _add_own_utilities(parser: Parser) -> None:
 
 
 def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
-    """What is wrong with --calibrate-for, if anything."""
+    """What is wrong with --calibrate-for, or None."""
     for kind in options.calibrate_for:
         if getattr(options, kind) is None:
             return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
@@ -130,7 +130,7 @@ def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
 
 
 def _what_to_save(options: argparse.Namespace) -> str | None:
-    """Fill in `options.method`; what is wrong with --save and --method, if anything."""
+    """Fill in `options.method`; return what is wrong with --save and --method, or None."""
     if options.save is None:
         return "--method: say where to with --save FILE.npz" if options.method else None
     if options.method is None:
@@ -143,7 +143,7 @@ def _what_to_save(options: argparse.Namespace) -> str | None:
 
 
 def _method(text: str) -> str:
-    """A method of conf/calibrator, or the one of METHODS that begins so: temp -> temperature."""
+    """A method of conf/calibrator; the beginning of one of METHODS is enough: temp."""
     fitting = [name for name in METHODS if name.startswith(text)]
     method = fitting[0] if len(fitting) == 1 else text
     known = sorted(path.stem for path in (CONF / "calibrator").glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""What scripts/score.py writes of one person's file: tables, figures, verdict and page."""
+"""Write the results of scripts/score.py: tables, figures, verdict and page."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def write_results(
     """Write everything into `folder` from evaluated units; print tables and verdict.
 
     Args:
-        figures: with image files; the page draws its own.
+        figures: write image files, too; the page draws its own.
         wide: print all columns, however wide the terminal is.
 
     Raises:
-        CorruptFile: the scores are not there.
+        CorruptFile: there are no scores.
     """
     files = score_files(settings)
     scores = Scores.read(files)
@@ -92,9 +92,9 @@ def write_results(
 
 
 def _priced(section: Section, record: Record) -> Section:
-    """The section with what decisions cost, and with the price as its headline.
+    """The section with the costs of decisions, and with the price as its headline.
 
-    A sample that is too small to recommend a method keeps the headline that says so.
+    If the sample is too small to recommend a method, the headline that says so stays.
     """
     verdict = section.verdict
     if not verdict.refused:
@@ -103,13 +103,13 @@ def _priced(section: Section, record: Record) -> Section:
 
 
 def _metrics(scores: Scores) -> list[str]:
-    """What was measured, in the order of the tables, own utilities last."""
+    """The measured metrics in the order of the tables, own utilities last."""
     measured = summarise(scores)["metric"].unique().tolist()
     return sorted(measured, key=list(dict.fromkeys([*METRICS, *measured])).index)
 
 
 def _aims(units: Sequence[Unit]) -> list[str]:
-    """A remark where patching calibrates to own utilities."""
+    """A remark for each patching that calibrates to own utilities."""
     aims = {unit.calibrator: aim_of(unit.settings) for unit in units}
     return [
         f"{method_name(method)} calibrates to {', '.join(keys)} alone."
@@ -130,7 +130,7 @@ def _splits(settings: Settings) -> list[str]:
 
 
 def _chance(settings: Settings) -> list[str]:
-    """The remark that guessing is better than the classifier, where it is."""
+    """The remark that guessing is better than the classifier, if that is so."""
     notes: list[str] = find_logits(settings).details.get("warnings", [])
     return [note for note in notes if note.startswith(BELOW_CHANCE)]
 
@@ -149,7 +149,7 @@ def _write_pages(
 
 
 def nested(table: pd.DataFrame) -> dict[str, Any]:
-    """{method: {metric: {"mean", "two_se", …}}} of the table's CSV; what is unknown is null."""
+    """{method: {metric: {"mean", "two_se", …}}} from the table's CSV; unknown numbers are null."""
     plain = table.astype(object).where(table.notna(), None)
     return {
         str(method): rows.drop(columns="method").set_index("metric").to_dict("index")

@@ -1,7 +1,7 @@
-"""Whether a person's file fits into the memory: said before anything is computed.
+"""Check that a user's file fits into the memory, before anything is computed.
 
-Logits stay in the file where it can be mapped. Scaling holds the calibration points' logits in
-float32, scoring the test points' probabilities in float64 with what is made of them.
+Logits stay in the file if it can be mapped. Scaling holds the calibration points' logits in
+float32. Scoring holds the test points' probabilities in float64, and numbers computed from them.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from pipeline.sources.npz_arrays import MATRICES, SAVE
 from pipeline.sources.tables import TABLES
 
 SCALING = ("Uncalibrated", "TemperatureScaling", "VectorScaling")
-"""Calibrators that take little besides their points' logits."""
+"""Calibrators that need little memory besides their points' logits."""
 BASE = 2 << 30
-"""Bytes of libraries, and of what does not grow with the number of points and classes."""
+"""Bytes of libraries and of everything else that does not grow with points and classes."""
 SMALL = 1 << 26
-"""Logits of which any machine has room for all that is made of them."""
+"""Up to this number of logits, any machine has enough memory."""
 PER_TEST_PROBABILITY = 11
-"""Bytes: float64, its place among the classes in two, and the predictions of a few utilities."""
+"""Bytes: 8 for float64, 2 for its rank among the classes, the rest for predicted utilities."""
 GENERAL = 40
-"""Bytes per test probability of a utility given by a vector for each point, and its draws."""
+"""Bytes per test probability for a utility with a vector for each point, and its draws."""
 READ_WHOLE = 32
-"""Bytes per entry of probabilities, or of an array that cannot be mapped, while it is read."""
+"""Bytes per entry while probabilities, or an array that cannot be mapped, are read."""
 MOST_DRAWN = 40_000_000
-"""Labels redrawn for the floors, points x vectors; more would take most of the time."""
+"""Labels redrawn for the floors (points x vectors); more would take most of the time."""
 FEWEST_DRAWS = 100
-"""Vectors, however many points: the 95 % quantile needs them."""
+"""Label vectors at least, because the 95 % quantile needs them."""
 SPLITS = ("split", "split_1")
 """Arrays that say which points calibrate and test."""
 
 
 def affordable_draws(settings: Settings) -> int:
-    """Redrawn label vectors behind the noise floors: fewer than the settings' for many points.
+    """Number of redrawn label vectors behind the noise floors; many points have fewer.
 
     The logits must have been read.
     """
@@ -51,16 +51,15 @@ def affordable_draws(settings: Settings) -> int:
 
 
 def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = False) -> None:
-    """Refuse an npz that does not fit with some of `methods`, their settings by name.
+    """Refuse an npz that needs too much memory with one of `methods`, their settings by name.
 
-    Tables and small files pass: their readers bound what they take.
+    Tables and small files pass: their readers have limits.
 
     Args:
-        general: a similarity is scored, or a utility of one's own that is no payoff per class or
-            rank.
+        general: a similarity is scored, or an own utility that is no payoff per class or rank.
 
     Raises:
-        InputError: one line with the bytes that it would take, those that are free, and the fix.
+        InputError: one line with the needed bytes, the free bytes, and the fix.
     """
     first = next(iter(methods.values()))
     source = first["benchmark"]["source"]
@@ -72,7 +71,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     matrices = [next((arrays[kind] for kind in kinds if kind in arrays), None) for arrays in held]
     shapes = [matrix.shape for matrix in matrices if matrix is not None and len(matrix.shape) == 2]
     if len(shapes) < len(files):
-        return  # the reader says what is wrong
+        return  # the reader will say what is wrong
     n, classes = sum(shape[0] for shape in shapes), shapes[0][1]
     if n * classes <= SMALL:
         return
@@ -90,7 +89,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
 
 
 def _check(path: Path, methods: Mapping[str, Settings], n: int, classes: int, scaling: int) -> None:
-    """Compare what each method takes with what is free; `scaling`: bytes of the scalings."""
+    """Compare the bytes of each method with the free ones; `scaling`: bytes of SCALING."""
     jobs = str(next(iter(methods.values()))["jobs"])
     processes = int(jobs) if jobs.isdecimal() else 1
     needed = {}

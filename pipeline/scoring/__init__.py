@@ -1,1 +1,1 @@
-"""What is computed from evaluated units for people: tidy scores, worst intervals, groups."""
+"""What the stages compute: splits, fits, scores, worst intervals, groups, and their text files."""

@@ -1,7 +1,7 @@
-"""What one calibrator shows over all splits of a benchmark: worst intervals, groups of points.
+"""Results of one calibrator over all splits of a benchmark: worst intervals, groups of points.
 
 Unit: benchmark x calibrator. It needs logits and fitted calibrators, so it is computed right after
-the evaluation and kept in `worst.npz` beside the splits' scores, with its record inside.
+the evaluation. It is stored in `worst.npz`, in the folder of the splits' scores.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def across_splits_task(units: Sequence[Unit]) -> Task:
 
 
 def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tuple[Save, Record]:
-    """The record: `worst` by metric, and `groups` by name with rows and intervals of their own.
+    """The record: `worst` by metric, and for each of `groups` its rows, curves and intervals.
 
     There are no arrays.
     """

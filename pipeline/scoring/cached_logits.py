@@ -21,7 +21,7 @@ READ_TOGETHER = 4096
 
 @dataclass(frozen=True)
 class CachedLogits:
-    """Where a benchmark's logits lie and what the logits stage recorded of them."""
+    """The file of a benchmark's logits, and what the logits stage recorded about them."""
 
     path: Path
     sha256: str
@@ -102,7 +102,7 @@ def weights_at(cached: CachedLogits, points: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:
-    """`logits[points]`, read in the order of the file: a large one may not stay in memory."""
+    """`logits[points]`, read in the order of the file, which may be larger than the memory."""
     rows = np.empty((len(points), logits.shape[1]), dtype=np.float32)
     order = np.argsort(points)
     for block in np.array_split(order, len(order) // READ_TOGETHER + 1):

@@ -42,7 +42,7 @@ Options = Mapping[str, Any]
 
 @dataclass
 class Study:
-    """What is known after some iterations."""
+    """The results of a study so far."""
 
     brier: float
     history: list[dict[str, float]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Study:
     snapshots: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     """UC of all users at the selected iterations."""
     worst_floor: dict[str, float] | None = None
-    """The largest UC that sampling noise alone would show: mean, 5 % and 95 % quantile."""
+    """The noise floor of the largest UC: mean, 5 % and 95 % quantile."""
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """`history`, and `snapshots` with the columns iteration, user and error."""
@@ -125,7 +125,7 @@ def run_study(
     last = options["iterations"]
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
     for iteration in range(last + 1):
-        algorithm.number = iteration  # also where a round found no step: the next has other users
+        algorithm.number = iteration  # even if a round finds no step: the next one has other users
         if iteration < last:
             patch = algorithm.round()
         else:
@@ -162,13 +162,13 @@ class UserAuditor:
 
 
 def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:
-    """Return UC of each user if the forecast were calibrated: labels drawn from it, [draws, m].
+    """Return UC of each user for labels drawn from the forecast, [draws, m].
 
-    A few draws at a time share what the users choose; their gains are held for each draw.
+    A few draws at a time share the users' choices, because memory holds the gains of each draw.
     """
     generator = torch.Generator().manual_seed(seed)
     uniforms = torch.rand((draws, len(state.labels)), generator=generator, dtype=torch.float64)
-    # A forecast of its own, as drawing labels leaves two more n × C matrices in it.
+    # Drawing labels stores two n × C matrices in a forecast, so another one draws them.
     labels = Forecast(state.probabilities).redraw(uniforms).labels
     forecast = Forecast(state.probabilities)
     together = [Outcomes(few) for few in labels.split(DRAWS_TOGETHER)]
@@ -178,7 +178,7 @@ def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: in
 def _row(
     iteration: int, errors: NDArray[np.float64], brier: float, patch: Patch | None
 ) -> dict[str, float]:
-    """One line of the history: before the patch, except for what the patch did."""
+    """One line of the history: the errors before the patch, and the patch itself."""
     row = {
         "iteration": iteration,
         "worst": float(errors.max()),

@@ -1,4 +1,4 @@
-"""Where the scores of a benchmark lie for people and for git: three text files, spelled once."""
+"""The scores of a benchmark as three text files for people and for git: names, columns, format."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pipeline.harness.artifacts import CorruptFile, json_text, write_text
 from pipeline.harness.units import Settings
 
 DEFAULT_EVALUATION = "default"
-"""The evaluation whose files carry no name of their own."""
+"""The evaluation whose name is not part of file names."""
 ALL_SPLITS = "all"
-"""In the column `split`: what belongs to all splits together."""
+"""The value of the column `split` in rows of all splits together."""
 DIGITS = 7
-"""Significant digits of every number: the last bits differ from processor to processor."""
+"""Significant digits of every number. Processors differ in the last bits."""
 ROW_COLUMNS = (
     *("calibrator", "group", "split", "metric", "value"),
     *("floor_mean", "floor_q95", "p_value", "half_width"),
@@ -34,7 +34,7 @@ CURVE_COLUMNS = ("calibrator", "group", "family", "level", "error", "floor_low",
 TEXT = ("calibrator", "group", "split", "metric", "family")
 """Columns that are text, all others are numbers; an empty group means all points."""
 ON_REQUEST = ("u_tce", "u_comb")
-"""Metrics that other columns imply: a table has them where its benchmark names them."""
+"""Metrics that other columns imply. A table has them only if its benchmark names them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ScoreFiles:
 
     @property
     def stem(self) -> str:
-        """`cifar10_resnet`, or `cifar10_resnet-paper_batches` of a named evaluation."""
+        """`cifar10_resnet`, or for a named evaluation `cifar10_resnet-paper_batches`."""
         is_default = self.evaluation == DEFAULT_EVALUATION
         return self.benchmark if is_default else f"{self.benchmark}-{self.evaluation}"
 
@@ -63,7 +63,7 @@ class ScoreFiles:
 
     @property
     def facts(self) -> Path:
-        """Settings, logits, and where each calibrator's error is largest, as JSON."""
+        """Settings, details of the logits, and the worst intervals of each calibrator, as JSON."""
         return self._named(".json")
 
     def _named(self, end: str) -> Path:
@@ -82,7 +82,7 @@ def rounded(value: Any) -> Any:
 
 
 def without_folders(value: Any) -> Any:
-    """`value` with absolute paths cut to file names: they differ from machine to machine."""
+    """`value` with file names in the place of absolute paths, which differ between machines."""
     if isinstance(value, dict):
         return {key: without_folders(entry) for key, entry in value.items()}
     if isinstance(value, list):
@@ -93,7 +93,7 @@ def without_folders(value: Any) -> Any:
 
 
 def score_files(settings: Settings) -> ScoreFiles:
-    """Where the scores of a benchmark lie."""
+    """The files of a benchmark's scores."""
     results, name = Path(settings["paths"]["results"]), settings["benchmark"]["name"]
     return ScoreFiles(results, name, settings["evaluation"]["name"])
 
@@ -101,10 +101,10 @@ def score_files(settings: Settings) -> ScoreFiles:
 def columns_of(settings: Settings) -> tuple[str, ...]:
     """The metrics of a benchmark's tables in order, those of own utilities last.
 
-    A benchmark that names none has all of metrics/registry.py but those of ON_REQUEST.
+    A benchmark that names none has all of metrics/registry.py except ON_REQUEST.
 
     Raises:
-        InputError: a key that is no metric, with the nearest one that is.
+        InputError: a key is no metric; the message has the nearest one.
     """
     from metrics.registry import METRICS, check_keys  # with torch, which not every command needs
 
@@ -117,7 +117,7 @@ def columns_of(settings: Settings) -> tuple[str, ...]:
 
 
 def difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The first setting of evaluation, splits and logits that differs, as words; empty if none."""
+    """The first setting of evaluation, splits or logits that differs, in words; "" if none does."""
     for group, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
         for name in names or sorted({*made[group], *wanted[group]}):
             value, other = made[group].get(name), wanted[group].get(name)
@@ -127,7 +127,7 @@ def difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """Rows as a table with these columns; what a row lacks is an empty text or NaN."""
+    """Rows as a table with these columns; missing values become empty text or NaN."""
     kinds = {name: str if name in TEXT else np.float64 for name in columns}
     return pd.DataFrame(list(rows), columns=list(columns)).astype(kinds)
 
@@ -168,12 +168,12 @@ def write_files(
 
 
 def _json(content: Mapping[str, Any]) -> str:
-    """JSON that is indented, but with a list of numbers on one line: diagrams are most of it."""
+    """Indented JSON with each list of numbers on one line, because diagrams have many numbers."""
     return re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), json_text(content))
 
 
 def _sorted_csv(parts: Sequence[pd.DataFrame], by: Sequence[str]) -> str:
-    """The rows in the order of `by`, those of all splits last; metrics stay in their order."""
+    """The rows sorted by `by`, those of all splits last; metrics keep their order."""
     table = pd.concat(parts, ignore_index=True)
     return csv_text(table.sort_values(list(by), key=_place, kind="stable"))
 

@@ -1,4 +1,4 @@
-"""Fitting one unit: a calibrator on the calibration points of one split."""
+"""Fit one unit: a calibrator to the calibration points of one split."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 PREDICTED = 200
-"""Test points whose probabilities identify what the fitted calibrator predicts."""
+"""Number of test points whose predicted probabilities the record has a digest of."""
 
 
 def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
-    """Fit a unit's calibrator; return what writes its arrays, and its record."""
+    """Fit a unit's calibrator; return the function that writes its arrays, and its record."""
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, test = indices_of(unit.settings, cached, unit.split)

@@ -24,27 +24,27 @@ from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 PREDICTED_TOGETHER = 1 << 24
-"""Probabilities computed at a time, which bounds the memory that a calibrator takes for itself."""
+"""Probabilities computed at a time; this limits the memory that a calibrator needs."""
 
 
 class HeldOut(NamedTuple):
-    """What a unit is scored on."""
+    """The test points of a unit."""
 
     probabilities: Tensor
     """Calibrated, float64 [n_test, C]."""
     labels: Tensor
     """[n_test]"""
     points: NDArray[np.int64]
-    """[n_test], the numbers of the points among all."""
+    """[n_test], the positions of the points in the benchmark."""
     population: int
-    """Points of the whole benchmark, n."""
+    """Number of points of the whole benchmark, n."""
     rows_sum_to_one: bool
-    """False where isotonic regression was asked not to normalise."""
+    """False for isotonic regression without normalisation."""
     weights: NDArray[np.float64] | None = None
     """[n_test], where the points have weights."""
 
     def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
-        """The chosen ones of these points, by a mask [n_test]."""
+        """Those of the points that the mask `chosen` [n_test] selects."""
         kept = chosen.nonzero()[0]
         return self._replace(
             probabilities=self.probabilities[kept],
@@ -55,7 +55,7 @@ class HeldOut(NamedTuple):
 
 
 def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
-    """Score a fitted unit; return what writes its arrays, and its record."""
+    """Score a fitted unit; return the function that writes its arrays, and its record."""
     cached = find_logits(unit.settings)
     test = held_out(unit, device)
     card = scored(unit.settings, test)
@@ -110,7 +110,7 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
 
 
 def numbers_of(card: Scorecard) -> dict[str, Any]:
-    """The entries of a record that a scorecard fills; its arrays lie in the npz."""
+    """The numbers of a scorecard as entries of a record; its arrays go into the npz."""
     return {
         "metrics": card.metrics,
         "noise_floor": card.noise_floor,
@@ -121,7 +121,7 @@ def numbers_of(card: Scorecard) -> dict[str, Any]:
 
 
 def options_of(settings: Settings) -> Options:
-    """The options with which the metrics of an evaluation are computed."""
+    """The options of the metrics in an evaluation."""
     names = {field.name for field in fields(Options)}
     options = {k: v for k, v in settings["evaluation"].items() if k in names}
     similarity = find_logits(settings).arrays().get("similarity")

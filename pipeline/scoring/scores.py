@@ -1,8 +1,8 @@
-"""The scores of one benchmark as text for people and for git, written after the evaluation.
+"""Write the scores of one benchmark as text for people and for git, after the evaluation.
 
-Three files below `results/scores` (pipeline.scoring.files). The rows of calibrators that were not
-requested stay as they are, because another suite made them; those whose configuration is gone from
-conf/calibrator leave.
+These are three files below `results/scores` (pipeline.scoring.files). The rows of calibrators that
+were not requested stay, because another suite made them. Rows of a calibrator that conf/calibrator
+no longer has are removed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
     A calibrator gets rows once all of its splits are among `units`.
 
     Args:
-        units: up to date, as the evaluation leaves them.
+        units: they are up to date.
 
     Raises:
-        UsageError: the rows that would stay in the files were made with other settings.
+        UsageError: rows that would stay in the files were made with other settings.
     """
     settings = units[0].settings
     complete = _complete(units)
@@ -83,7 +83,7 @@ def _patches(units: Sequence[Unit]) -> list[int]:
 
 
 def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
-    """The units of each calibrator of which all splits are there, in the order of the splits."""
+    """The units of each calibrator that has all splits, in the order of the splits."""
     count = units[0].settings["splits"]["count"]
     by_calibrator: dict[str, list[Unit]] = {}
     for unit in sorted(units, key=lambda unit: unit.split):
@@ -98,7 +98,7 @@ def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
 
 
 def _header(settings: Settings) -> Row:
-    """What all numbers in the files were made with."""
+    """The settings and the logits behind all numbers in the files."""
     cached = find_logits(settings)
     details = without_folders({**cached.details, "sha256": cached.sha256})
     return {

@@ -24,9 +24,9 @@ def split_indices(
 ) -> tuple[Indices, Indices]:
     """Return the indices of calibration and test points of one split, each in random order.
 
-    A split is the permutation of `n` points drawn from the generator seeded by (`seed`, `split`),
-    its first 70 % for calibration (sec. 4). Not stratified. The same for every calibrator, so
-    methods are compared on equal points. Each side holds at least one point.
+    A split is a permutation of `n` points, drawn from the generator seeded by (`seed`, `split`).
+    Its first 70 % calibrate (sec. 4). It is not stratified. All calibrators have the same splits,
+    so methods are compared on equal points. Each side has at least one point.
 
     Raises:
         InputError: there are fewer than two points.
@@ -39,7 +39,7 @@ def split_indices(
 
 
 def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
-    """The split that the benchmark's source gives; of most sources, `split_indices`.
+    """The split of the source, if it has splits (a file may), or else `split_indices`.
 
     Raises:
         InputError: there is no such split.

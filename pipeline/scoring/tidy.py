@@ -1,9 +1,8 @@
 """The scores of one calibrator over all splits as tidy rows, and its eCDFs as levels.
 
-A row of one split holds what its evaluation measured. A row of `all` splits holds what is a
-function of all of them: the mean, the noise floor and p-value of that mean (repetition by
-repetition, because the splits share their points), the half-width of its bootstrap interval, and
-the means of the certificates.
+A row of one split has the numbers of its evaluation. A row of `all` splits has the mean over the
+splits, the noise floor and p-value of this mean (repetition by repetition, because the splits share
+their points), the half-width of its bootstrap interval, and the means of the certificates.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ CONFIDENCE = 0.95
 FAMILIES = ("linear", "rank")
 """Of sampled users."""
 CURVE_POINTS = 121
-"""Levels that are kept of an eCDF: as many as the page draws."""
+"""Number of levels of a stored eCDF: as many as the page draws."""
 CERTIFICATE = ("estimate", "lower", "upper", "upper_finite")
 
 
@@ -131,9 +130,9 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> lis
     """The eCDF of each family of sampled users at CURVE_POINTS levels, and its noise floor.
 
     In each split the M sorted errors are the quantile function of that split's eCDF (section 3).
-    What is kept is the mean over splits of these functions, level by level: the eCDF of a typical
+    The curve is the mean of these functions over splits, level by level: the eCDF of a typical
     split. Pooling all M x splits errors would add the scatter between splits to the width of the
-    curve. The floor's curves may come from fewer users, so they are read off at the same levels.
+    curve. The floor may come from fewer users, so its curves are interpolated at the same levels.
     """
     rows: list[Row] = []
     for family in FAMILIES:

@@ -1,7 +1,7 @@
 """Where a calibrator's error is largest, over all splits; unit: benchmark x calibrator.
 
-The evaluation of a unit knows one split. This module takes the test points of all splits (of the
-first splits, where they are too many) and gives, per class of utilities, the utility with the
+The evaluation of a unit sees one split. This module takes the test points of all splits, or of the
+first splits if there are too many points. For each class of utilities it finds the utility with the
 largest mean error, its worst interval and its diagram.
 """
 
@@ -26,9 +26,9 @@ from pipeline.sources.own_utilities import name_of
 REPETITIONS = 100
 """Redrawn label vectors behind a diagram's noise band."""
 LARGEST = 60_000_000
-"""Probabilities held at a time; of larger benchmarks the first splits only, at least one."""
+"""Probabilities held at a time. Larger benchmarks use only their first splits, at least one."""
 SMALLEST_GROUP = 20
-"""Test points that a group needs in every split to be scored."""
+"""A group is scored if it has this many test points in every split."""
 DIGITS = 4
 """Significant digits of a diagram's numbers."""
 
@@ -41,11 +41,11 @@ def splits_together(size: int, splits: int) -> int:
 def worst_of(
     settings: Settings, splits: Sequence[HeldOut], names: Sequence[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Per utility metric the worst utility over `splits`, its interval and its diagram.
+    """For each utility metric the worst utility over `splits`, its interval and its diagram.
 
     Args:
-        settings: of any of the splits, for the options of their evaluation.
-        names: of the classes, where they are known.
+        settings: those of any of the splits, for the options of the evaluation.
+        names: those of the classes, if they are known.
     """
     options = options_of(settings)
     forecasts = [Forecast(test.probabilities) for test in splits]  # sorted once for all metrics
@@ -67,8 +67,8 @@ def worst_of(
 def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[Tensor]:
     """Labels drawn from the probabilities of each split, int64 [R, points] each.
 
-    Each point has one uniform number, the same in all splits.
-    Rows that do not sum to one are no distribution to draw from: R is 0 there.
+    A point has the same uniform numbers in all splits. For rows that do not sum to one R is 0,
+    because labels cannot be drawn from them.
     """
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
     random = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def _worst(
 
 
 def diagram_json(diagram: UtilityDiagram) -> dict[str, Any]:
-    """The curve and the bins as plain rounded numbers; null where there is no noise band."""
+    """The curve and the bins as plain rounded numbers; null if there is no noise band."""
     bins = diagram.bins
     columns = (bins.predicted, bins.realized, bins.low, bins.high)
     return {
@@ -146,7 +146,7 @@ def utility_name(metric: str, index: int, class_names: Sequence[str], exponents:
 
 
 def class_names_of(settings: Settings, logits: Mapping[str, Any]) -> Sequence[str]:
-    """Names of the classes, from the logits' record or the data set; none where unknown."""
+    """Names of the classes, from the logits' record or the data set; empty if unknown."""
     names = logits.get("class_names") or settings["benchmark"]["source"].get("dataset")
     if not names:
         return ()
