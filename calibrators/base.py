@@ -26,7 +26,13 @@ from calibrators.inputs import Inputs, from_probabilities, lookalike
 from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
 from metrics.kinds import like
-from metrics.validation import InputError, check_logits, check_numbers, check_weights
+from metrics.validation import (
+    InputError,
+    both_classes,
+    check_logits,
+    check_numbers,
+    check_weights,
+)
 
 NOT_STORED = ("tuning_log_",)
 
@@ -62,6 +68,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
+        For two classes X may also be [n] or [n, 1], the log-odds of class 1.
         NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
         clear which column each name belongs to (`calibrators.classes`). `InputError` (one line)
         reports NaN or infinite logits, labels out of range, and lengths that differ. `fit` warns if
@@ -75,7 +82,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """
         names = _column_names(X)
         z = self._logits(X)
-        if self.inputs == "logits" and (seen := lookalike(z)):
+        is_single = z.shape[1] == 2 and not bool(z[:, 0].any())
+        scores = both_classes(z[:, 1:], "logits") if is_single else z
+        if self.inputs == "logits" and (seen := lookalike(scores)):
             warnings.warn(
                 f"logits: {seen.what}; {seen.step}give their logarithm: "
                 "calibrators.from_probabilities(probabilities)",
@@ -205,11 +214,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         numbers = check_numbers(X, self.inputs)
         if self.inputs == "probabilities":
             numbers = from_probabilities(numbers)
-        elif numbers.ndim == 1:
-            raise InputError(
-                f"logits: expected shape [n, classes], got {list(numbers.shape)}; call "
-                "fit(logits, labels), with one row per point (one point: X.reshape(1, -1))"
-            )
+        else:
+            numbers = both_classes(numbers, "logits", log_odds=True)
         logits = torch.as_tensor(check_logits(numbers))
         # Half precision is computed in float32; float32 and float64 are not copied.
         return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
@@ -222,6 +228,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"logits: {z.shape[1]} columns, but the {type(self).__name__} was fitted on "
                 f"{self.n_features_in_} classes"
+                + "; give one point as X.reshape(1, -1)"
+                * (np.ndim(X) == 1)
             )
         with torch.no_grad():
             return self._predict_proba(z)

@@ -10,7 +10,7 @@ from torch import Tensor
 from metrics.kernels.threads import row_blocks
 from metrics.kinds import like
 from metrics.scores import LIKELIHOOD_FLOOR
-from metrics.validation import COARSE_ROUNDING, check_numbers, check_probabilities
+from metrics.validation import COARSE_ROUNDING, check_probabilities
 
 Inputs = Literal["logits", "probabilities"]
 SAME_SUMS = 0.05
@@ -42,19 +42,8 @@ def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
     Raises:
         InputError: a value is outside [0, 1], or a row does not sum to one.
     """
-    matrix = check_probabilities(both_classes(probabilities, name), name)
+    matrix = check_probabilities(probabilities, name)
     return like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
-
-
-def both_classes(probabilities: Any, name: str = "probabilities") -> Tensor:
-    """Return [1 - p, p], [n, 2], for `probabilities` [n] or [n, 1]; return others unchanged."""
-    tensor = check_numbers(probabilities, name)
-    if tensor.ndim == 2 and tensor.shape[1] == 1:
-        tensor = tensor[:, 0]
-    if tensor.ndim != 1:
-        return tensor
-    second = tensor.to(torch.float64)
-    return torch.stack([1 - second, second], dim=1)
 
 
 class Lookalike(NamedTuple):

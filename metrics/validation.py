@@ -172,14 +172,29 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     return vector
 
 
+def both_classes(scores: Any, name: str, log_odds: bool = False) -> Tensor:
+    """Return scores of both classes, [n, 2], for those of class 1 alone, [n] or [n, 1].
+
+    Probabilities p become [1 - p, p], `log_odds` z become the logits [0, z]. Matrices of several
+    columns are returned unchanged, and so are vectors of whole numbers, which look like labels.
+    """
+    tensor = check_numbers(scores, name)
+    is_column = tensor.ndim == 2 and tensor.shape[1] == 1
+    if not is_column and (tensor.ndim != 1 or _are_whole(tensor)):
+        return tensor
+    second = tensor.reshape(-1).to(torch.float64)
+    return torch.stack([torch.zeros_like(second) if log_odds else 1 - second, second], dim=1)
+
+
 def check_probabilities(
     probabilities: Any, name: str = "probabilities", rows_sum_to_one: bool = True
 ) -> Tensor:
     """Return `probabilities` as float64 [n, C]: in [0, 1], rows that sum to one if asked.
 
+    For two classes they may also be [n] or [n, 1], the probabilities of class 1.
     Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
     """
-    matrix = _matrix(probabilities, name).to(torch.float64)
+    matrix = _matrix(both_classes(probabilities, name), name).to(torch.float64)
     sums = matrix.sum(dim=1)
     if not bool(torch.isfinite(sums).all()):
         check_finite(matrix, name)

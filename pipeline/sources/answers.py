@@ -13,10 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from calibrators.inputs import both_classes, from_probabilities, lookalike
+from calibrators.inputs import from_probabilities, lookalike
 from metrics.validation import (
     ROW_SUM_TOLERANCE,
     InputError,
+    both_classes,
     check_logits,
     check_numbers,
     look_like_probabilities,
@@ -50,7 +51,8 @@ def to_logits(
     if kind == "auto":
         kind = "probabilities" if _are_probabilities(contents.matrix) else "logits"
     is_single = np.ndim(contents.matrix) == 1 or np.shape(contents.matrix)[1:] == (1,)
-    both = both_classes(contents.matrix, f"{place}: {kind}") if is_single else contents.matrix
+    column = np.reshape(contents.matrix, (-1, 1)) if is_single else contents.matrix
+    both = both_classes(column, f"{place}: {kind}") if is_single else contents.matrix
     notes = list[str]()
     if is_single:
         contents, notes = _of_both_classes(replace(contents, matrix=both), kind, classes)

@@ -142,7 +142,7 @@ def test_hard_data_give_probabilities(method, case):
         ([[0.0, np.nan]], [0], "logits: 1 rows hold NaN"),
         ([[0.0, 1.0]], [2], "labels: values run from 2 to 2"),
         ([[0.0, 1.0]], [0, 1], "labels: 2 labels for 1 rows"),
-        ([[0.0]], [0], "one column per class"),
+        ([[[0.0]]], [0], "one column per class"),
         ([0.0, 1.0], [0], r"expected shape \[n, classes\]"),
     ],
 )
@@ -156,8 +156,20 @@ def test_rows_that_the_fit_does_not_know_are_named(made_up):
     method = TemperatureScaling().fit(*made_up(n=40))
     with pytest.raises(InputError, match=r"3 columns, but the .* was fitted on 5 classes"):
         method.predict_proba(np.zeros((2, 3)))
-    with pytest.raises(InputError, match=r"got \[5\]; call .* one row per point .* X.reshape"):
-        method.predict_proba(np.zeros(5))
+    with pytest.raises(InputError, match=r"5 classes; give one point as X.reshape\(1, -1\)"):
+        method.predict_proba(np.full(5, 0.3))
+
+
+def test_one_column_is_enough_for_two_classes():
+    random = np.random.default_rng(0)
+    log_odds = random.normal(size=200)
+    y, both = (random.random(200) < 0.5).astype(int), np.stack([0 * log_odds, log_odds], axis=1)
+    expected = TemperatureScaling().fit(both, y).predict_proba(both)
+    for scores in (log_odds, log_odds[:, None]):
+        fitted = TemperatureScaling().fit(scores, y)
+        np.testing.assert_array_equal(fitted.predict_proba(scores), expected)
+    with pytest.warns(UserWarning, match="look like probabilities"):
+        TemperatureScaling().fit(random.random(200), y)
 
 
 def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):

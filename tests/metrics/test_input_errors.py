@@ -38,9 +38,9 @@ def with_entry(value, row=1):
 
 
 BAD_PROBABILITIES = {
-    "a vector": (P[0], ["shape [n, classes]", "[3]", "one row per point"]),
+    "classes": (P.argmax(axis=1), ["shape [n, classes]", "these look like labels"]),
+    "three dimensions": (P[None], ["shape [n, classes]", "one row per point"]),
     "no rows": (P[:0], ["no rows"]),
-    "one column": (P[:, :1], ["1 column", "also for two classes"]),
     "NaN": (with_entry(NAN), ["1 rows hold NaN", "row 1", "recompute or remove"]),
     "infinity": (with_entry(INF), ["NaN or infinite", "row 1"]),
     "above one": (np.array([[1.2, -0.2]]), ["outside [0, 1]", "row 0", "logits?"]),
@@ -99,7 +99,7 @@ def test_every_function_checks_both_and_names_a_wrong_order(call):
     )
 
 
-@pytest.mark.parametrize("name", ["a vector", "NaN", "above one"])
+@pytest.mark.parametrize("name", ["three dimensions", "NaN", "above one"])
 def test_unnormalised_rows_are_checked_for_everything_else(name):
     bad, words = BAD_PROBABILITIES[name]
     message = message_of(scorecard, bad, Y, words=words, rows_sum_to_one=False)
@@ -107,7 +107,7 @@ def test_unnormalised_rows_are_checked_for_everything_else(name):
 
 
 def test_bad_logits_are_named():
-    for name in ("a vector", "NaN", "text"):
+    for name in ("three dimensions", "NaN", "text"):
         bad, words = BAD_PROBABILITIES[name]
         message = message_of(check_logits, bad, "model.npz: logits", words=words)
         assert message.startswith("model.npz: logits: ")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
 
-from metrics import accuracy, brier_score, negative_log_likelihood, reference
+from metrics import ClassWise, accuracy, brier_score, negative_log_likelihood, reference
 from metrics.scores import LIKELIHOOD_FLOOR
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -51,3 +51,13 @@ def test_every_kind_of_input_gives_the_same_float(measure, forecast_of):
     assert measure(p.tolist(), y.tolist()) == expected
     assert measure(p.astype(np.float16), y.astype(np.uint8)) == expected  # eighths are exact
     assert measure(np.asfortranarray(p)[::-1], y.astype(float)[::-1]) == pytest.approx(expected)
+
+
+def test_one_column_is_enough_for_two_classes():
+    random = np.random.default_rng(0)
+    p, y = random.random(50), random.integers(2, size=50)
+    both = np.stack([1 - p, p], axis=1)
+    for single in (p, p[:, None]):
+        assert brier_score(single, y) == brier_score(both, y)
+        errors = ClassWise().calibration_errors(single, y)
+        np.testing.assert_array_equal(errors, ClassWise().calibration_errors(both, y))
