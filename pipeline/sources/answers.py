@@ -1,4 +1,4 @@
-"""The classifier's answers in a person's file, logits or probabilities, as logits."""
+"""Turn the classifier's answers in a user's file, logits or probabilities, into logits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline.sources.given import Given
 from pipeline.sources.text import short
 
 NOTED = 1e-5
-"""A float32 sum over 1000 classes differs from one by less. A larger difference is noted."""
+"""A larger difference of a row's sum from one is noted; float32 makes smaller ones."""
 DECIMALS = (2, 3, 4)
 """Numbers of decimals to which probabilities may have been rounded."""
 FARTHEST_SUM = 0.2
@@ -41,8 +41,8 @@ def to_logits(
 
     Args:
         place: the file or files, for messages.
-        classes: names of the classes, in increasing order or in that of the columns, as far as
-            they are known; they name a single column's class.
+        classes: names of the classes, if they are known, in increasing order or in the order of
+            the columns; a single column gets its class from them.
 
     Raises:
         InputError: these are no logits or probabilities, or could be either.
@@ -67,7 +67,7 @@ def to_logits(
 
 
 def _are_probabilities(matrix: NDArray[Any]) -> bool:
-    """Whether a table's columns are probabilities; a single one is that of the second class."""
+    """Whether a table's columns are probabilities; a single column may be of any class."""
     if matrix.shape[1] == 1:
         return bool((matrix >= 0).all() and (matrix <= 1).all())
     tensor = torch.from_numpy(matrix)
@@ -75,7 +75,7 @@ def _are_probabilities(matrix: NDArray[Any]) -> bool:
 
 
 def _refuse_lookalikes(place: Path | str, matrix: Any) -> None:
-    """`InputError` for probabilities, percentages or votes that are called logits."""
+    """Raise `InputError` for probabilities, percentages or votes that are called logits."""
     seen = lookalike(check_numbers(matrix, f"{place}: logits"))
     if seen is not None:
         raise InputError(
@@ -85,18 +85,18 @@ def _refuse_lookalikes(place: Path | str, matrix: Any) -> None:
 
 
 def as_float32(place: Path | str, logits: NDArray[Any]) -> NDArray[np.float32]:
-    """Logits as the pipeline keeps them; `InputError` where they become infinite."""
-    with np.errstate(over="ignore"):  # the next check finds what becomes infinite
+    """Logits as the pipeline keeps them; `InputError` if some become infinite."""
+    with np.errstate(over="ignore"):  # the next check finds infinite numbers
         small = np.asarray(logits, dtype=np.float32)
     check_logits(small, name=f"{place}: logits (as float32)")
     return small
 
 
 def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tuple[Given, list[str]]:
-    """Name the two columns 1 - p and p of a single one; log-odds z become 0 and z.
+    """Name the two columns 1 - p and p that a single column gives; log-odds z give 0 and z.
 
-    A table's column that bears the name of a class (sick, p_sick, p1) belongs to that class, any
-    other column to the second class. A note says which, unless the names are equal.
+    A table's column with the name of a class (sick, p_sick, p1) belongs to that class, any other
+    column to the second class. A note says to which, unless the names are equal.
     """
     matrix, names = contents.matrix, contents.names
     notes, meant = list[str](), "the second class"
@@ -114,7 +114,7 @@ def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tupl
 
 
 def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:
-    """The logarithms, and a note where a row's sum differs from one by more than NOTED."""
+    """The logarithms, and a note if a row's sum differs from one by more than NOTED."""
     p = check_numbers(matrix, field)
     off = 0.0
     if p.ndim == 2 and p.numel():
@@ -123,18 +123,18 @@ def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float3
         if _are_rounded(p):
             p = p / sums
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the note says it
+        warnings.simplefilter("ignore")  # the note says the same
         logits = from_probabilities(p, name=field)
     note = f"probabilities are off by up to {off:.1g}, taken for rounding; rows are renormalised"
     return logits.numpy().astype(np.float32), [note] if off > NOTED else []
 
 
 def _are_rounded(matrix: Tensor) -> bool:
-    """Whether the sums of probabilities [n, C] miss one because of rounding to DECIMALS."""
+    """Whether rows of probabilities [n, C] do not sum to one because of rounding to DECIMALS."""
     p = matrix.to(torch.float64)
     gap = float((p.sum(dim=1) - 1).abs().max())
     if not ROW_SUM_TOLERANCE < gap <= FARTHEST_SUM or float(p.min()) < 0 or float(p.max()) > 1:
         return False
     units = [10.0**-digits for digits in DECIMALS if gap <= p.shape[1] * 10.0**-digits / 2 + 1e-9]
-    # Of float32, decimals are off by less than 1e-7.
+    # Decimals in float32 are off by less than 1e-7.
     return any(float(((p / unit).round() * unit - p).abs().max()) <= 1e-7 for unit in units)

@@ -47,8 +47,8 @@ NORMALIZATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]
     ("cifar10", "pixel_std"): ((0.4914, 0.4822, 0.4465), (0.247, 0.243, 0.261)),
     ("cifar100", "zoo"): ((0.5070, 0.4865, 0.4409), (0.2673, 0.2564, 0.2761)),
 }
-"""Mean and standard deviation per channel. The zoo's CIFAR-10 std is the mean over images of each
-image's own; `pixel_std` is taken over all pixels and is what many other projects use."""
+"""Mean and standard deviation per channel. The zoo's std for CIFAR-10 is the mean of the images'
+standard deviations; `pixel_std` is that of all pixels, which many other projects use."""
 
 
 def cifar_logits(
@@ -72,14 +72,14 @@ def cifar_logits(
         dataset: cifar10 or cifar100.
         model: resnet44, resnet56, repvgg_a0, repvgg_a2, ... (see `cifar_networks.NETWORKS`).
         data_dir: folder of torchvision's layout, or of the official archive.
-        work_dir: where a killed run finds its shards again.
-        checkpoint: a file; without one torch.hub's folder, then the download.
+        work_dir: a killed run finds its shards there.
+        checkpoint: a file; None means torch.hub's folder, or else the download.
         normalization: zoo, or pixel_std (CIFAR-10 only).
-        download: whether the data set may be fetched if it is missing.
+        download: whether a missing data set may be downloaded.
         device, batch_size, precision, workers, progress: see `inference.Run`.
 
     Raises:
-        MissingResource: checkpoint or data set are neither there nor can be fetched.
+        MissingResource: checkpoint or data set are absent and cannot be downloaded.
         InputError: unknown names, or a damaged file.
     """
     if (dataset, normalization) not in NORMALIZATIONS:
@@ -113,14 +113,14 @@ def load_network(
     Args:
         dataset: cifar10 or cifar100.
         model: a name of `NETWORKS`.
-        checkpoint: a file to load; without one the zoo's is taken.
+        checkpoint: a file to load; None means the zoo's.
 
     Returns:
-        the network in evaluation mode, and what to record: `checkpoint` (file name), `sha256`,
-        `url` and `warnings`.
+        the network in evaluation mode, and entries for the record: `checkpoint` (file name),
+        `sha256`, `url` and `warnings`.
 
     Raises:
-        MissingResource: the file is not there and cannot be downloaded.
+        MissingResource: the file is absent and cannot be downloaded.
         InputError: unknown model, wrong hash, or a file that does not fit the network.
     """
     if (dataset, model) not in HASHES:
@@ -143,7 +143,7 @@ def load_network(
             f"checkpoint {path} is not there, and not downloaded ({reason_of(error)}): put {url} "
             "there, or set benchmark.source.checkpoint=<file>"
         ) from error
-    except Exception as error:  # torch.load raises whatever the unpickler meets
+    except Exception as error:  # torch.load may raise anything
         raise InputError(
             f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); check dataset and "
             "model, or delete the file and download it again"

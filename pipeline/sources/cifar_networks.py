@@ -1,6 +1,6 @@
 """The two CIFAR architectures of the paper, with the parameter names of the public checkpoints.
 
-Written here, so that a checkpoint on disk loads without torch.hub fetching code. The checkpoints
+They are written here so that a checkpoint loads without code from torch.hub. The checkpoints
 are those of https://github.com/chenyaofo/pytorch-cifar-models (BSD-3-Clause). ResNet: He et al.
 2016, section 4.2 (6k + 2 layers, 16/32/64 channels). RepVGG: Ding et al. 2021, in its three-branch
 training form, with the strides adapted to 32 × 32 images.

@@ -1,4 +1,4 @@
-"""Labels of any kind (names, numbers from 1, -1 and 1, booleans) as class numbers 0 to C - 1."""
+"""Turn labels of any kind (names, 1 to C, -1 and 1, booleans) into class numbers 0 to C - 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHOLE = r"-?\d{1,15}"
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """Class numbers [n], the classes' names where they have any, and what was decided."""
+    """Class numbers [n], the classes' names if they have any, and notes on decisions."""
 
     numbers: NDArray[np.int64]
     names: list[str] | None = None
@@ -32,12 +32,12 @@ def class_labels(
 ) -> ClassLabels:
     """Number the classes of `labels` [n] in the order of the `classes` columns.
 
-    Labels that are among `names` [C] (the columns', in their order) are matched by name. Other
-    whole numbers from 0 to C - 1 are numbers of columns. Otherwise C different values, numbers or
-    text, name the columns in increasing order.
+    Labels that are among `names` [C], those of the columns, are matched by name. Other whole
+    numbers from 0 to C - 1 are positions of columns. Otherwise there must be C different values,
+    numbers or text, which then name the columns in increasing order.
 
     Raises:
-        InputError: a missing or unknown label, one that could mean two columns, another length.
+        InputError: a label is missing, unknown or could mean two columns, or the length is wrong.
     """
     plain = _plain(labels, field)
     is_text = plain.dtype.kind == "U"
@@ -109,7 +109,7 @@ def label_names(labels: Any, field: str = "labels") -> list[str]:
 
 
 def notes_on_absent_classes(labels: ClassLabels, classes: int, field: str = "labels") -> list[str]:
-    """A note on columns that no point has as its label, because they may be no classes.
+    """A note on columns that are no point's label, because they may be no classes.
 
     Raises:
         InputError: all points are of one class.
@@ -128,7 +128,7 @@ def notes_on_absent_classes(labels: ClassLabels, classes: int, field: str = "lab
 
 
 def class_of_column(column: str, labels: Sequence[str]) -> str | None:
-    """The label whose name a column bears, alone or after a prefix: sick, p_sick, P(sick), p1."""
+    """The label in a column's name, alone or after a prefix: sick, p_sick, P(sick), p1."""
     column = _whole(column)
     if column in labels:
         return column
@@ -143,7 +143,7 @@ def class_of_column(column: str, labels: Sequence[str]) -> str | None:
 
 
 def _folded(name: str) -> str:
-    """A name in lower case, with `_` for all that is no letter or digit."""
+    """A name in lower case, with `_` for everything but letters and digits."""
     return re.sub(r"[\W_]+", "_", name).strip("_").casefold()
 
 
@@ -153,7 +153,7 @@ def _whole(name: str) -> str:
 
 
 def _plain(labels: Any, field: str) -> NDArray[Any]:
-    """Numbers or text; text that is all whole numbers becomes numbers."""
+    """Numbers or text; text becomes numbers if all of it is whole numbers."""
     plain = np.asarray(labels)
     if plain.dtype.kind in "SU" and plain.ndim == 1:
         plain = text_of(plain, len(plain), field)
@@ -165,7 +165,7 @@ def _plain(labels: Any, field: str) -> NDArray[Any]:
 
 
 def _without_prefix(names: Sequence[str]) -> list[str]:
-    """The names without what all begin with: p_cat, p_dog give cat, dog, and c0, c1 give 0, 1."""
+    """The names without their common prefix: p_cat, p_dog give cat, dog, and c0, c1 give 0, 1."""
     alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names))
     prefix = "".join(letters[0] for letters in alike)
     for pattern in (r"\D*", r"(.*[\W_])?"):

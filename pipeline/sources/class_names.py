@@ -36,12 +36,12 @@ YAHOO = (
 
 
 def class_names(names: str | Sequence[str]) -> list[str]:
-    """Resolve a set of names, or pass a list of one's own through.
+    """The names of a known set of classes, or the given list of names.
 
     Args:
-        names: cifar10, cifar100 or yahoo; for ImageNet one of three spellings: imagenet (timm:
-            all synonyms of the synset, "tench, Tinca tinca"), imagenet_first (the first synonym of
-            each) or imagenet_torchvision (torchvision's short unique names).
+        names: a list of names; or cifar10, cifar100 or yahoo; or for ImageNet one of three
+            spellings: imagenet (timm's, all synonyms of a synset, "tench, Tinca tinca"),
+            imagenet_first (the first synonym) or imagenet_torchvision (short unique names).
 
     Raises:
         InputError: an unknown set of names.

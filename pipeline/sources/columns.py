@@ -1,7 +1,7 @@
 """The columns of a table by their purpose: labels, groups, splits, weights, one per class.
 
-A column that is taken for a class but is none (an `id`, a prediction, the label once more) would
-change every number unnoticed. The usual names of such columns are refused.
+If a column that is no class (an `id`, a prediction, the label once more) were taken for a class,
+every number would be wrong without notice. So the usual names of such columns are refused.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def read_columns(
             (`split_1`, `split_2`, …) which points calibrate and test, `weight` their weights. Every
             other column holds one class, in any order where their names are those of the labels.
         groups: the column that names each point's group.
-        labelled: whether labels are needed; else they are passed over.
-        classes: the names of the classes where they are known; other columns are then passed over.
+        labelled: whether labels are needed; else they are ignored.
+        classes: the names of the classes if they are known; other columns are then ignored.
 
     Raises:
         InputError: one line with file, column and fix.
@@ -85,7 +85,7 @@ def read_columns(
 
 
 def _labels(column: pd.Series[Any]) -> NDArray[Any]:
-    """Numbers where pandas has read numbers, NaN where a cell is empty; else text."""
+    """Numbers if pandas has read numbers, with NaN for empty cells; else text."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -94,7 +94,7 @@ def _labels(column: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | None:
-    """The column of labels; None where there is none and none is needed."""
+    """The column of labels; None if there is none and none is needed."""
     label = next((name for name in names if name.lower() in LABELS), None)
     if label is None and labelled:
         raise InputError(
@@ -105,9 +105,9 @@ def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | Non
 
 
 def _check_are_classes(path: Path, columns: Sequence[str], labels: set[str]) -> None:
-    """`InputError` for a column that is called like something else, unless that is a class.
+    """Raise `InputError` for a column with a name of NOT_CLASSES, unless a class has this name.
 
-    Columns without a name, such as the row numbers that `to_csv` writes, are called `Unnamed: 0`.
+    pandas calls columns without a name, such as the row numbers of `to_csv`, `Unnamed: 0`.
     """
     for name in columns:
         is_odd = name.lower() in NOT_CLASSES or not name or name.startswith("Unnamed:")
@@ -122,7 +122,7 @@ def _check_are_classes(path: Path, columns: Sequence[str], labels: set[str]) -> 
 def _columns_of(path: Path, columns: Sequence[str], classes: Sequence[str]) -> list[str]:
     """The columns of known classes, in their order: cat and dog, or p_cat and p_dog.
 
-    Of two classes one column is enough: the only one, or the only one that bears a class's name.
+    For two classes one column is enough: the only one, or the only one with a class's name.
     """
     if len(classes) == 2:
         bearing = [name for name in columns if class_of_column(name, classes)]

@@ -24,17 +24,16 @@ def digits_logits(
 ) -> SourceResult:
     """Train on a seeded part of the 1797 digits; return the logits of all others.
 
-    The network has one hidden layer and no regularisation and is trained until its training loss
-    is nearly zero, which makes it over-confident, as larger networks are. Its logits are as they
-    come.
+    The network has one hidden layer and no regularisation. It is trained until its training loss is
+    nearly zero, which makes it over-confident, as larger networks are.
 
     Args:
-        train_fraction: part of the digits that it is trained on and that is never seen again.
+        train_fraction: part of the digits for training, which is used for nothing else.
         hidden: width of the hidden layer.
         iterations: passes over the training part.
         learning_rate: Adam's step.
         seed: of the selection and of the network's start.
-        device, work_dir: as for every source; a second of CPU time needs neither.
+        device, work_dir: not used; every source is called with them.
         progress: called before and after training.
     """
     from sklearn.datasets import load_digits
@@ -77,6 +76,6 @@ def _logits(
     offsets: list[NDArray[np.float64]],
     inputs: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The network before its softmax: scikit-learn offers only probabilities, which saturate."""
+    """The network before its softmax; scikit-learn returns probabilities, which saturate."""
     hidden = np.maximum(inputs @ weights[0] + offsets[0], 0)
     return hidden @ weights[1] + offsets[1]

@@ -1,11 +1,11 @@
-"""A person's own classifier: an npz, CSV or parquet file with labels and logits or probabilities.
+"""A user's classifier: an npz, CSV or parquet file with labels and logits or probabilities.
 
 npz: arrays `labels` [n] and `logits` or `probabilities` [n, C]; optionally `class_names` [C],
 `groups` [n], `split` [n] and `weights` [n].
 CSV, parquet: the column `label` (or `labels`), then one column per class; optionally `split` and
 `weight`.
-`split` says calibration or test of each point; split_1, split_2, … are several splits. A second
-file of test points does the same for one split.
+`split` says calibration or test for each point; split_1, split_2, … are several splits. Or a second
+file has the test points of one split.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ def file_logits(
     Args:
         path: .npz, .csv or .parquet.
         test: a second such file: its points test, those of `path` calibrate.
-        values: what the matrix holds. `auto`: what the npz calls it; in a table, probabilities if
-            all values lie in [0, 1] and all rows sum to one.
-        groups: the column of a table, or the array of an npz, that names each point's group; an
-            npz's array `groups` needs no naming.
-        device, work_dir, progress: as for every source; not needed here.
+        values: the kind of the matrix. `auto`: the name of the array in an npz; in a table,
+            probabilities if all values are in [0, 1] and all rows sum to one.
+        groups: the column of a table, or the array of an npz, that names each point's group; None
+            means the npz's array `groups`, if there is one.
+        device, work_dir, progress: not used; every source is called with them.
 
     Raises:
-        MissingResource: no such file.
-        InputError: one line naming file, field and fix; rows count from 0, over both files.
+        MissingResource: there is no such file.
+        InputError: one line with file, field and fix; rows count from 0, over both files.
     """
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
@@ -69,7 +69,7 @@ def file_logits(
         contents = _joined(place, contents, str(test), read_given(Path(test), values, groups))
         place = f"{path} and {test}"
     field = f"{place}: labels"
-    is_named = contents.names is not None  # a single column is then that of the class it names
+    is_named = contents.names is not None  # a single column then belongs to the class it names
     label_texts = label_names(contents.labels, field) if is_named else []
     contents, notes = to_logits(place, contents, values, label_texts)
     logits = as_float32(place, contents.matrix)
@@ -189,7 +189,7 @@ def _joined(path: str, first: Given, other: str, second: Given) -> Given:
 
 
 def notes_on_accuracy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> list[str]:
-    """A note where guessing would be right more often than these logits, beyond chance."""
+    """A note if guessing would be right more often than these logits, beyond chance."""
     n, classes = logits.shape
     right, chance = float(np.mean(logits.argmax(axis=1) == labels)), 1 / classes
     if right >= chance - 2 * (chance * (1 - chance) / n) ** 0.5:

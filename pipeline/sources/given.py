@@ -1,4 +1,4 @@
-"""The contents of a person's file, the same for npz, CSV and parquet, and checks of their form."""
+"""The contents of a user's file, the same for npz, CSV and parquet, and checks of their form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.sources.text import listed, short, text_of
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
 TESTS = ("test",)
-"""Words of a column or array `split`: the point calibrates, or it tests."""
+"""Words in a column or array `split` for points that calibrate, and for points that test."""
 WEIGHTS = ("weight", "weights", "sample_weight")
 """Names of a column or array with the weights of the points."""
 
@@ -26,26 +26,26 @@ class Given:
     """The arrays of a file by their purpose."""
 
     kind: str | None
-    """logits, probabilities, or None where the file does not say."""
+    """logits, probabilities, or None if the file does not say."""
     matrix: Any
-    """[n, C]; of two classes also [n] or [n, 1]."""
+    """[n, C]; for two classes also [n] or [n, 1]."""
     labels: Any = None
-    """[n], numbers or names of classes; None where points need no labels."""
+    """[n], numbers or names of classes; None if points need no labels."""
     names: list[str] | None = None
     """Names of the columns, [C]."""
     groups: NDArray[np.str_] | None = None
-    """[n], where the file has them."""
+    """[n], if the file has groups."""
     tested: NDArray[np.bool_] | None = None
-    """[splits, n], True where a point tests and False where it calibrates, if the file says so."""
+    """[splits, n], True for test points, False for calibration points, if the file has splits."""
     weights: NDArray[np.float64] | None = None
-    """[n], where the file has them."""
+    """[n], if the file has weights."""
 
 
 def weights_of(path: Path, columns: Mapping[str, Any], n: int) -> NDArray[np.float64] | None:
-    """The weights of `n` points from the columns or arrays of that name; None without any.
+    """The weights of `n` points from the columns or arrays with weights; None if there are none.
 
     Raises:
-        InputError: there are several, or they are negative, not finite or all zero.
+        InputError: there are several, or weights are negative, not finite or all zero.
     """
     if len(columns) > 1:
         raise InputError(f"{path}: weights: both {listed(list(columns))}; leave all out but one")
@@ -60,10 +60,10 @@ def is_split(name: str) -> bool:
 
 
 def tested_by(path: Path, splits: Mapping[str, Any], n: int) -> NDArray[np.bool_] | None:
-    """Which of `n` points test, [splits, n], by columns or arrays of words; None without any.
+    """Which of `n` points test, [splits, n], by columns or arrays of words; None if there are none.
 
     Raises:
-        InputError: a word that is not in CALIBRATES and TESTS, or no point on one side.
+        InputError: a word is not in CALIBRATES or TESTS, or one side has no point.
     """
     rows = []
     for name, values in splits.items():
@@ -83,7 +83,7 @@ def tested_by(path: Path, splits: Mapping[str, Any], n: int) -> NDArray[np.bool_
 
 
 def check_shapes(path: Path, contents: Given, values: str = "auto") -> None:
-    """`InputError` where the arrays cannot be forecasts: transposed, one-hot or predicted classes.
+    """Raise `InputError` for arrays that are no forecasts: transposed, one-hot, predicted classes.
 
     `values`: "logits" takes zeros and ones, and whole numbers, as logits.
     """
@@ -105,7 +105,7 @@ def check_shapes(path: Path, contents: Given, values: str = "auto") -> None:
     if values == "logits":
         return
     is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
-    # The first rows decide, mostly: the matrix may be a map of a large file.
+    # The first rows mostly decide; the matrix may be mapped from a large file.
     are_bits = all(bool(np.isin(rows, (0, 1)).all()) for rows in (matrix[:8], matrix))
     are_votes = are_bits and (is_single or bool((np.sum(matrix, axis=-1) == 1).all()))
     is_count = is_single and field != "probabilities" and _are_counted(matrix)

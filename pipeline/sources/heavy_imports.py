@@ -1,10 +1,10 @@
-"""Importing the large optional libraries: only when a source needs them, and past one known trap.
+"""Import large optional libraries when a source needs them, and work around one known failure.
 
-A torchvision wheel built for CUDA fails to import beside a CPU-only torch, because its compiled
-operators do not load and `torchvision::nms` has no schema. timm and transformers then fail too.
-The models, transforms and data sets need no compiled operator, so the schemas alone let them run
-(torchvision.ops and torchvision.io stay unusable; PIL decodes images). Beside a matching torch the
-first import succeeds and nothing here takes effect.
+A torchvision built for CUDA cannot be imported with a CPU-only torch, because its compiled
+operators do not load and `torchvision::nms` has no schema. timm and transformers then fail, too.
+Models, transforms and data sets need no compiled operator, so they run once the schemas are defined
+(torchvision.ops and torchvision.io stay unusable; PIL decodes images). With a matching torch the
+first import succeeds, and nothing is defined here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SCHEMAS = (
 )
 
 _defined: list[torch.library.Library] = []
-"""Schemas live as long as their library object, so it is kept here."""
+"""A schema exists as long as its library object, so the objects are kept here."""
 
 
 def require(name: str, install: str = "") -> ModuleType:
     """Import the module `name` (dotted names allowed), or say in one line how to install it.
 
-    `install`: what follows `pip install` in the message; by default the package's name.
+    `install`: the words after `pip install` in the message; by default the package's name.
 
     Raises:
         MissingResource: the package is not installed.
@@ -47,7 +47,7 @@ def require(name: str, install: str = "") -> ModuleType:
             raise
         raise MissingResource(
             f"the package {package} is not installed: pip install {install or package} "
-            "(the tested version is pinned in pyproject.toml)"
+            "(requirements.lock has the tested version)"
         ) from error
 
 

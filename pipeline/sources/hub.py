@@ -1,4 +1,4 @@
-"""Files of the Hugging Face hub: from the cache, or fetched."""
+"""Files of the Hugging Face hub, from its cache or downloaded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def hub_files(
     """The local folder that holds a repository's files matching `patterns`, named by its commit.
 
     Args:
-        repository: owner/name on the hub; the path of a person's own file or folder is returned.
+        repository: owner/name on the hub; the path of a local file or folder is returned as it is.
         kind: model or dataset.
-        patterns: file name patterns of which at least one file is needed.
-        setting: how to point at a local copy instead, for the message (`data=<folder>`).
-        revision: the commit wanted, which the hub guarantees bit by bit; None takes its newest.
+        patterns: patterns of file names; at least one file must match.
+        setting: the setting of a local copy, for the message (`data=<folder>`).
+        revision: the commit, whose files never change; None means the newest.
 
     Raises:
-        MissingResource: not in the cache and not to be fetched, with the reason.
+        MissingResource: the files are not in the cache and cannot be downloaded; with the reason.
     """
     if Path(repository).exists():
         return Path(repository)

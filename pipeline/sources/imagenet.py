@@ -44,16 +44,16 @@ def imagenet_logits(
     Args:
         model: architecture and tag, such as resnet50.a1_in1k.
         data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
-        work_dir: where a killed run finds its shards again.
+        work_dir: a killed run finds its shards there.
         checkpoint: safetensors to load instead of the hub's.
-        revision: commit of the model's repository on the hub; None takes the newest.
+        revision: commit of the model's repository on the hub; None means the newest.
         pretrained: False gives random weights, to measure speed or to test.
-        expected_images: what data_dir must hold; null accepts any part of it.
+        expected_images: the number of images in data_dir; None accepts any number.
         device, batch_size, precision, workers, progress: see `inference.Run`.
 
     Raises:
-        MissingResource: images or weights are not there, with the way to get them.
-        InputError: the folder is incomplete or holds something else, or a file is damaged.
+        MissingResource: images or weights are absent; the message says how to get them.
+        InputError: the folder is incomplete or has other contents, or a file is damaged.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
     network, origin = _network(model, checkpoint, revision, pretrained)
@@ -91,7 +91,7 @@ def _network(
         raise InputError(f"model={model}: timm {timm.__version__} has no such model")
     if not pretrained:
         with torch.random.fork_rng():
-            torch.manual_seed(0)  # the same random weights on every run, so that shards are found
+            torch.manual_seed(0)  # every run has the same random weights and finds its shards
             return timm.create_model(model, pretrained=False), {"weights": "random"}
     if checkpoint is None:
         folder = hub_files(

@@ -1,9 +1,9 @@
-"""The forward pass that every pretrained model shares: batches in, float32 logits out.
+"""The forward pass of all pretrained models: it takes batches and returns float32 logits.
 
 The default is plain float32 with TF32 off, because calibration is measured on the logits
 themselves. Finished rows are kept in shards, so that a killed run continues. A shard is an npz of
-consecutive rows (`logits` float32 [m, C], `labels` int64 [m]). Its folder is named by what the
-logits depend on: weights, data, preprocessing and precision.
+consecutive rows (`logits` float32 [m, C], `labels` int64 [m]). Its folder is named by a digest of
+weights, data, preprocessing and precision, on which the logits depend.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRECISIONS: dict[str, torch.dtype | None] = {
 }
 
 FULL_FLOAT32: dict[str, Any] = {"enabled": True, "allow_tf32": False}
-"""GPUs otherwise round float32 convolutions to 10 bits; torch multiplies matrices without TF32."""
+"""With TF32, GPUs round float32 convolutions to 10 bits. torch never uses it for matrices."""
 
 Rows = tuple[NDArray[np.float32], NDArray[np.int64]]
 """Logits [m, C] and labels [m] of consecutive items."""
@@ -43,8 +43,7 @@ Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 class Run:
     """How a model is run over its data.
 
-    Only the precision identifies what a killed run has kept: a smaller batch or another device
-    may finish it.
+    Shards depend on the precision only: a smaller batch or another device may finish a killed run.
     """
 
     work_dir: Path
@@ -57,7 +56,7 @@ class Run:
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
     shard_size: int = 2048
-    """Rows per shard: at most this much work is lost when a run is killed."""
+    """Rows per shard. A killed run loses at most one shard of work."""
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -67,7 +66,7 @@ class Run:
             raise InputError(f"batch_size={self.batch_size}: must be at least 1")
 
     def described(self) -> dict[str, str]:
-        """What the record says of a run: which kind of arithmetic made the logits."""
+        """The device and precision of a run, for the record."""
         device = torch.device(device_name(self.device))
         name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
         return {"device": name, "precision": self.precision}
@@ -85,7 +84,7 @@ def forward_logits(
     Args:
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
         data: a map-style data set of n items (input, label).
-        key: what identifies data and preprocessing; with the model's weights it names the shards.
+        key: identifies data and preprocessing; together with the weights it names the shards.
         run: device, batches, precision and the folder of the shards.
         collate: turns a list of items into (inputs, labels); torch's own by default.
 
@@ -93,7 +92,7 @@ def forward_logits(
         logits float32 [n, C] and labels int64 [n], in the order of `data`.
 
     Raises:
-        MissingDevice: `run.device` names a GPU that is not there.
+        MissingDevice: `run.device` names a GPU that does not exist.
         InputError: an item cannot be read, a logit is not finite, or the GPU's memory is too small.
     """
     n = len(data)
@@ -131,7 +130,7 @@ def weights_digest(model: torch.nn.Module) -> str:
 
 
 def _read_shard(path: Path) -> Rows | None:
-    """The rows of a shard, or None where it is absent or damaged."""
+    """The rows of a shard, or None if it is absent or damaged."""
     try:
         arrays = read_npz(path)
         return arrays["logits"], arrays["labels"]
@@ -152,7 +151,7 @@ def _loader(data: Any, indices: range, run: Run, collate: Collate | None) -> Dat
 def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> Iterator[Rows]:
     dtype, device = PRECISIONS[run.precision], torch.device(device_name(run.device))
     for inputs, labels in _readable(loader):
-        # The contexts are left before each yield: they must not leak into the caller.
+        # The contexts end before each yield, so that they do not affect the caller.
         mixed = torch.autocast(device.type, dtype, enabled=dtype is not None)
         with torch.inference_mode(), torch.backends.cudnn.flags(**FULL_FLOAT32), mixed:
             try:
@@ -169,13 +168,13 @@ def _run_batches(model: torch.nn.Module, loader: DataLoader[Any], run: Run) -> I
 
 
 def _readable(loader: DataLoader[Any]) -> Iterator[Any]:
-    """The batches of `loader`; of a worker's `InputError` only the last line, its message."""
+    """The batches of `loader`. A worker's `InputError` is reduced to its message, the last line."""
     try:
         yield from loader
         return
     except InputError as error:
         line = str(error).strip().splitlines()[-1].rpartition("InputError: ")[2]
-        error.__traceback__ = None  # it keeps the loader, whose processes would end only later
+        error.__traceback__ = None  # it holds the loader, whose processes would otherwise stay
     raise InputError(line)
 
 

@@ -21,11 +21,11 @@ def read_npz_arrays(
     """Read the npz `path`; `values` is auto, logits or probabilities.
 
     Args:
-        groups: the array that names each point's group; None: `groups`, if there is one.
+        groups: the array that names each point's group; None means `groups`, if there is one.
         labelled: whether labels are needed; else only the matrix and the names are read.
 
     Raises:
-        InputError: it is damaged, lacks an array, or two of its arrays could be meant.
+        InputError: the file is damaged, lacks an array, or has both kinds of answers.
     """
     used = [*MATRICES, "class_names", *(("labels", groups or "groups") if labelled else ())]
     arrays = read_arrays(path, only=used, fix=SAVE, mapped=MATRICES)

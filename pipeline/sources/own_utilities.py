@@ -1,14 +1,14 @@
-"""A person's own utilities, as classes of `metrics` and as settings of the evaluation.
+"""A user's own utilities, as classes of `metrics` and as settings of the evaluation.
 
 * payoffs: a line per user, a column per class (`Linear`); valuations: a line per user, a column
-  per rank 1 … C (`Rank`). A first column that is no class or rank names the users.
+  per rank 1 … C (`Rank`). If the first column is no class or rank, it names the users.
 * losses: a line per class, named in the first column, and a column per action (`Decision`).
 * gain: a line per true class, named in the first column, a column per predicted one (`GainMatrix`).
 * a function module:function from probabilities to u⃗, torch to torch (`FunctionUtility`).
 
-Classes are matched by name, whatever their order. The configuration `evaluation.own` holds what
-`settings_of` returns: a file counts by its content, a function by its code, so that a change makes
-earlier results stale. Each utility is a metric u_<kind>.
+Classes are matched by name, in any order. The configuration `evaluation.own` has the entries that
+`settings_of` returns. They have the digest of a file's content or of a function's code, so that a
+change makes earlier results stale. Each utility is a metric u_<kind>.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ OWN = {
     "gain": "gains in [0, 1]: CSV, a line per true class (named first), a column per predicted one",
     "utility": "a function of probabilities [n, C] to u(p, e_j) [n, C], torch to torch",
 }
-"""Options for a person's own utilities; each gives the metric u_<option>."""
+"""Options for own utilities; each adds the metric u_<option>."""
 
 
 def own_utilities(options: Mapping[str, str], class_names: Names) -> dict[str, dict[str, Any]]:
     """`evaluation.own` for utilities {kind: file or module:function}; see `settings_of`."""
     if "utility" in options and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # where a person's module lies; processes take it over
+        sys.path.append(str(Path.cwd()))  # the user's module is there; worker processes get it, too
     return {f"u_{kind}": settings_of(kind, value, class_names) for kind, value in options.items()}
 
 
@@ -61,11 +61,11 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
 
     Args:
         kind: one of OWN.
-        value: the path of its file; for a utility `module:function`.
+        value: the path of its file; for `utility` its name, module:function.
         class_names: [C], in the order of the probabilities' columns.
 
     Raises:
-        MissingResource, InputError: no such file or function, or a bad one; one line.
+        MissingResource, InputError: the file or function is absent or wrong; one line.
     """
     target = f"{__name__}.{kind}"
     if kind == "utility":
@@ -76,20 +76,20 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
             raise InputError(f"--utility {value}: no source in Python ({error})") from error
         return {"_target_": target, "function": value, "code": code}
     path = Path(value)
-    READERS[kind](path, class_names)  # so that a bad cell is reported once, not by every unit
+    READERS[kind](path, class_names)  # reports a bad cell here once, not in every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
     return {"_target_": target, **content, "class_names": list(class_names)}
 
 
 def is_patching(method: str) -> bool:
-    """Whether a method of conf/calibrator calibrates to utilities that it is given."""
+    """Whether a method of conf/calibrator can calibrate to own utilities."""
     return method.startswith(("patching", "logit_shift"))
 
 
 def aim_at(config: DictConfig, keys: Sequence[str]) -> None:
-    """Make the calibrator of `config` calibrate to those of `evaluation.own` and to nothing else.
+    """Make the calibrator of `config` calibrate to these keys of `evaluation.own` and no others.
 
-    Without keys it stays as it is.
+    Without keys nothing changes.
     """
     if keys:
         with open_dict(config.calibrator):
@@ -98,7 +98,7 @@ def aim_at(config: DictConfig, keys: Sequence[str]) -> None:
 
 
 def aim_of(settings: Mapping[str, Any]) -> list[str]:
-    """The keys of `evaluation.own` that the calibrator of `settings` is aimed at."""
+    """The keys of `evaluation.own` that the calibrator of `settings` calibrates to."""
     aims = settings["calibrator"].get("utilities") or []
     return [key for key, entry in settings["evaluation"]["own"].items() if entry in aims]
 
@@ -109,7 +109,7 @@ def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> 
 
 
 def valuations(path: str | Path, class_names: Names, sha256: str | None = None) -> Rank:
-    """Users with a value per rank; the columns are called 1, 2, … C, the most probable first."""
+    """Users with a value per rank; column 1 is the most probable class, column C the least."""
     return Rank(_users(path, _ranks(class_names), "rank", sha256)[1])
 
 
@@ -120,7 +120,7 @@ def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> D
 
 
 def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
-    """What is gained by predicting a class (column) where another one (line) is true."""
+    """The gain of predicting a class (column) when the true class is that of the line."""
     lines = _lines(path, class_names, sha256)
     _check_match(list(lines.columns), class_names, f"{path}: column", "columns, one per class")
     try:
@@ -145,7 +145,7 @@ def utility(function: str, code: str | None = None) -> FunctionUtility:
 
 
 def name_of(entry: Mapping[str, Any], index: int) -> str:
-    """What a person calls utility `index` of an entry of `evaluation.own`."""
+    """The name of utility `index` of an entry of `evaluation.own`."""
     kind = str(entry["_target_"]).removeprefix(f"{__name__}.")
     if kind == "payoffs":
         return _users(entry["path"], entry["class_names"], "class")[0][index]
@@ -177,7 +177,7 @@ def _users(
     columns = columns[is_named:]
     _check_match(columns, wanted, f"{path}: column", f"columns, one per {what}")
     names = text_column(table.iloc[:, 0]).tolist() if is_named else [""] * len(table)
-    # A number, as of pandas' rows, would be taken for one of the report.
+    # A bare number, such as pandas' row number, would look like a number of the report.
     users = [
         f"user {name or k}" if name.isdecimal() or not name else name
         for k, name in enumerate(names, 1)
@@ -186,7 +186,7 @@ def _users(
 
 
 def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataFrame:
-    """The columns after the first one of a file with a line per class, in the classes' order."""
+    """All columns but the first of a file with a line per class, in the order of the classes."""
     table = _read(path, sha256)
     names = text_column(table.iloc[:, 0]).tolist()
     _check_match(names, class_names, f"{path}: first column:", "lines, one per class")
@@ -202,7 +202,7 @@ def _read(path: str | Path, sha256: str | None = None) -> pd.DataFrame:
 
 
 def _check_match(names: Names, wanted: Names, field: str, expected: str) -> None:
-    """`InputError` where `names` are not the `wanted` ones, each once."""
+    """Raise `InputError` unless `names` are the `wanted` ones, each once."""
     fix = f"give {len(wanted)} {expected}"
     for name in names:
         if name not in wanted:

@@ -1,8 +1,8 @@
-"""Calibrators of other packages behind our interface: what a user would pick instead of ours.
+"""Calibrators of other packages with our interface.
 
 All come from probmetrics, which has beta calibration from betacal and Venn-Abers from venn-abers.
-Nothing of a method is written again here: probabilities go in and come out, with the packages'
-defaults. They install with the extra `peers`; docs/methods/peers.md says how to run them.
+This module only passes probabilities to a package and returns its probabilities, with the package's
+defaults. The extra `peers` installs them; docs/methods/peers.md says how to run them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Peer:
 
     name: str
     one_vs_rest: bool = False
-    """Made for two classes: one is fitted per class against all others, then rows are divided by
+    """It is for two classes: one is fitted per class against all others, then rows are divided by
     their sums (`MulticlassOneVsRestCalibrator`)."""
     needs: tuple[str, ...] = ("probmetrics",)
 
@@ -50,13 +50,13 @@ PEERS: dict[str, Peer] = {
 class PeerCalibration(Calibrator):
     """A calibrator of another package, fitted on softmax(z) and applied to it.
 
-    A foreign object could be stored by pickle alone, so `save` keeps the calibration points, and a
-    loaded calibrator fits again when it first predicts: the methods draw no random numbers. It
-    refuses to where the packages' versions are not those of the fit.
+    Only pickle could store a package's object. So `save` stores the calibration points, and a
+    loaded calibrator fits again when it first predicts. The methods draw no random numbers, so the
+    result is the same. It refuses other versions of the packages than those of the fit.
 
-    `MissingResource` (one line) where a package is not installed, `InputError` where `method` is
-    none of `PEERS`, `options` are none of the class's, or the package cannot fit these points: beta
-    calibration needs each class.
+    `MissingResource` (one line) if a package is not installed; `InputError` if `method` is not in
+    `PEERS`, if the class does not have these `options`, or if the package cannot fit these points:
+    beta calibration needs a point of each class.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class PeerCalibration(Calibrator):
         structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et
         al. 2020), beta (Kull et al. 2017), venn_abers (Vovk et al. 2015), histogram (Zadrozny and
         Elkan 2001)
-    options : arguments of the package's class, or None: its defaults
+    options : arguments of the package's class; None means its defaults
 
     Attributes
     ----------
@@ -143,6 +143,6 @@ class PeerCalibration(Calibrator):
 
 
 def _probabilities(logits: Tensor) -> NDArray[np.float64]:
-    """softmax(z), float64, which the packages take; their rows have to sum to one."""
+    """softmax(z) in float64, because the packages require rows that sum to one."""
     p: NDArray[np.float64] = softmax(logits.cpu()).numpy()
     return p

@@ -1,4 +1,4 @@
-"""What every source returns, and how it says that something is missing."""
+"""The result of every source, and the error for something that is missing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 
 class MissingResource(RuntimeError):
-    """A file, package or download that is not there. One line: what is missing, how to get it."""
+    """A missing file, package or download. One line: what is missing, how to get it."""
 
 
 def reason_of(error: BaseException) -> str:
-    """A library's message, perhaps of many lines, in one of readable length."""
+    """A library's message, perhaps of many lines, as one line of at most 160 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 160 else text[:157] + "..."
 
@@ -23,9 +23,9 @@ def reason_of(error: BaseException) -> str:
 class SourceResult:
     """Logits of a benchmark with their labels, and where they come from.
 
-    `details` is what the record says beside checksum and accuracy: `source`, `model`,
-    `preprocessing`, `origin`, optionally `class_names` (C names, in the order of the columns) and
-    `warnings` (a list of lines that the stage also prints). It has to survive JSON.
+    `details` goes to the record, besides checksum and accuracy: `source`, `model`, `preprocessing`,
+    `origin`, optionally `class_names` (C names, in the order of the columns) and `warnings` (a list
+    of lines that the stage also prints). All values must be valid in JSON.
     """
 
     logits: NDArray[np.float32]
@@ -34,18 +34,18 @@ class SourceResult:
     """[n], in [0, C)."""
     details: dict[str, Any] = field(default_factory=dict)
     groups: NDArray[np.str_] | None = None
-    """[n], the name of each point's group, where the points have groups."""
+    """[n], the name of each point's group, if the points have groups."""
     tested: NDArray[np.bool_] | None = None
-    """[splits, n], True where a point tests and False where it calibrates, where that is given."""
+    """[splits, n], True for test points, False for calibration points, if there are splits."""
     weights: NDArray[np.float64] | None = None
-    """[n], >= 0, where the points have weights."""
+    """[n], >= 0, if the points have weights."""
 
 
 @dataclass(frozen=True)
 class SimilarityResult:
-    """How alike the classes of a benchmark are, for U_w2v, and where that comes from.
+    """The similarity of the classes of a benchmark, for U_w2v, and its origin.
 
-    `details` goes to the record, its `line` to the person waiting.
+    `details` goes to the record; the stage prints its `line`.
     """
 
     matrix: NDArray[np.float64]
@@ -54,7 +54,7 @@ class SimilarityResult:
 
 
 class Progress(Protocol):
-    """How a source reports its progress; calling it often costs nothing."""
+    """How a source reports its progress; it may call this often."""
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
         """`done` of `total` pieces (rows, batches, bytes) of `what` are finished."""

@@ -1,8 +1,8 @@
-"""Similarity of classes for U_w2v (paper, appendix: w2v utilities): from a file or word vectors.
+"""Similarity of classes for U_w2v (paper, appendix: w2v utilities), from a file or word vectors.
 
-Of word vectors: class name → lower case, `_` and `-` to spaces, alphanumeric tokens; a class is the
-mean of its tokens that have a vector; S = cosine similarity. A class without any vector is similar
-to itself only, and is reported.
+With word vectors: a class name becomes lower case, its `_` and `-` become spaces, and it is split
+into alphanumeric tokens. The vector of a class is the mean over its tokens that have one; S is the
+cosine similarity. A class without any vector is similar to itself only, and is reported.
 """
 
 from __future__ import annotations
@@ -42,17 +42,16 @@ def class_similarity(
         class_names: cifar10, cifar100, yahoo, imagenet, ... (see `class_names`), or a list of C.
         vectors_path: word2vec file, binary or text, possibly gzipped.
         download: name in gensim's downloader, used without a path (word2vec-google-news-300).
-        whole_names: look a name up as it is spelled if none of its tokens has a vector (files that
-            hold one vector per class name, such as `aquarium_fish`). Not the paper's rule.
+        whole_names: look up a name as a whole if none of its tokens has a vector (some files have
+            one vector per class name, such as `aquarium_fish`). This is not the paper's rule.
 
     Returns:
-        S [C, C], symmetric, in [-1, 1], with unit diagonal. Its details say what the vectors cover:
-        `out_of_vocabulary`, the classes without any vector, and `partly_covered`, by class the
-        tokens without one.
+        S [C, C], symmetric, in [-1, 1], with unit diagonal. Its details have `out_of_vocabulary`,
+        the classes without any vector, and `partly_covered`, for each class the tokens without one.
 
     Raises:
-        MissingResource: the vectors are not there and cannot be downloaded.
-        InputError: unknown class names, or a file that is not in word2vec's format.
+        MissingResource: the vectors are absent and cannot be downloaded.
+        InputError: class names are unknown, or the file is not in word2vec's format.
     """
     if vectors_path is None and download is None:
         return None
@@ -99,7 +98,7 @@ def _cosine(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _downloaded(name: str) -> Path:
-    """The file of a model of gensim's downloader, from its folder or fetched."""
+    """The file of a model of gensim's downloader, from its folder or downloaded."""
     downloader = require("gensim.downloader")
     logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it logs the traceback of a failure
     try:
@@ -132,7 +131,7 @@ def _load(path: Path) -> Any:
 
 
 def _is_binary(path: Path) -> bool:
-    """Whether the first vector is bytes: not as many decimal numbers as the header promises."""
+    """Whether the first vector is binary, not as many decimal numbers as the header says."""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         header, first = file.readline(64), file.readline(1 << 20)
     try:
@@ -145,8 +144,8 @@ def file_similarity(*, path: str | Path) -> SimilarityResult:
     """Similarity of classes [C, C] for U_w2v: an npz with `matrix`, or a CSV without header line.
 
     Raises:
-        MissingResource: no such file.
-        InputError: it holds no symmetric matrix of finite real numbers; one line with the fix.
+        MissingResource: there is no such file.
+        InputError: the file has no symmetric matrix of finite real numbers; one line with the fix.
     """
     path = Path(path)
     check_is_file(path, "an npz or CSV file with a similarity matrix")

@@ -1,11 +1,11 @@
-"""A classifier whose true calibration is known: labels drawn from stated conditional probabilities.
+"""A classifier whose true calibration is known, because labels are drawn from known probabilities.
 
-Each point has a latent logit vector z; its label is drawn from softmax(z); the classifier reports
-(z + bias per class + noise) / temperature. The true utility calibration of any utility therefore
-follows from a large sample without label noise, at any number of points and classes.
+Each point has a latent logit vector z. Its label is drawn from softmax(z). The classifier reports
+(z + bias per class + noise) / temperature. So a large sample without label noise gives the true
+utility calibration of any utility, for any number of points and classes.
 
-The latent logits: one class stands out from the background by a margin that differs from point to
-point, and the classes of its group are rivals that come close to it, as breeds of dogs do.
+In z one class, the leader, exceeds the background by a margin that differs between points. The
+other classes of its group are rivals close to it, like similar breeds of dogs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from metrics.validation import InputError
 from pipeline.sources.result import Progress, SourceResult
 
 BLOCK = 2048
-"""Rows drawn from one random stream: results depend on the seed, not on memory or threads."""
+"""Rows drawn from one random stream, so that results depend on the seed alone."""
 
 
 class Sample(NamedTuple):
@@ -39,11 +39,11 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class SyntheticClassifier:
-    """The stated truth and the stated distortion; all logits in natural units (nats)."""
+    """The parameters of truth and distortion; all logits are in natural units (nats)."""
 
     classes: int = 10
     margin_mean: float = 3.0
-    """How far the standing-out class exceeds the whole background: log odds, mean over points."""
+    """Log odds of the leader against the whole background, mean over points."""
     margin_std: float = 2.5
     """Spread of the margin over points: easy and hard ones."""
     background_std: float = 1.0
@@ -51,7 +51,7 @@ class SyntheticClassifier:
     group_size: int = 3
     """Classes in a group of rivals (1: no rivals)."""
     rival_gap: float = 5.0
-    """Mean distance (exponential) from the standing-out class down to each rival."""
+    """Mean distance (exponential) from the leader down to each rival."""
     temperature: float = 1.0
     """Below 1 the classifier is overconfident, above 1 underconfident, 1 is calibrated."""
     class_bias: float = 0.0
@@ -70,11 +70,11 @@ class SyntheticClassifier:
             raise InputError(f"temperature={self.temperature}: must be positive")
 
     def sample(self, count: int, seed: int = 0) -> Sample:
-        """Draw `count` points; equal seeds give equal points, a smaller count the first of them."""
+        """Draw `count` points; of one seed, a smaller sample is the start of a larger one."""
         return Sample(*map(np.concatenate, zip(*self.blocks(count, seed))))
 
     def blocks(self, count: int, seed: int = 0) -> Iterator[Sample]:
-        """The points of `sample(count, seed)`, 2048 at a time, for more than memory holds."""
+        """The points of `sample(count, seed)`, BLOCK at a time, to save memory."""
         if count < 1:
             raise InputError(f"samples={count}: must be at least 1")
         offsets = np.random.default_rng(self.bias_seed).standard_normal(self.classes)
@@ -87,7 +87,7 @@ class SyntheticClassifier:
     def _block(self, random: np.random.Generator, offsets: NDArray[np.float64]) -> Sample:
         latent = self._latent(random)
         truth = softmax(latent.astype(np.float64), axis=1)
-        # Inverse distribution function; the last sum may miss 1 by rounding, hence the clip.
+        # Inverse distribution function. Rounding may leave the last sum below 1, hence the minimum.
         below = truth.cumsum(axis=1) <= random.random((BLOCK, 1))
         labels = np.minimum(below.sum(axis=1), self.classes - 1)
         noise = random.standard_normal(latent.shape, dtype=np.float32)
@@ -100,7 +100,7 @@ class SyntheticClassifier:
         latent = random.standard_normal(shape, dtype=np.float32) * np.float32(self.background_std)
         leader = random.integers(self.classes, size=BLOCK)
         margin = random.normal(self.margin_mean, self.margin_std, size=BLOCK)
-        # log of the summed background: odds do not depend on the number of classes.
+        # The log of the summed background makes the odds independent of the number of classes.
         top = np.log(self.classes - 1) + self.background_std**2 / 2 + margin
         first = leader - leader % self.group_size
         rows = np.arange(BLOCK)

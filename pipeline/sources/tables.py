@@ -25,7 +25,7 @@ TABLES = (".csv", ".parquet")
 def read_table(path: Path) -> pd.DataFrame:
     """The table in a CSV (UTF-8, commas, a header line) or parquet file, at least one row.
 
-    The columns have names of printable text without spaces around them.
+    The names of the columns are printable text without spaces around it.
 
     Raises:
         InputError: one line with the file, the reason and the fix.
@@ -37,7 +37,7 @@ def read_table(path: Path) -> pd.DataFrame:
         table = _read_parquet(path) if is_parquet else _read_csv(path)
     except InputError:
         raise
-    except Exception as error:  # of pandas and Arrow; damaged sizes lead to others
+    except Exception as error:  # pandas and Arrow raise many kinds for damaged files
         kind = "parquet" if is_parquet else "CSV: text in UTF-8 with commas"
         raise InputError(
             f"{path}: not readable as {kind} ({reason_of(error)}); export it again"
@@ -71,7 +71,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     if path.stat().st_size > LARGEST_ARRAY:
         raise InputError(f"{path}: more than {LARGEST_ARRAY:,} bytes; save it as npz")
     with warnings.catch_warnings():
-        # Rows longer than the header: pandas would drop what is too much.
+        # pandas would drop the rest of rows that are longer than the header.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
         return pd.read_csv(
@@ -80,7 +80,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
-    """A column's entries as text without spaces around it; "" where a cell is empty."""
+    """A column's entries as text without spaces around it; "" for an empty cell."""
     text = column.astype(object).where(column.notna(), "").to_numpy(str)
     return np.char.strip(text)
 
@@ -91,7 +91,7 @@ def numbers_of(
     """The columns called `columns` as numbers [rows, columns].
 
     Raises:
-        InputError: a cell is no finite number; the line names the column and ends with `fix`.
+        InputError: a cell is no finite number; the message names the column and ends with `fix`.
     """
     cells = table[list(columns)]
     # pandas would return memory that is not writable, of which torch warns.
@@ -109,7 +109,7 @@ def numbers_of(
 
 
 def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Numbers, NaN for all else: pandas makes numbers of dates and lists, but not of their text."""
+    """Numbers, and NaN for all else. pandas would convert dates, but not their text."""
     import pandas as pd
 
     is_numeric = pd.api.types.is_numeric_dtype(column.dtype)

@@ -1,4 +1,4 @@
-"""Text from a person's file: checked where it names something, shortened in messages."""
+"""Text from a user's file: checks of names, short forms for messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     """`values` [n] as text without spaces around it.
 
     Raises:
-        InputError: another shape, an empty entry or one with control characters; rows count from 0.
+        InputError: the shape is wrong, or an entry is empty or has control characters; rows count
+            from 0.
     """
     entries = np.asarray(values)
     if entries.shape != (n,):
@@ -46,12 +47,12 @@ def is_plain(name: str) -> bool:
 
 
 def listed(values: Sequence[Any] | NDArray[Any]) -> str:
-    """The first five of the values, as a message can show them."""
+    """The first five of the values, shortened for a message."""
     shown = [short(str(value)) for value in list(values)[:5]]
     return ", ".join(shown) + (", …" if len(values) > 5 else "")
 
 
 def short(text: str) -> str:
-    """A text from a file as a message can show it."""
+    """A text from a file, printable and shortened for a message."""
     printable = "".join(c if c.isprintable() else "?" for c in text)
     return printable if len(printable) <= 30 else f"{printable[:30]}…"

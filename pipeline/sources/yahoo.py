@@ -50,18 +50,18 @@ def yahoo_logits(
     Args:
         model: a hub name, or a folder with config.json, model.safetensors and the tokenizer.
         data: a hub name, a parquet file, or a folder of test parquet files.
-        model_revision, data_revision: commits of the repositories on the hub; None takes the
-            newest. The ones that were used are recorded as `commits` of the `origin`.
-        work_dir: where a killed run finds its shards again.
-        fields: columns whose texts are joined; which ones the paper used is not documented.
+        model_revision, data_revision: commits of the repositories on the hub; None means the
+            newest. The record has those that were used, as `commits` of the `origin`.
+        work_dir: a killed run finds its shards there.
+        fields: columns whose texts are joined; the paper does not say which ones it used.
         separator: put between the fields; empty fields are left out.
         max_length: tokens per text, longer ones are cut.
-        expected_rows: rows that the test set must have; null accepts any number.
+        expected_rows: the number of rows in the test set; None accepts any number.
         device, batch_size, precision, workers, progress: see `inference.Run`.
 
     Raises:
-        MissingResource: model or data are not there, with the way to get them.
-        InputError: a field is missing, or the model's labels are not the data set's.
+        MissingResource: model or data are absent; the message says how to get them.
+        InputError: a field is missing, or the model has other labels than the data set.
     """
     run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
     place = hub_files(data, "dataset", DATA_FILES, "data=<path>", data_revision)
@@ -132,7 +132,7 @@ def _test_set(
     datasets.disable_progress_bars()
     try:
         rows = datasets.Dataset.from_parquet(list(map(str, files)), cache_dir=str(cache))
-    except Exception as error:  # Arrow's own hierarchy, and what damaged sizes lead to
+    except Exception as error:  # Arrow raises many kinds for damaged files
         raise InputError(f"{files[0]}: not a readable parquet file ({reason_of(error)})") from error
     absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
     if absent:
@@ -167,7 +167,7 @@ def _classifier(folder: Path) -> tuple[Any, Any]:
 
 
 def _columns_by_name(id2label: dict[int, str]) -> tuple[list[int], list[str]]:
-    """The model's column for each of the data set's classes, and what to warn about.
+    """The model's column for each of the data set's classes, and warnings.
 
     Raises:
         InputError: the model was trained for other classes.
