@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from omegaconf import DictConfig
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
-from pipeline.harness.command import command
+from pipeline.harness.command import UsageError, command
 from pipeline.harness.machine import versions
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
@@ -168,6 +169,9 @@ def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
         work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
         options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
         source = instantiate(benchmark["source"], _convert_="all", _partial_=True)
+        if unknown := set(source.keywords) - set(signature(source.func).parameters):
+            known = ", ".join(signature(source.func).parameters)
+            raise UsageError(f"benchmark.source.{min(unknown)}: no such option; there are {known}")
         result = source(**options)
         assert isinstance(result, SourceResult)
         return result

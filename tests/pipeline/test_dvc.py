@@ -40,6 +40,14 @@ def test_the_committed_parameters_are_what_the_configuration_composes_to():
     assert committed == OmegaConf.to_container(composed, resolve=True)
 
 
+def test_the_committed_lock_is_of_the_committed_parameters_alone():
+    """Other suites have folders of one person in their stages; delete the file and repro again."""
+    suite = yaml.safe_load((ROOT / "params.yaml").read_text())["suite"]
+    stages = yaml.safe_load((ROOT / "dvc.lock").read_text())["stages"]
+    others = {stage.partition("@")[2] for stage in stages} - {"", *suite["benchmarks"]}
+    assert others - set(suite["dynamics"]) == set()
+
+
 SMALL = [
     ("conf/config.yaml", "count: 10", "count: 1"),
     ("conf/evaluation/default.yaml", "utilities: 1500", "utilities: 20"),

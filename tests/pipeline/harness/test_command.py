@@ -28,6 +28,12 @@ ROOT = CONF.parent
         ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
         (
+            "logits",
+            ["benchmark=digits", "+benchmark.source.sed=1"],
+            1,
+            ["benchmark.source.sed: no such option; there are"],
+        ),
+        (
             "evaluate",
             ["benchmark=digits", "benchmark.metrics=[u_cwo]"],
             1,
