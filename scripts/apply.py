@@ -3,9 +3,9 @@
 python scripts/score.py my.npz --output out/ --method patching --save calibrator.npz
 python scripts/apply.py calibrator.npz new.npz --output calibrated.npz
 
-new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on; a CSV or
-parquet file a column per class. The output is an npz with `probabilities` float64 [n, C] (and
-`class_names`, where they are known), a CSV or a parquet file, by its name.
+new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on. A CSV or
+parquet file has a column per class. The name of the output says its format: an npz with
+`probabilities` float64 [n, C] (and `class_names`, if they are known), a CSV or a parquet file.
 """
 
 from __future__ import annotations

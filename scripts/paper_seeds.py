@@ -6,9 +6,9 @@ Run the suite for every seed into a folder of its own, then count:
         paths.data=out/seed$seed/data paths.results=out/seed$seed/results; done
     python scripts/paper_seeds.py results out/seed*/results
 
-The first folder is that of the repository's own seed. Of each folder tables/comparison.csv is read.
-Into --output go paper_seeds.csv (the number of cells within 3 standard errors, by printed table and
-method) and paper_seeds.md (its sums).
+The first folder has the repository's own seed. The script reads each folder's tables/comparison.csv
+and writes paper_seeds.csv (the number of cells within 3 standard errors, by printed table and
+method) and paper_seeds.md (its sums) to --output.
 """
 
 from __future__ import annotations

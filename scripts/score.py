@@ -6,16 +6,16 @@ my.npz holds `labels` [n] (numbers or names) and `logits` or `probabilities` [n,
 `class_names` [classes] and `groups` [n]; a CSV or parquet file has the column `label` and a column
 per class, named by it. Points must be held out: not used for training.
 
-Which points calibrate and which test is drawn at random, ten times, unless you say it: in a second
-file (--test test.npz), or in an array or column `split` of the words calibration and test (split_1,
-split_2, … are several splits). An array or column `weight` weighs the points, in fits and in
-scores; patching and logit_shift cannot be fitted with weights and are left out then.
+Ten random splits choose which points calibrate and which test, unless you choose them: by a second
+file (--test test.npz), or by an array or column `split` of the words calibration and test (split_1,
+split_2, … are several splits). An array or column `weight` has the weights of points for fits and
+scores; patching and logit_shift cannot be fitted with weights, and are left out then.
 
 Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,
 out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,csv},
 out/ecdf.* and out/worst_*.{pdf,svg,png}, per split all numbers in out/scores/*.csv and the fitted
-parameters under out/data/fits. Run it again to go on after an interruption, or with other options:
-what they leave alone is kept.
+parameters under out/data/fits. Run it again after an interruption or with other options: it keeps
+what is up to date.
 
 Your own utilities (--payoffs, --valuations, --losses, --gain, --utility; their files are described
 in pipeline/sources/own_utilities.py) get a column each, u_payoffs and so on, with noise floor and
@@ -132,7 +132,7 @@ def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     began = time.monotonic()
     settings = settings_of(options)
-    units_for(options)  # so that a mistake in any of them is reported before anything is written
+    units_for(options)  # reports a mistake in any of them before anything is written
     for path in (options.file, options.test, options.similarity):
         if path is not None:
             check_is_file(path, "a file")
@@ -151,7 +151,7 @@ def score(options: argparse.Namespace) -> None:
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     options.own = own_utilities(files, names)
     units = units_for(options)
-    # They may be of other options. Numbers that stay come again from out/data.
+    # These scores may be of other options. Numbers that are up to date come again from out/data.
     shutil.rmtree(options.output / "scores", ignore_errors=True)
     run_fit(units)
     run_evaluate(units)
@@ -190,7 +190,7 @@ def _with_weights(options: argparse.Namespace) -> list[str]:
 
 
 def _read(settings: Settings) -> None:
-    """Make the logits; a message names the file, and not the benchmark that is called after it."""
+    """Make the logits; messages name the file, not the benchmark that has its name."""
     try:
         run_logits([settings])
     except UnitsFailed as error:

@@ -146,7 +146,7 @@ def statistics_of(summary: pd.DataFrame) -> Statistics:
 
 
 class MissingScores(UnitsFailed):
-    """Scores that the report needs and that are not there, and the command for them. One line."""
+    """Scores that the report needs are missing. One line, with the command that makes them."""
 
 
 def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:

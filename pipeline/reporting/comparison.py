@@ -2,7 +2,7 @@
 
 A printed cell is `printed_mean x 10^-power_of_ten` with a spread of two standard errors. Cells
 agree when |z| <= 3, z = (ours - printed) / sqrt(se_ours² + se_printed²), se = two_se / 2. Where the
-paper leaves a choice open, several of our results can stand for one printed row (another
+paper leaves a choice open, several of our results can belong to one printed row (another
 checkpoint, another isotonic variant, utility metrics on fewer points): all are compared. Two sets
 are counted: our defaults, and the one rule for all tables of `preset=paper`.
 """
@@ -45,7 +45,7 @@ class PaperBenchmark(NamedTuple):
 
 
 def paper_cells(results: Path, splits: int) -> pd.DataFrame:
-    """Every printed cell beside each of our results, over so many splits, that can stand for it."""
+    """Every printed cell with each of our results over `splits` splits that can belong to it."""
     benchmarks = paper_benchmarks()
     config = composed(["preset=paper"])
     rule = {
@@ -92,7 +92,7 @@ def printed_values(benchmarks: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
 
 
 def our_results(results: Path, benchmarks: Sequence[PaperBenchmark], splits: int) -> pd.DataFrame:
-    """The means of all results over so many splits that can stand for a printed table.
+    """The means of all results over `splits` splits that can belong to a printed table.
 
     Besides the benchmarks of conf/ these are those called `<paper key>_<what>`: the same benchmark
     run under another name (`benchmark.name=cifar10_repvgg_a2 ...`). All methods and variants that

@@ -20,7 +20,7 @@ FEWEST_POINTS = 200
 FEWEST_OF_A_CLASS = 3
 """Expected test points of the rarest class: with fewer, test parts without the class are common."""
 MOST_NAMED = 3
-"""As many methods are named in a headline; more are counted."""
+"""A headline names up to this many methods; it gives the number of more."""
 WITHIN, BEYOND, WORSE, UNKNOWN = "within noise", "beyond noise", "worse than the best", "no floor"
 SIGNS = {WITHIN: "✓", BEYOND: "○", WORSE: "✗", UNKNOWN: "–"}
 LEGEND = (

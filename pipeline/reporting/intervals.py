@@ -1,4 +1,4 @@
-"""What the splits say of a mean: intervals that cover, and which methods may be the best.
+"""Inference from the splits: intervals that cover a mean, and the methods that may be the best.
 
 Ten random splits of the same points are not independent. Two standard errors over them, the ± of
 the paper, cover the truth in 59 to 94 % of cases. What is shown instead:

@@ -1,4 +1,4 @@
-"""The table of one benchmark: which cells, to how many digits, which are best; and its files.
+"""The table of one benchmark: its cells, their digits, the best ones; and its files.
 
 Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one scaled
 column per metric, mean ± half of a 95 % interval, every method that may be the best in bold, every

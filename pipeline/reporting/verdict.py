@@ -1,8 +1,8 @@
 """The verdict on one benchmark: headline, grid of signs, three sentences, and the same in prose.
 
-Everything follows from tests. A method is within noise where its error does not exceed the noise
-floor of its own probabilities. Methods are as good as each other where no paired test over the
-splits finds a difference (the cells marked best). The smallest number alone decides nothing.
+Everything follows from tests. A method is within noise if its error does not exceed the noise floor
+of its own probabilities. Methods are equally good if no paired test over the splits finds a
+difference (the cells marked best). The smallest number alone decides nothing.
 """
 
 from __future__ import annotations
