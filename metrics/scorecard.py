@@ -184,7 +184,11 @@ def _resampled(samples: Sequence[Sample], options: Options, noise: Noise) -> dic
 
     def outcomes(sample: Sample) -> Iterator[Outcomes]:
         for counts in resampled_weights(sample.points, population, repetitions, noise.noise_seed):
-            weights = counts if sample.weights is None else counts * sample.weights
+            weights = counts
+            if sample.weights is not None:
+                weights = counts * sample.weights
+                is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
+                weights[is_empty] = sample.weights
             yield sample.forecast.outcomes(sample.labels, weights)
 
     return _draws(samples, outcomes, options)

@@ -11,6 +11,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+import calibrators
 from calibrators import (
     Calibrator,
     DirichletCalibration,
@@ -163,7 +164,8 @@ def test_rows_that_the_fit_does_not_know_are_named(made_up):
 def test_one_column_is_enough_for_two_classes():
     random = np.random.default_rng(0)
     log_odds = random.normal(size=200)
-    y, both = (random.random(200) < 0.5).astype(int), np.stack([0 * log_odds, log_odds], axis=1)
+    y = (random.random(200) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    both = np.stack([0 * log_odds, log_odds], axis=1)
     expected = TemperatureScaling().fit(both, y).predict_proba(both)
     for scores in (log_odds, log_odds[:, None]):
         fitted = TemperatureScaling().fit(scores, y)
@@ -191,3 +193,7 @@ def test_files_keep_everything_but_the_tuning_log(method, made_up, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again.npz", "deep"]
     revived = pickle.loads(pickle.dumps(method))
     np.testing.assert_array_equal(revived.predict_proba(logits), method.predict_proba(logits))
+
+
+def test_the_base_class_is_exported():
+    assert calibrators.Calibrator.load.__self__ is Calibrator

@@ -141,6 +141,19 @@ def test_the_scorecard_resamples_weighted_points(forecast_of):
     assert not np.allclose(moved["bootstrap_u_topk"], plain["bootstrap_u_topk"])
 
 
+def test_a_resampling_without_a_weighted_point_moves_nothing(forecast_of):
+    p, y = forecast_of("smooth", 60, 4, 3)
+    weights = np.zeros(60)
+    weights[:2] = 1
+    few = {"utilities": 0, "floor_repetitions": 0, "bootstrap_repetitions": 50}
+    card = scorecard(p, y, sample_weight=weights, **few)
+    assert np.isfinite(card.draws["bootstrap_u_topk"]).all()
+    counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
+    empty = counts[:, :2].sum(axis=1) == 0
+    assert empty.any()
+    assert (card.draws["bootstrap_brier"][empty] == card.metrics["brier"]).all()
+
+
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
 def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities, forecast_of):
     p, y = forecast_of("smooth", 90, 4, 4)

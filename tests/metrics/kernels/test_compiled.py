@@ -72,11 +72,13 @@ def test_kernels_are_kept_in_the_named_folder():
     assert list(module._folder().rglob("ranks._pack*.nbi"))
 
 
-def test_kernels_work_where_no_folder_can_be_written(tmp_path, monkeypatch):
+def test_kernels_work_where_no_folder_can_be_written(tmp_path, monkeypatch, capsys):
     (tmp_path / "metrics").mkdir()
     (tmp_path / "metrics" / "__pycache__").write_text("")  # a file: root may write anywhere
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     assert module._kept_in.__wrapped__() is None
+    printed = capsys.readouterr().err
+    assert printed.startswith("compiling kernels") and printed.count("\n") == 1
     monkeypatch.setattr(module, "_kept_in", lambda: None)
     assert module.compiled(lambda x: 2 * x)(3) == 6
