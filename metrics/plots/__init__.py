@@ -1,9 +1,9 @@
-"""Figures of utility calibration, for a notebook or a paper; needs matplotlib.
+"""Figures of utility calibration for a notebook or a paper.
 
     from metrics.plots import plot_ecdf, plot_utility
     plot_utility(TopK(), {"before": p, "after": q}, labels).savefig("topk.pdf")
 
-The rest of the package does without matplotlib.
+They need matplotlib; the rest of the package does not.
 """
 
 from metrics.plots.display import UtilityDisplay

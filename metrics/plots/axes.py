@@ -1,4 +1,4 @@
-"""What all figures share: logarithmic axes whose labels never collide, texts as they are."""
+"""Helpers of all figures: logarithmic axes whose labels never overlap, and literal texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
     At most about `most` round numbers are labelled, as plain decimals.
     """
     decades = np.log10(limits[1] / limits[0])
-    if decades < 1:  # round numbers of one digit may be too few: as good as linear
+    if decades < 1:  # one-digit numbers may be too few, and the axis is nearly linear
         axis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
     else:
         fits = [subs for subs in ((1, 2, 5), (1, 3)) if len(subs) * decades <= most]
@@ -25,15 +25,15 @@ def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
 
 
 def plain_number(value: float) -> str:
-    """`0.0005`, not `5e-04`."""
+    """Return a number as `0.0005` instead of `5e-04`."""
     return np.format_float_positional(value, precision=4, fractional=False, trim="-")
 
 
 def plain(text: str) -> str:
-    """`text` as matplotlib shows it letter by letter: a `$` would begin a formula."""
+    """Return `text` with every `$` escaped, because matplotlib would begin a formula there."""
     return text.replace("$", r"\$")
 
 
 def named(values: Any) -> dict[str, Any]:
-    """A mapping from names as it is, a single array under the empty name."""
+    """Return a mapping from names unchanged, and a single array under the empty name."""
     return dict(values) if isinstance(values, Mapping) else {"": values}

@@ -1,4 +1,4 @@
-"""One figure of a forecast in scikit-learn's manner: `from_estimator`, `from_predictions`, `plot`.
+"""A figure of a forecast with scikit-learn's methods: `from_estimator`, `from_predictions`, `plot`.
 
 display = UtilityDisplay.from_predictions(y, p, utility=TopK(ks=(3,)))
 display.ax_.set_title("top 3"); display.frame().to_csv("top3.csv")
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Kind = Literal["reliability", "ecdf", "decision_curve"]
 THRESHOLDS = np.arange(1, 100) / 100
 REPETITIONS = 200
-"""Redrawn label vectors behind the noise of a reliability diagram."""
+"""Number of redrawn label vectors for the noise of a reliability diagram."""
 GREY = "#8C8C8C"
 
 
@@ -38,15 +38,15 @@ class UtilityDisplay:
     """A reliability diagram, an eCDF of errors, or a decision curve of one forecast.
 
     Attributes:
-        kind: what is drawn.
-        name: of the forecast, for the legend.
-        columns: the numbers behind the figure, by name, all of one length:
+        kind: the kind of the figure.
+        name: name of the forecast in the legend.
+        columns: the numbers of the figure by name, all of one length:
             "reliability": `predicted` and `realized` utility of bins of equal width, and
-            `noise_low`, `noise_high`, where 95 % of calibrated forecasts have the realized one;
-            "ecdf": `error`, the UC of each utility in ascending order, and `share` of utilities
-            with an error of at most that;
-            "decision_curve": `threshold`, `net_benefit` of acting from it on, `act_always`.
-        ax_, figure_: where `plot` drew.
+            `noise_low`, `noise_high`, which contain 95 % of calibrated forecasts' realized utility;
+            "ecdf": `error`, the UC of each utility in ascending order, and `share`, the share of
+            utilities with at most this error;
+            "decision_curve": `threshold`, `net_benefit` of acting above it, and `act_always`.
+        ax_, figure_: the axes and the figure into which `plot` drew.
     """
 
     ax_: Axes
@@ -63,9 +63,9 @@ class UtilityDisplay:
 
         Args:
             estimator: has `predict_proba` and `classes_`, as scikit-learn's classifiers.
-            X: what `predict_proba` takes; y: [n] labels among `classes_`.
-            name: for the legend; the name of the estimator's class if not given.
-            **options: those of `from_predictions`.
+            X: the argument of `predict_proba`; y: [n] labels among `classes_`.
+            name: name in the legend; the name of the estimator's class if not given.
+            **options: arguments of `from_predictions`.
 
         Raises:
             InputError: a label that is not among `classes_`, or what `from_predictions` raises.
@@ -98,20 +98,20 @@ class UtilityDisplay:
         """Draw a forecast.
 
         Args:
-            y_true: [n] class numbers; y_prob: [n, C]. The order is scikit-learn's; the metrics of
+            y_true: [n] class numbers; y_prob: [n, C]. This is scikit-learn's order; the metrics of
                 this package take the probabilities first.
             kind: "reliability": realized against predicted utility (eq. 3.2); "ecdf": the errors
                 of all utilities of a class (section 4); "decision_curve": the net benefit of acting
                 on the probability of class `event` (Vickers & Elkin 2006).
             utility: a utility class, or a function p [n, C] -> u⃗ [n, C]; `TopClass()` by default.
                 An eCDF needs a class of several utilities.
-            index: of the class, for a reliability diagram; the worst one if not given.
-            bins: of a reliability diagram; seed: of the labels redrawn for its noise.
-            name, ax, **line: as `plot` takes them.
+            index: number of the utility in a reliability diagram; the worst one if not given.
+            bins, seed: number of bins, and seed of the redrawn labels, in a reliability diagram.
+            name, ax, **line: arguments of `plot`.
 
         Raises:
-            InputError: an unknown kind, an event that is no class, or shapes, ranges or row sums
-                that are off.
+            InputError: the kind is unknown, the event is no class, or shapes, ranges or row sums
+                are wrong.
         """
         if kind not in get_args(Kind):
             raise InputError(f"kind: {kind}, expected one of {', '.join(get_args(Kind))}")
@@ -126,13 +126,13 @@ class UtilityDisplay:
         return cls(kind, columns, name).plot(ax, **line)
 
     def frame(self) -> pd.DataFrame:
-        """The numbers behind the figure, one row per dot or step."""
+        """Return the numbers of the figure, one row per dot or step."""
         import pandas as pd
 
         return pd.DataFrame(self.columns)
 
     def plot(self, ax: Axes | None = None, name: str | None = None, **line: Any) -> UtilityDisplay:
-        """Draw into `ax`, or into a figure of its own; `line` goes to matplotlib's `plot`."""
+        """Draw into `ax`, or into a new figure; `line` goes to matplotlib's `plot`."""
         axes = Figure(layout="constrained").subplots() if ax is None else ax
         label = plain(self.name if name is None else name)
         look = {"label": label or None} | line

@@ -24,20 +24,20 @@ BAND = 0.14
 
 
 def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figure:
-    """The share of utilities with an error of at most e (section 4), one curve per method.
+    """Return curves of the share of utilities with an error of at most e (section 4).
 
     Args:
         errors: [M] UC of sampled utilities, as `Linear.sample(…).calibration_errors(…)` returns
-            them; or a mapping from names to such, drawn in one panel.
-        title: above the figure.
-        confidence: of the band of the M sampled utilities (Dvoretzky-Kiefer-Wolfowitz); it says
-            nothing about the sample of points.
+            them; or a mapping from the names of several methods to such errors.
+        title: title of the figure.
+        confidence: confidence of the band (Dvoretzky-Kiefer-Wolfowitz), which comes from the sample
+            of M utilities and does not contain the noise of the points.
 
     Returns:
         A matplotlib figure that belongs to no window: save it, or show it in a notebook.
 
     Raises:
-        InputError: nothing to draw, or errors that are not finite and of shape [M].
+        InputError: there is nothing to draw, or errors are not finite or not of shape [M].
     """
     curves = {name: ecdf(values)[0] for name, values in named(errors).items()}
     if not curves:
@@ -59,7 +59,7 @@ def draw_curve(axis: Axes, errors: Array, confidence: float, *, color: str, **li
     index = thin(len(errors), DRAWN_POINTS)
     x, height = errors[index], levels(len(errors))[index]
     half_width = dkw_band(len(errors), confidence)
-    # Only where both sides of the band lie within 0..1: the one-sided ends would be long boxes.
+    # The band is drawn only where both its sides lie within 0..1; its ends would be long boxes.
     inner = (height >= half_width) & (height <= 1 - half_width)
     below, above = height[inner] - half_width, height[inner] + half_width
     axis.fill_between(x[inner], below, above, color=color, alpha=BAND, lw=0, zorder=2)
@@ -68,11 +68,11 @@ def draw_curve(axis: Axes, errors: Array, confidence: float, *, color: str, **li
 
 
 def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
-    """A logarithmic error axis from the foot of the best curve to the head of the worst.
+    """Make a logarithmic error axis from the smallest error of all curves to the largest.
 
-    Errors of good and bad methods differ by a factor of ten and more; on a linear axis the good
-    ones, and the noise floor, would share a few millimetres. The foot is the 1 % quantile: a
-    sampled utility that is nearly constant has almost no error, and would take decades of axis.
+    Errors of good and bad methods differ by a factor of ten and more. On a linear axis the good
+    methods and the noise floor would share a few millimetres. The axis begins at a 1 % quantile,
+    because a nearly constant utility has almost no error and would need decades of the axis.
     """
     axis.set_xlabel("Utility calibration error $e$ (units of utility)")
     axis.set_ylim(0, 1.01)

@@ -1,4 +1,4 @@
-"""The reliability diagram of a utility, small multiples for several methods."""
+"""The reliability diagram of a utility, with a column of panels for each method."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ def plot_utility(
     seed: int = 0,
     bins: int = 15,
 ) -> Figure:
-    """Predicted against realized utility, and their running difference without bins.
+    """Draw realized against predicted utility, and their running difference without bins.
 
-    Above, each dot is the mean of the points in one of `bins` equally wide bins; its grey bar is
-    where a calibrated forecast would have it with 95 %. Below is the running curve
-    D(t) = mean((u - v) · 1{v <= t}), whose range is UC (eq. 3.2); it stays in the grey band, at
-    each t with 95 %, if the forecast is calibrated; every panel of these has its own scale. The
-    worst interval of predicted utility (eq. 3.5) is shaded.
+    In the upper panel each dot is the mean of the points in one of `bins` bins of equal width. The
+    dot of a calibrated forecast lies in the grey bar with probability 95 %. The lower panel is the
+    running curve D(t) = mean((u - v) · 1{v <= t}), whose range is UC (eq. 3.2). For a calibrated
+    forecast it lies in the grey band with probability 95 % at each t. Each lower panel has its own
+    scale. The worst interval of predicted utility (eq. 3.5) is shaded.
 
     Args:
         utility: a utility class, or a function p [n, C] -> u⃗ [n, C] from torch to torch.
         probabilities: [n, C], or {name: [n, C]} for a column of panels each.
         labels: [n] class numbers.
-        index: which utility of the class; for each method its own worst if not given.
-        title: above the figure.
-        repetitions: redrawn label vectors behind the noise; 0 leaves it out. seed: theirs.
-        bins: of the upper panels.
+        index: number of the utility in its class; the worst one of each method if not given.
+        title: title of the figure.
+        repetitions, seed: number and seed of the label vectors redrawn for the noise; 0 for none.
+        bins: number of bins in the upper panels.
 
     Returns:
         A matplotlib figure that belongs to no window: save it, or show it in a notebook.
 
     Raises:
-        InputError: shapes, ranges or row sums are off, or there is nothing to draw.
+        InputError: shapes, ranges or row sums are wrong, or there is nothing to draw.
     """
     methods = named(probabilities)
     if not methods:
@@ -74,7 +74,7 @@ def diagram_figure(
     title: str = "",
     colors: Sequence[str] = (),
 ) -> Figure:
-    """The figure of `plot_utility` for diagrams that are there already, with their headings."""
+    """Return the figure of `plot_utility` for pairs of a heading and a computed diagram."""
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(0.6 + 2.3 * columns, 0.4 + 3.3 * rows), layout="constrained")
@@ -90,7 +90,7 @@ def diagram_figure(
         draw_binned(upper, diagram, color)
         draw_running(lower, diagram, color)
         upper.set_title(plain(heading), fontsize=9)
-        # Each on its own scale: beside a method far off, the others' bands would be lines.
+        # Panels have their own scales, because a bad method would make the others' bands lines.
         largest = float(np.nanmax(np.abs([diagram.difference, diagram.low, diagram.high])))
         if largest > 0:
             lower.set_ylim(-1.08 * largest, 1.08 * largest)
@@ -103,7 +103,7 @@ def diagram_figure(
 
 
 def draw_binned(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
-    """Mean predicted against mean realized utility of each bin, over the noise."""
+    """Draw mean realized against mean predicted utility of each bin, over the noise."""
     bins = diagram.bins
     low, high = float(diagram.predicted.min()), float(diagram.predicted.max())
     shade_worst(axis, diagram)
@@ -114,7 +114,7 @@ def draw_binned(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
 
 
 def draw_running(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
-    """The running difference of realized and predicted utility, over its noise band."""
+    """Draw the running difference of realized and predicted utility, over its noise band."""
     shade_worst(axis, diagram)
     axis.fill_between(diagram.predicted, diagram.low, diagram.high, color=NOISE, lw=0, zorder=1)
     axis.axhline(0, color=DIAGONAL, lw=0.8, zorder=1.5)
@@ -124,7 +124,7 @@ def draw_running(axis: Axes, diagram: UtilityDiagram, color: str) -> None:
 
 
 def shade_worst(axis: Axes, diagram: UtilityDiagram) -> None:
-    """The worst interval of predicted utility."""
+    """Shade the worst interval of predicted utility."""
     axis.axvspan(diagram.worst.low, diagram.worst.high, color=SHADE, alpha=0.55, lw=0, zorder=0)
 
 

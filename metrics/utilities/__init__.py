@@ -1,1 +1,1 @@
-"""Utility classes of the paper: who uses the forecast, and what they gain."""
+"""The paper's utility classes, which describe the users of a forecast and what they gain."""

@@ -1,9 +1,9 @@
-"""What a utility class is: m utilities u(p, e_j), evaluated in blocks.
+"""The base of utility classes: m utilities u(p, e_j), evaluated in blocks.
 
 A utility maps a forecast p and an outcome e_j to a number, usually in [-1, 1]. Its vector
 u⃗(p) = (u(p, e_1), …, u(p, e_C)) gives the predicted utility v = <p, u⃗(p)> (eq. 3.1) and
-the realized one u⃗(p)[y]. To add a utility class of your own, write its `count` and
-`outcome_utilities`; everything else follows. Overriding `blocks` is for speed alone.
+the realized utility u⃗(p)[y]. To add a utility class of your own, define its `count` and
+`outcome_utilities`. This is enough; override `blocks` only to make it faster.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from metrics.utility_calibration import WorstInterval, worst_interval
 from metrics.validation import InputError, check_numbers
 
 BLOCK_BYTES = 64 << 20
-"""Bytes of the predicted utilities [b, n] that are held at a time, if `FEWEST_ROWS` rows fit."""
+"""Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
 FEWEST_ROWS = 64
-"""Utilities in a block at least, as far as there are so many: small products run slowly."""
+"""Smallest number of utilities in a block (if the class has so many): small products are slow."""
 
 
 class Block(NamedTuple):
@@ -51,7 +51,7 @@ class UtilityClass(ABC):
         """Return u⃗ of utility `index`: float64 [n, C], column j for the outcome e_j."""
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield the utilities in order. The general form: one at a time, n × C numbers each."""
+        """Yield the utilities in order. This general form yields one at a time, n × C numbers."""
         n, classes = forecast.n, forecast.classes
         offsets = torch.arange(n, device=outcomes.labels.device) * classes
         for index in range(self.count(classes)):
@@ -60,18 +60,18 @@ class UtilityClass(ABC):
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
     def alike(self, forecast: Forecast) -> Tensor | None:
-        """Return for each point the first one that must have equal predictions: [n].
+        """Return for each point the first point that must have equal predictions: [n].
 
-        None if there are no two such points. These are points with the same probabilities, unless
-        the class knows of more.
+        These are points with the same probabilities, or more points if a class overrides this. The
+        result is None if there are no two such points.
         """
         return forecast.alike
 
     def tied_blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
         """Yield `blocks` with equal predictions where forecasts are equal.
 
-        Matrix products may sum the points at the edges of their tiles in another order. An ulp
-        between two such points would untie them, and an interval could end between them.
+        Matrix products may sum the points at the edges of their tiles in another order. If two such
+        points differed in the last bit, they would be untied, and an interval could separate them.
         """
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes):
@@ -80,10 +80,10 @@ class UtilityClass(ABC):
             yield block
 
     def spread(self, block: Block) -> Tensor:
-        """Return the range ρ of each utility of a block, largest less smallest value: [b].
+        """Return the range ρ of each utility of a block, its largest minus its smallest value: [b].
 
-        The general form takes the payoffs of the block. Override it where these are not all that
-        the utility can pay.
+        This general form uses the payoffs of the block. Override it if a utility can also have
+        other values.
         """
         return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
 
@@ -112,7 +112,7 @@ class UtilityClass(ABC):
             sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
         Raises:
-            InputError: shapes, ranges or row sums are off, or the class is for another C.
+            InputError: shapes, ranges or row sums are wrong, or the class is for another C.
         """
         forecast, outcomes = checked(probabilities, labels, sample_weight)
         return like(self.errors(forecast, outcomes)[0], probabilities)
@@ -120,14 +120,14 @@ class UtilityClass(ABC):
     def worst(
         self, probabilities: Any, labels: Any, sample_weight: Any = None
     ) -> tuple[int, WorstInterval]:
-        """Return the utility with the largest UC (its number) and its worst interval (eq. 3.5)."""
+        """Return the number of the utility of largest UC, and its worst interval (eq. 3.5)."""
         forecast, outcomes = checked(probabilities, labels, sample_weight)
         return self.worst_of(forecast, outcomes, self.errors(forecast, outcomes)[0])
 
     def worst_of(
         self, forecast: Forecast, outcomes: Outcomes, errors: Tensor
     ) -> tuple[int, WorstInterval]:
-        """As `worst`, for `errors` [m] already computed on the first draw of `outcomes`."""
+        """Return `worst` for `errors` [m] that were computed on the first draw of `outcomes`."""
         index = int(errors.argmax())
         predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
         alike = self.alike(forecast)
@@ -138,7 +138,7 @@ class UtilityClass(ABC):
 
 
 def equal_blocks(total: int, n: int) -> Iterator[slice]:
-    """Yield the blocks of `total` utilities for n points: of equal size, as a small one is slow."""
+    """Yield blocks of `total` utilities for n points, of equal size as small ones are slow."""
     count = -(-total // max(FEWEST_ROWS, BLOCK_BYTES // (8 * n)))
     size = -(-total // count)
     for start in range(0, total, size):
@@ -160,19 +160,19 @@ def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
 class FunctionUtility(UtilityClass):
     """One utility given as a function: probabilities [n, C] -> u⃗ [n, C], torch to torch.
 
-    Each row of the answer must depend on the same row of the probabilities alone, because the
-    function is also called with a part of the rows.
+    Each row of the result must depend only on the same row of the probabilities, because the
+    function is also called with some of the rows.
     """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self.function = function
 
     def count(self, classes: int) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """The function's answer, checked for shape and finiteness."""
+        """Return the function's result, checked for shape and finiteness."""
         p = forecast.probabilities
         vectors = self.function(p)
         if not isinstance(vectors, Tensor):

@@ -1,4 +1,4 @@
-"""Decision calibration (Example 3.7): the user takes the action of least expected loss."""
+"""Decision calibration (Example 3.7): users take the action of least expected loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metrics.validation import InputError
 
 
 class Decision(UtilityClass):
-    """U_dec,K: u(p, y) = -l(y, δ(p)) with δ(p) = argmin_a E_{ŷ~p} l(ŷ, a), first action on ties.
+    """U_dec,K: u(p, y) = -l(y, δ(p)), δ(p) = argmin_a E_{ŷ~p} l(ŷ, a), the first action on ties.
 
     Args:
         losses: [m, C, K] (or [C, K]), the loss of each action under each outcome.
@@ -23,7 +23,7 @@ class Decision(UtilityClass):
         self.losses = parameter_matrix(losses, "losses", ndim=3)
 
     def count(self, classes: int) -> int:
-        """One utility per loss; `InputError` if the losses are for another number of classes."""
+        """Return the number of losses; `InputError` if they are for another number of classes."""
         if self.losses.shape[1] != classes:
             raise InputError(
                 f"losses: {self.losses.shape[1]} outcomes, the forecast has {classes} classes; "
@@ -32,7 +32,7 @@ class Decision(UtilityClass):
         return self.losses.shape[0]
 
     def _act(self, forecast: Forecast, index: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the loss [C, K], the expected loss of the action taken [n] and the action [n]."""
+        """Return the loss [C, K], the chosen action's expected loss [n] and the action [n]."""
         self.count(forecast.classes)
         loss = self.losses[index].to(forecast.probabilities.device)
         expected = forecast.probabilities @ loss
@@ -40,14 +40,14 @@ class Decision(UtilityClass):
         return loss, expected.gather(1, action[:, None])[:, 0], action
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return the negative loss of the action taken, under each outcome: [n, C]."""
+        """Return the negative loss of the chosen action under each outcome: [n, C]."""
         loss, _, action = self._act(forecast, index)
         return -loss[:, action].T
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
-        """As in `blocks`, so that expected losses are tied here where they are tied there."""
+        """Return v and u as in `blocks`, so that the same expected losses are tied."""
         loss, expected, action = self._act(forecast, index)
         return -expected, -loss[outcomes.labels[0], action]
 

@@ -1,10 +1,10 @@
-"""Gain matrices (app. C.2): the user predicts the class of largest gain.
+"""Gain matrices (app. C.2): users predict the class of largest expected gain.
 
 R_ij in [0, 1] is the gain for predicting class j when the true class is i; R_ii = 1. A user
 predicts j*(p) = argmax_j Σ_i p_i R_ij (the first on ties) and gains u_R(p, e_i) = R_{i, j*(p)}.
 
-With m utilities and C = 1000 classes the gains are m × 10^6 numbers. Those of sampled users are
-therefore never held: a user is a seed or a subset of classes, from which gains are computed.
+With m utilities and C = 1000 classes the gains are m × 10^6 numbers. The matrices of sampled users
+are therefore never stored: the gains are computed from a key or a subset of classes per user.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from metrics.validation import InputError
 ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2
 SUBSETS = 10
-"""Parts of the labels; the paper does not give their number."""
+"""Number of subsets of the labels; the paper does not give it."""
 ROUNDING = 1e-12
-"""Margin of the bounds: covers rounding of the products, which have C terms."""
+"""Margin of the bounds, which covers the rounding of products with C terms."""
 FEW_CLASSES = 50
-"""Points with more possible choices than this get tighter bounds."""
+"""For points with more possible choices than this, tighter bounds are computed."""
 
 
 @dataclass(frozen=True)
 class _Users(ABC):
-    """Users, and what each of them gains by a prediction.
+    """Users and their gains.
 
     data: [m, ...], a row describes a user; low, high: the range of the gains off the diagonal.
     """
@@ -51,16 +51,16 @@ class _Users(ABC):
     high: float
 
     def part(self, users: slice, device: torch.device) -> _Users:
-        """Return some of the users, their data on `device`."""
+        """Return the users of a slice, with their data on `device`."""
         return replace(self, data=self.data[users].to(device))
 
     @abstractmethod
     def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
-        """Return what user k gains by predicting `predicted[:, k]`: float64 [n, m].
+        """Return the gain of each user k for predicting `predicted[:, k]`: float64 [n, m].
 
         Args:
             true: int64 [n], the true classes.
-            predicted: integers [n, m], or [1, 1] for the same prediction of all users.
+            predicted: integers [n, m], or [1, 1] if all users predict the same class.
         """
 
     def columns(self, predicted: int) -> Tensor:
@@ -71,8 +71,8 @@ class _Users(ABC):
     def choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
         """Return the expected gain of each user's best class, and that class: [n, m] each.
 
-        A class is tried only at the points where one of the users may choose it, about 1.3 classes
-        per point if wrong predictions gain at most 0.1.
+        A class is tried only at points where any of the users may choose it. This leaves about 1.3
+        classes per point if wrong predictions gain at most 0.1.
         """
         shape = (len(p), len(self.data))
         best = torch.full(shape, -torch.inf, dtype=torch.float64, device=p.device)
@@ -88,12 +88,12 @@ class _Users(ABC):
         return best, chosen
 
     def _possible(self, p: Tensor) -> Tensor:
-        """Return which classes some user may choose at each point: bool [C, n].
+        """Return which classes any user may choose at each point: bool [C, n].
 
-        Predicting j gains from p_j + low (1 - p_j) to p_j + high (1 - p_j). Where no probability is
-        large, these bounds exclude hardly any class. There the most probable class is tried first,
-        by all users: nobody chooses a class that gains less than this one gains for the user whom
-        it suits least.
+        The expected gain of class j is between p_j + low (1 - p_j) and p_j + high (1 - p_j). If no
+        probability is large, these bounds exclude hardly any class. Then the gains of the most
+        probable class are computed for all users. No user chooses a class that gains less than the
+        smallest of them.
         """
         highest, top = p.max(dim=1)
         possible = self._may_gain(p, self.low * p.sum(dim=1) + (1 - self.low) * highest)
@@ -106,7 +106,7 @@ class _Users(ABC):
         return possible.T.contiguous()
 
     def _may_gain(self, p: Tensor, at_least: Tensor) -> Tensor:
-        """Return which classes may gain `at_least` [n] in expectation: bool, the shape of p."""
+        """Return which classes may have an expected gain of `at_least` [n]: bool, shape of p."""
         if self.high == 1:
             return torch.ones_like(p, dtype=torch.bool)
         smallest = (at_least - ROUNDING - self.high * p.sum(dim=1)) / (1 - self.high)
@@ -114,7 +114,7 @@ class _Users(ABC):
 
 
 class _Matrices(_Users):
-    """Gains as they were given: `data` holds the matrices [m, C, C]."""
+    """Gains from the user's matrices: `data` holds them, [m, C, C]."""
 
     def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
         users = torch.arange(len(self.data), device=true.device)
@@ -122,7 +122,7 @@ class _Matrices(_Users):
 
 
 class _Aligned(_Users):
-    """Off-diagonal gains uniform on [0, high): R_ij is entry i C + j of a user's own stream.
+    """Off-diagonal gains uniform on [0, high): R_ij is entry i C + j of a stream per user.
 
     `data` holds the keys of the streams [m].
     """
@@ -146,9 +146,9 @@ class _Specialists(_Users):
         return gains.masked_fill_(predicted == true[:, None], 1.0)
 
     def choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """As `_Users.choose`: the best class of the subset, or the most probable of all.
+        """Choose the best class of the subset or the most probable of all classes.
 
-        Predicting class j gains p_j + high (Σp - p_j) inside the subset and p_j outside.
+        The expected gain of class j is p_j + high (Σp - p_j) inside the subset and p_j outside.
         """
         total, (highest, top) = p.sum(dim=1), p.max(dim=1)
         subsets, of_user = torch.unique(self.data, dim=0, return_inverse=True)
@@ -169,7 +169,7 @@ class GainMatrix(UtilityClass):
     Args:
         gains: [m, C, C] (or [C, C]) with entries in [0, 1] and ones on the diagonal; row = true
             class, column = predicted class. For many classes use `sample_aligned` or
-            `sample_misaligned`, which hold no matrices.
+            `sample_misaligned`, which store no matrices.
     """
 
     def __init__(self, gains: Any) -> None:
@@ -194,10 +194,10 @@ class GainMatrix(UtilityClass):
     ) -> GainMatrix:
         """Draw specialists: R_ij = `gain` for predictions j in the user's subset, else 0 (i ≠ j).
 
-        One random partition of the labels into `subsets` disjoint parts of (nearly) equal size is
-        shared by all users, who specialize in one part each. It is drawn from `partition_seed`
-        alone, so users drawn with other seeds share it too; with None every user has a partition of
-        their own.
+        A random partition divides the labels into `subsets` disjoint sets of (nearly) equal size.
+        All users share it, and each user specializes in one subset. It depends only on
+        `partition_seed`, so users drawn with other seeds share it, too. With None every user has a
+        different partition.
         """
         _check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
@@ -217,7 +217,7 @@ class GainMatrix(UtilityClass):
         return len(self._users.data)
 
     def count(self, classes: int) -> int:
-        """One utility per matrix; `InputError` if they are for another number of classes."""
+        """Return the number of matrices; `InputError` if they are for other numbers of classes."""
         if classes != self._users.classes:
             raise InputError(
                 f"gains: for {self._users.classes} classes, the forecast has {classes}"
@@ -232,31 +232,31 @@ class GainMatrix(UtilityClass):
     def choose(
         self, forecast: Forecast, users: slice = slice(None)
     ) -> tuple[_Users, Tensor, Tensor]:
-        """Return some users, what they expect to gain and which class they predict: [n, m] each."""
+        """Return users, their expected gains and the classes that they predict, [n, m] each."""
         self.count(forecast.classes)
         part = self._users.part(users, forecast.probabilities.device)
         return part, *part.choose(forecast.probabilities)
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return the gains of utility `index` under each outcome, given its choices: [n, C]."""
+        """Return the gains of utility `index` for its choices, under each outcome: [n, C]."""
         _, _, chosen = self.choose(forecast, slice(index, index + 1))
         return self.matrix(index).to(chosen.device).T[chosen[:, 0].to(torch.int64)]
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
-        """As in `blocks`, so that expected gains are tied here where they are tied there."""
+        """Return v and u as in `blocks`, so that the same expected gains are tied."""
         user, predicted, chosen = self.choose(forecast, slice(index, index + 1))
         return predicted[:, 0], user.gains(outcomes.labels[0], chosen)[:, 0]
 
     def spread(self, block: Block) -> Tensor:
-        """1 - the smallest gain of any user: the block holds only the gains that were drawn."""
+        """Return 1 minus the smallest gain of any user; a block has only the observed gains."""
         return torch.full_like(block.predicted[:, 0], 1 - self._users.low)
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield utilities in blocks [b, n]; a code is a point and its label in some draw.
+        """Yield utilities in blocks [b, n]; a code stands for a point and its label in a draw.
 
-        Many draws have many codes; the payoffs [b, L] are then what fills `BLOCK_BYTES`.
+        Many draws have many codes. Then the payoffs [b, L] limit the number of users in a block.
         """
         points, true, codes = _distinct_labels(outcomes.labels, forecast.classes)
         step = max(1, BLOCK_BYTES // (8 * len(points)))
@@ -269,10 +269,10 @@ class GainMatrix(UtilityClass):
 
 
 def _distinct_labels(labels: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what differs among R draws of the labels [R, n], and where.
+    """Return the distinct pairs of point and label in R draws of the labels [R, n].
 
     Returns:
-        points, true: int64 [L] each, all pairs of a point and a label that some draw gives it;
+        points, true: int64 [L] each, the point and the label of each pair;
         codes: integers [R, n], the number of the pair.
     """
     n = labels.shape[1]

@@ -1,7 +1,7 @@
 """Utilities that pay by the outcome's class or by its rank: u(p, e_j) = a[j] or θ[rank(p, j)].
 
-Both are linear forms, in the probabilities (class coordinates) or in the sorted probabilities
-(rank coordinates): the predicted utilities of a block of utilities are one matrix product.
+Their predictions are linear in the probabilities (class coordinates) or in the sorted probabilities
+(rank coordinates). So the predicted utilities of a block of utilities are one matrix product.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PayoffClass(UtilityClass):
         return outcomes.labels if self.coordinate == "class" else outcomes.ranks
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return u⃗: the payoffs themselves, or those of the classes' ranks: [n, C]."""
+        """Return u⃗: the payoffs of the classes, or those of the classes' ranks: [n, C]."""
         p = forecast.probabilities
         payoff = self.payoffs(forecast.classes, slice(index, index + 1))[0].to(p.device)
         if self.coordinate == "class":
@@ -49,13 +49,13 @@ class PayoffClass(UtilityClass):
         return torch.empty_like(p).scatter_(1, order, payoff.expand_as(p))
 
     def alike(self, forecast: Forecast) -> Tensor | None:
-        """Compare probabilities by class or, where ranks are paid, in descending order."""
+        """Compare probabilities by class, or in descending order if payoffs are by rank."""
         return forecast.alike if self.coordinate == "class" else forecast.ranked_alike
 
     def predicted_and_realized(
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
-        """Return v and u as in `blocks`, so that sums are tied here where they are tied there."""
+        """Return v and u as in `blocks`, so that the same sums are tied."""
         part = slice(index, index + 1)
         payoff = self.payoffs(forecast.classes, part)[0].to(outcomes.labels.device)
         return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
@@ -74,7 +74,7 @@ class ClassWise(PayoffClass):
     coordinate = "class"
 
     def count(self, classes: int) -> int:
-        """Return the number of classes: one utility each."""
+        """Return the number of classes, because each class has one utility."""
         return classes
 
     def payoffs(self, classes: int, part: slice) -> Tensor:
@@ -82,7 +82,7 @@ class ClassWise(PayoffClass):
         return torch.eye(classes, dtype=torch.float64)[part]
 
     def predicted(self, forecast: Forecast, part: slice) -> Tensor:
-        """Return columns of the probabilities, without a product: ties stay ties."""
+        """Return columns of the probabilities. Without a product, ties stay ties."""
         return forecast.probabilities[:, part].T
 
 
@@ -90,7 +90,7 @@ class TopK(PayoffClass):
     """U_topK (Example 3.6): for each K in 1 … C, u = 1{rank(p, y) <= K} and v its probability.
 
     Args:
-        ks: the K to use; all of 1 … C if not given.
+        ks: the values of K; all of 1 … C if not given.
     """
 
     coordinate = "rank"
@@ -107,7 +107,7 @@ class TopK(PayoffClass):
         return torch.tensor(ks)
 
     def count(self, classes: int) -> int:
-        """Return the number of K; `InputError` if they are no numbers in 1 … `classes`."""
+        """Return the number of K; `InputError` if they are not all in 1 … `classes`."""
         return len(self._chosen(classes))
 
     def payoffs(self, classes: int, part: slice) -> Tensor:
@@ -116,14 +116,14 @@ class TopK(PayoffClass):
         return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
 
     def predicted(self, forecast: Forecast, part: slice) -> Tensor:
-        """Return the sums of the K largest probabilities; those of all K without a copy."""
+        """Return the sums of the K largest probabilities, without a copy if all K are used."""
         chosen = self._chosen(forecast.classes)[part]
         columns = part if self.ks is None else chosen.to(forecast.probabilities.device) - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
 
 
 class TopClass(TopK):
-    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, the first class winning ties."""
+    """U_TCE (Example 3.4): v = max p and u = 1{argmax p = y}, where the first class wins ties."""
 
     def __init__(self) -> None:
         super().__init__(ks=(1,))
@@ -133,7 +133,7 @@ class TopClass(TopK):
         return forecast.probabilities.amax(dim=1)[None]
 
     def alike(self, forecast: Forecast) -> Tensor | None:
-        """Compare probabilities by class: those of another order have the same largest anyway."""
+        """Compare probabilities by class, because the largest one needs no ranking."""
         return forecast.alike
 
 
@@ -163,7 +163,7 @@ class DiscountedCumulativeGain(PayoffClass):
 
 
 class GivenPayoffs(PayoffClass):
-    """Payoff vectors given as a matrix [m, C], called `name` in messages."""
+    """Payoff vectors from a user's matrix [m, C], which messages call `name`."""
 
     def __init__(self, matrix: Any, name: str) -> None:
         self.matrix = parameter_matrix(matrix, name)
@@ -223,7 +223,7 @@ class Rank(GivenPayoffs):
 def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
     """Return `count` vectors uniform on {a in R^C : ‖a‖_∞ = 1}: float64 [count, C] (sec. 4).
 
-    One uniformly chosen coordinate is ±1, the others are uniform in [-1, 1].
+    A coordinate chosen at random is ±1, the others are uniform in [-1, 1].
     """
     if count < 1 or classes < 2:
         raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")

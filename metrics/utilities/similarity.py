@@ -24,7 +24,7 @@ class Similarity(UtilityClass):
             raise InputError(f"similarity matrix: not square, shape {list(self.matrix.shape)}")
 
     def count(self, classes: int) -> int:
-        """One; `InputError` if the matrix is for another number of classes."""
+        """Return 1; `InputError` if the matrix is for another number of classes."""
         if self.matrix.shape[0] != classes:
             raise InputError(
                 f"similarity matrix: {self.matrix.shape[0]} classes, the forecast has {classes}"
@@ -38,5 +38,5 @@ class Similarity(UtilityClass):
         return p @ self.matrix.to(p.device)
 
     def spread(self, block: Block) -> Tensor:
-        """The range of S: u is a mean of its entries."""
+        """Return the range of S, because u is a mean of its entries."""
         return (self.matrix.max() - self.matrix.min()).to(block.predicted.device)[None]
