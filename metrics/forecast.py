@@ -220,3 +220,20 @@ class Outcomes:
         if self.weights is None:
             return values.mean(dim=1)
         return (values * self.weights).sum(dim=1) / self.size[:, 0]
+
+    def distinct(self, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the different pairs of a point and a label among the draws.
+
+        Returns:
+            points, true: int64 [L] each, all pairs that some draw has;
+            codes: integers [R, n], the number of the pair of each draw and point.
+        """
+        n = self.labels.shape[1]
+        numbers = torch.arange(n, device=self.labels.device)
+        if len(self.labels) == 1:
+            return numbers, self.labels[0].to(torch.int64), numbers[None]
+        pairs = numbers * classes + self.labels
+        seen = torch.zeros(n * classes, dtype=torch.bool, device=self.labels.device)
+        seen[pairs.flatten()] = True
+        distinct = torch.nonzero(seen).flatten()
+        return distinct // classes, distinct % classes, seen.cumsum(0, dtype=torch.int32)[pairs] - 1

@@ -258,7 +258,7 @@ class GainMatrix(UtilityClass):
 
         Many draws have many codes. Then the payoffs [b, L] limit the number of users in a block.
         """
-        points, true, codes = _distinct_labels(outcomes.labels, forecast.classes)
+        points, true, codes = outcomes.distinct(forecast.classes)
         step = max(1, BLOCK_BYTES // (8 * len(points)))
         for users in equal_blocks(self.count(forecast.classes), forecast.n):
             together, best, chosen = self.choose(forecast, users)
@@ -266,24 +266,6 @@ class GainMatrix(UtilityClass):
                 few = slice(start, start + step)
                 gains = together.part(few, best.device).gains(true, chosen[points, few])
                 yield Block(best[:, few].T.contiguous(), gains.T.contiguous(), codes)
-
-
-def _distinct_labels(labels: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the distinct pairs of point and label in R draws of the labels [R, n].
-
-    Returns:
-        points, true: int64 [L] each, the point and the label of each pair;
-        codes: integers [R, n], the number of the pair.
-    """
-    n = labels.shape[1]
-    numbers = torch.arange(n, device=labels.device)
-    if len(labels) == 1:
-        return numbers, labels[0].to(torch.int64), numbers[None]
-    pairs = numbers * classes + labels
-    seen = torch.zeros(n * classes, dtype=torch.bool, device=labels.device)
-    seen[pairs.flatten()] = True
-    distinct = torch.nonzero(seen).flatten()
-    return distinct // classes, distinct % classes, seen.cumsum(0, dtype=torch.int32)[pairs] - 1
 
 
 def _checked(gains: Any) -> _Matrices:
