@@ -1,7 +1,7 @@
-"""Upper bounds on UC of indicators, without a sort: which of them can be the worst at all.
+"""Upper bounds on UC of indicators, computed without a sort.
 
-The sum of all positive residuals and that of all negative ones exclude most of the 2C utilities of
-U_CWE and U_topK; an audit computes only those whose bound reaches the largest error so far.
+The bounds exclude most of the 2C utilities of U_CWE and U_topK from being the worst one. An audit
+computes only the errors whose bound reaches the largest error so far.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def class_wise_sums(probabilities: Tensor, labels: Tensor) -> Tensor:
         labels: int64 [n].
     """
     of_label = probabilities.gather(1, labels[:, None])[:, 0]
-    own = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
+    hit = torch.zeros_like(probabilities[0]).index_add_(0, labels, of_label)
     predicted = _column_sums(probabilities)
-    return torch.stack([predicted, predicted - own])
+    return torch.stack([predicted, predicted - hit])
 
 
 def top_k_sums(top_sums: Tensor, ranks: Tensor) -> Tensor:

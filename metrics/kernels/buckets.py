@@ -1,7 +1,7 @@
 """The range of a sorted running sum without the sort: buckets first, a sort where it matters.
 
-Only the extremes of the running sum of residuals are needed. One pass throws the points into
-buckets ordered by predicted utility and keeps, for each bucket, the sums of the positive and of the
+Only the extremes of the running sum of residuals are needed. One pass assigns the points to buckets
+ordered by predicted utility and keeps, for each bucket, the sums of the positive and of the
 negative residuals. The running sum is then known at every bucket's border, and inside a bucket it
 can leave the range of its borders only where both signs occur, by the positive or the negative part
 at most. Only buckets that can still hold an extreme are sorted, usually less than a percent of the
@@ -42,8 +42,8 @@ def _grown(bits: Any) -> Any:
 def _extremes_and_sum(v: Any) -> Any:
     """Return the smallest, the largest and the sum of v, the sum in any order of adding up.
 
-    The extremes are those of integers that grow with the doubles: the compiler finds them in vector
-    lanes, because it need not think of NaN.
+    The extremes are found among integers that grow with the doubles. Integers have no NaN, so the
+    compiler can use vector instructions.
     """
     bits = v.view(np.int64)
     smallest, largest = ALL_BUT_SIGN, ~ALL_BUT_SIGN

@@ -1,10 +1,10 @@
 """Ranges of sorted running sums under many draws of the labels.
 
-Most draws give a point the same label, as a forecast is sure of most points. So the sums of all
-draws share one running sum, that of each point's usual outcome, and a draw keeps what its own
-outcomes add to that: an update for each outcome that is not the usual one, instead of one look into
-the payoffs for each point and draw. Until the next of those all draws move as one, so the extremes
-of the shared sum widen those of every draw, in vector lanes.
+Most draws give a point the same label, because a forecast is sure of most points. So all draws
+share one running sum, that of each point's usual outcome. A draw keeps only the difference that its
+unusual outcomes make: one update per unusual outcome, instead of one lookup in the payoffs for each
+point and draw. Between two unusual outcomes all draws change by the same amount. So we track the
+extremes of the shared sum and add each draw's difference once per stretch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, codes: NDArray[Any]) -> Draws:
-        """Sort out `codes` [n, R]."""
+        """Split `codes` [n, R] into usual and unusual ones."""
         n = len(codes)
         usual, starts = np.zeros(n, codes.dtype), np.zeros(n + 1, np.int64)
         _find_usual(codes, usual, starts)

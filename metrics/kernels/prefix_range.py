@@ -6,11 +6,11 @@ For predicted utilities v and realized utilities u, sort by v and cumulate the r
   v end, divided by n: a sum over any closed interval is the difference of two such values;
 * a binned error with equal-weight bins is the sum of |differences| at fixed positions.
 
-Both come out of one pass, and the order of v does not depend on the labels, so further draws of the
-labels (the noise floor) cost one gather each and no sort. Realized utilities are given as
-`payoffs[utility, code]` with a small integer code per point (its class, or the rank of its class),
-which spares the matrix utilities × points. Points may carry weights, several sets of them for one
-draw of the labels: resampled points, or multipliers of either sign.
+One pass computes both. The order of v does not depend on the labels, so each further draw of the
+labels (the noise floor) costs one gather and no sort. Realized utilities are given as
+`payoffs[utility, code]` with a small integer code per point (its class, or the rank of its class).
+So the matrix utilities × points is never built. Points may carry weights, several sets of them for
+one draw of the labels: resampled points, or multipliers of either sign.
 
 Two implementations, chosen by the device: numba on the CPU (buckets for one draw of the labels, a
 sort for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in float64.
@@ -234,7 +234,8 @@ def _order(v: NDArray[np.float64], stable: bool) -> NDArray[np.int32]:
 def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
     """Return `codes` as unsigned integers of 16 bits, of 32 where they do not suffice.
 
-    Unsigned: no index to wrap around. Short: less to read. And kernels are compiled for one type.
+    Unsigned indices need no check for negative values, short ones take less time to read, and the
+    kernels are compiled for one type.
     """
     return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
 
