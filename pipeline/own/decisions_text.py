@@ -70,9 +70,11 @@ def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
         second = min(others, key=lambda method: float(methods[method]["cost"]))
         gap = methods[second]["against"][best]
         sure = sum(_surely_dearer(methods[method]["against"][best]) for method in others)
+        how_sure = f"surely less than {counted(sure)} of {counted(len(others))} others"
+        if gap["difference_half_width"] is None:
+            how_sure = "a single split does not say how sure that is"
         parts.append(
-            f"{_with_half(gap, 'difference')} less than {method_name(second)}, the next; surely "
-            f"less than {counted(sure)} of {counted(len(others))} others"
+            f"{_with_half(gap, 'difference')} less than {method_name(second)}, the next; {how_sure}"
         )
     always = cheap["against"][f"always {record['best_constant']}"]["difference"]
     if always > ROUNDING:
