@@ -59,12 +59,14 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
         keys = fitting_columns(table, shown_on.width, starred)
         cut = table.with_columns(keys)
         shown_on.print(rich_table(cut, starred), soft_wrap=False)
-        notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.spec.remarks]))
         if left := [c.metric.text for c in table.columns if c.metric.key not in keys]:
             notes[f"Not shown here: {', '.join(left)}."] = None
+        notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.spec.remarks]))
     lines = wrap(" ".join(notes), console.width)
-    if len(lines) > NOTE_LINES:
-        lines = [*lines[: NOTE_LINES - 1], "The table's files have all notes."]
+    whole = list(notes)
+    while len(lines) > NOTE_LINES and whole:  # a note is printed whole or not at all
+        whole.pop()
+        lines = wrap(" ".join([*whole, "The table's files have all notes."]), console.width)
     print_lines(lines, console, style="dim")
 
 
