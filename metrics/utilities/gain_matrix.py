@@ -254,7 +254,7 @@ class GainMatrix(UtilityClass):
         return torch.full_like(block.predicted[:, 0], 1 - self._users.low)
 
     def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield utilities in blocks [b, n]; a code stands for a point and its label in a draw.
+        """Yield utilities in blocks [b, n]; each code numbers a pair of a point and a drawn label.
 
         Many draws have many codes. Then the payoffs [b, L] limit the number of users in a block.
         """
