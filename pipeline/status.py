@@ -1,29 +1,32 @@
 """The state of a suite: units done, missing, stale and failed, by benchmark and calibrator.
 
-python -m pipeline.status suite=paper
+python -m pipeline.status                 of what params.yaml says, which `dvc repro` runs
+python -m pipeline.status suite=paper     of what the stages make with these arguments
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from rich.table import Table
 
 from pipeline.evaluate import evaluate_task
 from pipeline.fit import fit_task
 from pipeline.harness.cache import record_of
-from pipeline.harness.command import command
+from pipeline.harness.command import CONF, command
 from pipeline.harness.parallel import Task
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import logits_task
 
+PARAMETERS = CONF.parent / "params.yaml"
 STATES = DONE, MISSING, STALE, FAILED = ("done", "missing", "stale", "failed")
 
 
@@ -33,6 +36,20 @@ class State(NamedTuple):
     unit: Unit
     name: str
     why: str
+
+
+def with_parameters(arguments: Sequence[str]) -> list[str]:
+    """The arguments, after those that dvc.yaml takes from params.yaml.
+
+    An argument replaces the value of params.yaml. A chosen suite, preset or benchmark replaces all.
+    """
+    given = {argument.partition("=")[0] for argument in arguments}
+    if given & {"suite", "preset", "benchmark"} or not PARAMETERS.is_file():
+        return list(arguments)
+    held = OmegaConf.load(PARAMETERS)
+    values = {"suite": held.suite.name, "paths.precomputed": held.precomputed}
+    values |= {"seed": held.seed, "tuning": held.tuning}
+    return [*(f"{key}={value}" for key, value in values.items() if key not in given), *arguments]
 
 
 @command
@@ -107,4 +124,5 @@ def status_table(all_states: Sequence[State]) -> Table:
 
 
 if __name__ == "__main__":
+    sys.argv[1:] = with_parameters(sys.argv[1:])
     main()

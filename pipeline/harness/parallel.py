@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import socket
@@ -14,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -28,6 +29,8 @@ BYTES_PER_LOGIT = 60
 """Memory of a process per logit of its unit (n x C). Patching takes most, about 48 bytes."""
 SECONDS_IDLE = 20
 """How long a worker process waits for work before it ends."""
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP)
+"""Errors of a file system that cannot lock files."""
 KILLED = "a worker process was killed, perhaps out of memory; run it again with jobs=1"
 NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 """Messages that differ only in numbers are printed once."""
@@ -68,11 +71,11 @@ class Outcome:
     """The outcome of one task."""
 
     task: Task
+    state: Literal["made", "failed", "busy", "current"]
+    """`busy`: another process works on the unit; `current`: another process has made it."""
     error: str = ""
     traceback: str = ""
     """Empty where the user caused the error."""
-    is_busy: bool = False
-    """Another process works on the unit."""
     warnings: Sequence[str] = ()
 
 
@@ -95,10 +98,11 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
     outcomes = list((_one_by_one if one_by_one else _side_by_side)(title, waiting))
     for line in _each_once((o.task.name, text) for o in outcomes for text in o.warnings):
         say(f"warning: {line}")
-    failed = [outcome for outcome in outcomes if outcome.error]
+    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    made = sum(outcome.state == "made" for outcome in outcomes)
     say(
-        f"{title}: {len(waiting) - len(failed)} made, {len(failed)} failed, "
-        f"{len(tasks) - len(waiting)} up to date; {time.perf_counter() - began:.1f} s"
+        f"{title}: {made} made, {len(failed)} failed, {len(tasks) - made - len(failed)} up to "
+        f"date; {time.perf_counter() - began:.1f} s"
     )
     if failed:
         for text in {NUMBER.sub("", o.error): o.traceback for o in reversed(failed)}.values():
@@ -125,7 +129,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
 def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     for task in tasks:
         with Bar(f"{title} {task.name}", 1) as bar:
-            yield attempt(task, wait=True, progress=bar)
+            yield _waited_for(task, bar)
 
 
 def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
@@ -141,7 +145,7 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
         run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
         try:
             for outcome in run(delayed(attempt)(task, wait=False) for task in tasks):
-                if outcome.is_busy:
+                if outcome.state == "busy":
                     busy.append(outcome.task)
                 else:
                     bar.advance(outcome.task.name)
@@ -150,8 +154,15 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
             raise UnitsFailed(f"{title}: {KILLED}") from error
         for task in busy:
             say(f"waiting: another process works on {task.name}")
-            yield attempt(task, wait=True)
+            yield _waited_for(task)
             bar.advance(task.name)
+
+
+def _waited_for(task: Task, progress: Progress = lambda *_: None) -> Outcome:
+    """The outcome of a task, made after the other processes that work on its unit."""
+    while (outcome := attempt(task, wait=True, progress=progress)).state == "busy":
+        pass
+    return outcome
 
 
 def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Outcome:
@@ -171,13 +182,15 @@ def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Out
         try:
             with FileLock(lock, timeout=-1 if wait else 0):
                 if not task.settings["force"] and task.is_current():
-                    return Outcome(task)
+                    return Outcome(task, "current")
                 save, record = task.make(device_name(task.settings["device"]), progress)
                 publish(task.path, save, {"key": task.key, **record})
-        except Timeout:
-            return Outcome(task, is_busy=True)
+        except Timeout:  # of this lock, or of one that `make` needs
+            return Outcome(task, "busy")
         except Exception as failure:
             error = one_line(failure)
+            if isinstance(failure, OSError) and failure.errno in NO_LOCKS:
+                error = f"{data}: no file can be locked here ({error}); put paths.data on a local disk"
             if not is_user_error(failure):
                 error, details = f"{type(failure).__name__}: {error}", traceback.format_exc()
     messages = tuple(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
@@ -191,7 +204,7 @@ def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Out
         **run_notes(),
     }
     _log(data / "log" / f"runs-{socket.gethostname()}.jsonl", notes)
-    return Outcome(task, error, details, warnings=messages)
+    return Outcome(task, "failed" if error else "made", error, details, messages)
 
 
 def _log(path: Path, notes: dict[str, Any]) -> None:

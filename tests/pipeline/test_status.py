@@ -13,7 +13,7 @@ from pipeline.harness import code
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import UnitsFailed
 from pipeline.scoring.across_splits import across_splits_task
-from pipeline.status import states
+from pipeline.status import states, with_parameters
 
 
 def found(request):
@@ -99,3 +99,13 @@ def edited(monkeypatch):
     read = code._tree
     yield edit
     code_digest.cache_clear()
+
+
+def test_without_a_suite_the_parameters_of_dvc_apply_and_arguments_win(tmp_path, monkeypatch):
+    path = tmp_path / "params.yaml"
+    path.write_text("{suite: {name: cifar}, seed: 1, tuning: quick, precomputed: /folder}")
+    monkeypatch.setattr("pipeline.status.PARAMETERS", path)
+    of_dvc = ["suite=cifar", "paths.precomputed=/folder", "seed=1", "tuning=quick"]
+    assert with_parameters([]) == of_dvc
+    assert with_parameters(["tuning=paper"]) == [*of_dvc[:3], "tuning=paper"]
+    assert with_parameters(["suite=paper"]) == ["suite=paper"]

@@ -110,9 +110,9 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     holder.start()
     assert held.wait(60)
     task = task_of(tmp_path, partial(make_noting, tmp_path))
-    assert attempt(task, wait=False).is_busy
+    assert attempt(task, wait=False).state == "busy"
     assert not task.path.exists()
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(60)
-    assert not attempt(task, wait=False).is_busy
+    assert not attempt(task, wait=False).state == "busy"
     assert task.is_current()
