@@ -190,7 +190,7 @@ def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Out
         except Exception as failure:
             error = one_line(failure)
             if isinstance(failure, OSError) and failure.errno in NO_LOCKS:
-                error = f"{data}: no file can be locked here ({error}); put paths.data on a local disk"
+                error = f"{data}: files cannot be locked here ({error}); use a local paths.data"
             if not is_user_error(failure):
                 error, details = f"{type(failure).__name__}: {error}", traceback.format_exc()
     messages = tuple(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))

@@ -114,5 +114,5 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     assert not task.path.exists()
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(60)
-    assert not attempt(task, wait=False).state == "busy"
+    assert attempt(task, wait=False).state != "busy"
     assert task.is_current()

@@ -137,5 +137,5 @@ def test_a_file_system_without_locks_is_one_line(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with pytest.raises(UnitsFailed, match=r"no file can be locked here .*; put paths\.data on"):
+    with pytest.raises(UnitsFailed, match=r"files cannot be locked here .*; use a local paths"):
         run_tasks("fit", examples(tmp_path, ""))
