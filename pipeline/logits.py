@@ -166,12 +166,14 @@ def require_logits(settings: Iterable[Settings]) -> None:
 def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
     benchmark, ready = settings["benchmark"], ready_made(settings)
     if ready is None:
-        work_dir = Path(settings["paths"]["data"]) / "work" / benchmark["name"]
-        options = {"device": settings["device"], "work_dir": work_dir, "progress": progress}
         source = instantiate(benchmark["source"], _convert_="all", _partial_=True)
-        if unknown := set(source.keywords) - set(signature(source.func).parameters):
-            known = ", ".join(signature(source.func).parameters)
-            raise UsageError(f"benchmark.source.{min(unknown)}: no such option; there are {known}")
+        expected = signature(source.func)
+        work = {"device": settings["device"], "progress": progress}
+        options = {key: value for key, value in work.items() if key in expected.parameters}
+        try:
+            expected.bind(**source.keywords, **options)
+        except TypeError as error:
+            raise UsageError(f"benchmark.source: {error}") from error
         result = source(**options)
         assert isinstance(result, SourceResult)
         return result

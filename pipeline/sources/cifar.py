@@ -6,14 +6,12 @@ The checkpoints are release files of https://github.com/chenyaofo/pytorch-cifar-
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from metrics.validation import InputError
@@ -56,7 +54,6 @@ def cifar_logits(
     dataset: str,
     model: str,
     data_dir: str | Path,
-    work_dir: Path,
     checkpoint: str | Path | None = None,
     normalization: str = "zoo",
     download: bool = True,
@@ -72,7 +69,6 @@ def cifar_logits(
         dataset: cifar10 or cifar100.
         model: resnet44, resnet56, repvgg_a0, repvgg_a2, ... (see `cifar_networks.NETWORKS`).
         data_dir: folder of torchvision's layout, or of the official archive.
-        work_dir: a killed run finds its shards there.
         checkpoint: a file; None means torch.hub's folder, or else the download.
         normalization: zoo, or pixel_std (CIFAR-10 only).
         download: whether a missing data set may be downloaded.
@@ -90,9 +86,8 @@ def cifar_logits(
     images = _test_set(dataset, Path(data_dir), download)
     transforms = require("torchvision.transforms")
     images.transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean, std)])
-    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
-    key = {"data": _digest(images), "mean": mean, "std": std}
-    logits, labels = forward_logits(network, images, key, run)
+    run = Run(device, batch_size, precision, workers, progress)
+    logits, labels = forward_logits(network, images, run)
     details = {
         "source": "torchvision data set, checkpoint of chenyaofo/pytorch-cifar-models (BSD-3)",
         "model": f"{dataset}_{model}",
@@ -172,9 +167,3 @@ def _test_set(dataset: str, folder: Path, download: bool) -> Any:
             f"({reason}): put {kind.url} into {folder} and run again with "
             "benchmark.source.download=true, or set benchmark.source.data_dir=<folder>"
         ) from error
-
-
-def _digest(images: Any) -> str:
-    digest = hashlib.sha256(np.ascontiguousarray(images.data).data)
-    digest.update(np.asarray(images.targets, dtype=np.int64).data)
-    return digest.hexdigest()

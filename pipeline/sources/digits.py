@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,6 @@ def digits_logits(
     iterations: int = 1000,
     learning_rate: float = 0.01,
     seed: int = 0,
-    device: str = "auto",
-    work_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> SourceResult:
     """Train on a seeded part of the 1797 digits; return the logits of all others.
@@ -33,7 +30,6 @@ def digits_logits(
         iterations: passes over the training part.
         learning_rate: Adam's step.
         seed: of the selection and of the network's start.
-        device, work_dir: not used; every source is called with them.
         progress: called before and after training.
     """
     from sklearn.datasets import load_digits

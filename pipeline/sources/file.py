@@ -25,7 +25,7 @@ from pipeline.sources.class_labels import class_labels, label_names, notes_on_ab
 from pipeline.sources.columns import read_columns
 from pipeline.sources.given import Given, check_shapes
 from pipeline.sources.npz_arrays import read_npz_arrays
-from pipeline.sources.result import MissingResource, Progress, SourceResult
+from pipeline.sources.result import MissingResource, SourceResult
 from pipeline.sources.tables import TABLES
 from pipeline.sources.text import listed, text_of
 
@@ -43,9 +43,6 @@ def file_logits(
     test: str | Path | None = None,
     values: str = "auto",
     groups: str | None = None,
-    device: str = "auto",
-    work_dir: Path | None = None,
-    progress: Progress | None = None,
 ) -> SourceResult:
     """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
 
@@ -56,7 +53,6 @@ def file_logits(
             probabilities if all values are in [0, 1] and all rows sum to one.
         groups: the column of a table, or the array of an npz, that names each point's group; None
             means the npz's array `groups`, if there is one.
-        device, work_dir, progress: not used; every source is called with them.
 
     Raises:
         MissingResource: there is no such file.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ def imagenet_logits(
     *,
     model: str,
     data_dir: str | Path,
-    work_dir: Path,
     checkpoint: str | Path | None = None,
     revision: str | None = None,
     pretrained: bool = True,
@@ -44,7 +42,6 @@ def imagenet_logits(
     Args:
         model: architecture and tag, such as resnet50.a1_in1k.
         data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
-        work_dir: a killed run finds its shards there.
         checkpoint: safetensors to load instead of the hub's.
         revision: commit of the model's repository on the hub; None means the newest.
         pretrained: False gives random weights, to measure speed or to test.
@@ -55,7 +52,7 @@ def imagenet_logits(
         MissingResource: images or weights are absent; the message says how to get them.
         InputError: the folder is incomplete or has other contents, or a file is damaged.
     """
-    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
+    run = Run(device, batch_size, precision, workers, progress)
     network, origin = _network(model, checkpoint, revision, pretrained)
     timm_data = require("timm.data")
     if network.num_classes != SYNSETS:
@@ -70,8 +67,7 @@ def imagenet_logits(
             "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
             "accept a part"
         )
-    key = {"data": _digest(images), "preprocessing": repr(transform)}
-    logits, labels = forward_logits(network, images, key, run)
+    logits, labels = forward_logits(network, images, run)
     details = {
         "source": "ImageNet-1k validation set, timm model",
         "model": model,
@@ -91,7 +87,7 @@ def _network(
         raise InputError(f"model={model}: timm {timm.__version__} has no such model")
     if not pretrained:
         with torch.random.fork_rng():
-            torch.manual_seed(0)  # every run has the same random weights and finds its shards
+            torch.manual_seed(0)  # every run has the same random weights
             return timm.create_model(model, pretrained=False), {"weights": "random"}
     if checkpoint is None:
         folder = hub_files(
@@ -123,7 +119,7 @@ def _images(data_dir: Path, synsets: list[str], transform: Any) -> Any:
     """
     folder = data_dir / "val" if (data_dir / "val").is_dir() else data_dir
     try:
-        images = require("torchvision.datasets").ImageFolder(str(folder), transform, loader=_loaded)
+        images = require("torchvision.datasets").ImageFolder(str(folder), transform)
         numbers = [synsets.index(synset) for synset in images.classes]
     except (OSError, ValueError) as error:  # no folders, an empty one, or one of another name
         raise MissingResource(
@@ -133,21 +129,3 @@ def _images(data_dir: Path, synsets: list[str], transform: Any) -> Any:
         ) from error
     images.samples = [(name, numbers[place]) for name, place in images.samples]
     return images
-
-
-def _loaded(name: str) -> Any:
-    try:
-        return require("torchvision.datasets.folder").default_loader(name)
-    except (OSError, SyntaxError) as error:  # PIL raises SyntaxError for damaged files
-        raise InputError(
-            f"{name}: not a readable image; delete it and run scripts/prepare_imagenet.py again"
-        ) from error
-
-
-def _digest(images: Any) -> str:
-    """SHA-256 over names, sizes and labels of the images."""
-    digest = hashlib.sha256()
-    for name, label in images.samples:
-        path = Path(name)
-        digest.update(f"{path.parent.name}/{path.name} {path.stat().st_size} {label}\n".encode())
-    return digest.hexdigest()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,9 +114,7 @@ class SyntheticClassifier:
 def synthetic_logits(
     *,
     samples: int,
-    work_dir: Path | None = None,
     seed: int = 0,
-    device: str = "auto",
     progress: Progress | None = None,
     **classifier: Any,
 ) -> SourceResult:
@@ -127,7 +124,6 @@ def synthetic_logits(
         samples: number of points n.
         seed: of the sample.
         classifier: fields of `SyntheticClassifier`.
-        work_dir, device: not used; every source is called with them.
 
     Raises:
         InputError: an unknown field or a value out of range.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -10,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import torch
 from torch import Tensor
 
 from metrics.validation import InputError
+from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
-from pipeline.sources.inference import Run, forward_logits, weights_digest
+from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
 
-MODEL_FILES = ("*.safetensors", "*.json", "*.txt")
+WEIGHTS = "model.safetensors"
+MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
 """Pickled weights are left out: loading them runs the code that they hold."""
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
@@ -32,7 +35,6 @@ def yahoo_logits(
     *,
     model: str,
     data: str,
-    work_dir: Path,
     model_revision: str | None = None,
     data_revision: str | None = None,
     fields: Sequence[str] = ("question_title", "question_content", "best_answer"),
@@ -52,7 +54,6 @@ def yahoo_logits(
         data: a hub name, a parquet file, or a folder of test parquet files.
         model_revision, data_revision: commits of the repositories on the hub; None means the
             newest. The record has those that were used, as `commits` of the `origin`.
-        work_dir: a killed run finds its shards there.
         fields: columns whose texts are joined; the paper does not say which ones it used.
         separator: put between the fields; empty fields are left out.
         max_length: tokens per text, longer ones are cut.
@@ -63,20 +64,15 @@ def yahoo_logits(
         MissingResource: model or data are absent; the message says how to get them.
         InputError: a field is missing, or the model has other labels than the data set.
     """
-    run = Run(work_dir, device, batch_size, precision, workers, progress=progress)
+    run = Run(device, batch_size, precision, workers, progress)
     place = hub_files(data, "dataset", DATA_FILES, "data=<path>", data_revision)
-    texts, labels = _test_set(place, fields, separator, expected_rows, work_dir / "datasets")
+    texts, labels = _test_set(place, fields, separator, expected_rows)
     folder = hub_files(model, "model", MODEL_FILES, "model=<path>", model_revision)
     classifier, tokenizer = _classifier(folder)
     order, warnings = _columns_by_name(classifier.config.id2label)
-    key = {
-        "texts": _digest(texts, labels),
-        "tokenizer": tokenizer.backend_tokenizer.to_str(),
-        "max_length": max_length,
-    }
     collate = partial(_collate, tokenizer=tokenizer, max_length=max_length)
     items = list(zip(texts, labels, strict=True))
-    logits, kept = forward_logits(_Logits(classifier), items, key, run, collate)
+    logits, truth = forward_logits(_Logits(classifier), items, run, collate)
     details = {
         "source": "Yahoo Answers topics, test split, transformers classifier",
         "model": model,
@@ -87,13 +83,13 @@ def yahoo_logits(
             "model_folder": str(folder),
             # Folders of the hub are named by the commit.
             "commits": {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n)},
-            "weights_sha256": weights_digest(classifier),
+            "weights_sha256": sha256_of(folder / WEIGHTS),
             "columns": order,
         },
         "class_names": list(YAHOO),
         "warnings": warnings,
     }
-    return SourceResult(np.ascontiguousarray(logits[:, order]), kept, details)
+    return SourceResult(np.ascontiguousarray(logits[:, order]), truth, details)
 
 
 class _Logits(torch.nn.Module):
@@ -119,35 +115,30 @@ def _collate(
 
 
 def _test_set(
-    place: Path, fields: Sequence[str], separator: str, expected: int | None, cache: Path
+    place: Path, fields: Sequence[str], separator: str, expected: int | None
 ) -> tuple[list[str], list[int]]:
-    """The joined texts and the labels of the test split; `datasets` keeps its tables in `cache`."""
+    """The joined texts and the labels of the test split."""
     files = [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
     if not files:
         raise MissingResource(
             f"Yahoo Answers: {place} holds no parquet file: put test-00000-of-00001.parquet of "
             "community-datasets/yahoo_answers_topics there"
         )
-    datasets = require("datasets")
-    datasets.disable_progress_bars()
     try:
-        rows = datasets.Dataset.from_parquet(list(map(str, files)), cache_dir=str(cache))
-    except Exception as error:  # Arrow raises many kinds for damaged files
-        raise InputError(f"{files[0]}: not a readable parquet file ({reason_of(error)})") from error
-    absent = [name for name in (*fields, LABEL_FIELD) if name not in rows.column_names]
-    if absent:
+        rows = pyarrow.concat_tables(map(pyarrow.parquet.read_table, files))
+        columns = rows.select([*fields, LABEL_FIELD]).to_pydict()
+    except (pyarrow.ArrowException, KeyError, OSError) as error:
         raise InputError(
-            f"{files[0]}: no field {absent[0]}; it has {', '.join(rows.column_names)}; "
-            "set benchmark.source.fields"
-        )
+            f"{files[0]}: no parquet file with the fields {', '.join(fields)} and {LABEL_FIELD} "
+            f"({reason_of(error)}); set benchmark.source.data or benchmark.source.fields"
+        ) from error
     if expected is not None and len(rows) != expected:
         raise InputError(
             f"{files[0]}: {len(rows)} rows, expected {expected}; "
             "give the test split, or set benchmark.source.expected_rows=null"
         )
-    columns = [list(rows[field]) for field in fields]
-    texts = [separator.join(filter(None, parts)) for parts in zip(*columns)]
-    return texts, [int(label) for label in rows[LABEL_FIELD]]
+    texts = [separator.join(filter(None, parts)) for parts in zip(*map(columns.get, fields))]
+    return texts, columns[LABEL_FIELD]
 
 
 def _classifier(folder: Path) -> tuple[Any, Any]:
@@ -187,10 +178,3 @@ def _columns_by_name(id2label: dict[int, str]) -> tuple[list[int], list[str]]:
 def _plain(name: str) -> str:
     """A label without case, spaces and punctuation: `Society & Culture` = `society_and_culture`."""
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
-
-
-def _digest(texts: list[str], labels: list[int]) -> str:
-    digest = hashlib.sha256(np.asarray(labels, dtype=np.int64).data)
-    for text in texts:
-        digest.update(f"{len(text)}:".encode() + text.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()

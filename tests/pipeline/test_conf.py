@@ -3,7 +3,6 @@
 import inspect
 import shutil
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 import yaml
@@ -83,7 +82,7 @@ def test_sources_accept_what_their_files_say(option):
     source = resolved(composed([f"benchmark={option}"]))["benchmark"]["source"]
     signature = inspect.signature(get_method(source["_target_"]))
     given = {key: value for key, value in source.items() if key != "_target_"}
-    signature.bind_partial(**given, device="cpu", work_dir=Path(), progress=None)
+    signature.bind(**given)
 
 
 @pytest.mark.parametrize("option", options("evaluation"))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.sources.digits import digits_logits
@@ -54,6 +55,17 @@ def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
     settings = requested(request_tiny, precomputed=str(tmp_path / "empty"))
     run_logits(settings)
     assert find_logits(settings[0]).n == 200
+
+
+def test_a_generator_takes_its_fields_and_no_other_option(request_tiny):
+    (settings,) = requested(request_tiny)
+    target = "pipeline.sources.synthetic.synthetic_logits"
+    settings["benchmark"]["source"] = source = {"_target_": target, "samples": 50, "classes": 4}
+    run_logits([settings])
+    assert find_logits(settings).size == 200
+    source["sharpness"] = 2
+    with pytest.raises(UnitsFailed, match="sharpness: not a field of the generator"):
+        run_logits([settings])
 
 
 def test_digits_are_out_of_sample_over_confident_and_the_same_every_time():

@@ -72,7 +72,7 @@ def hub_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_real_checkpoint_over_an_archive_through_the_configuration(
-    archives: Path, checkpoint: Path, tmp_path: Path, benchmark_config: Callable[..., Any]
+    archives: Path, checkpoint: Path, benchmark_config: Callable[..., Any]
 ) -> None:
     config = benchmark_config(
         "cifar100_resnet",
@@ -80,7 +80,7 @@ def test_the_real_checkpoint_over_an_archive_through_the_configuration(
         f"benchmark.source.checkpoint={checkpoint}",
         "benchmark.source.batch_size=5",
     )
-    result = instantiate(config.source, device="cpu", work_dir=tmp_path / "work", progress=None)
+    result = instantiate(config.source, device="cpu")
     assert result.logits.shape == (IMAGES, 100) and result.logits.dtype == np.float32
 
     with (archives / "cifar-100-python" / "test").open("rb") as file:
@@ -151,7 +151,6 @@ def test_a_missing_data_set_is_one_line(checkpoint: Path, tmp_path: Path) -> Non
             model="resnet56",
             checkpoint=checkpoint,
             data_dir=tmp_path / "none",
-            work_dir=tmp_path / "w",
         )
     message = str(caught.value)
     assert "\n" not in message

@@ -38,7 +38,7 @@ def test_the_imagenet_preset_has_imagenets_shape_and_difficulty(
     config = benchmark_config("synthetic_imagenet")
     assert (config.source.samples, config.source.classes) == (50_000, 1000)
     config.source.samples = 6000
-    result = instantiate(config.source, device="cpu", work_dir=None)
+    result = instantiate(config.source)
     probabilities = softmax(result.logits.astype(np.float64), axis=1)
     accuracy = (probabilities.argmax(axis=1) == result.labels).mean()
     assert 0.77 < accuracy < 0.83

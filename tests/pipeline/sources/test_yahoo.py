@@ -69,11 +69,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_data(tmp_path_factory.mktemp("yahoo") / "test-00000-of-00001.parquet")
 
 
-def logits_of(model: Path | str, data: Path | str, work_dir: Path, **options: Any) -> Any:
+def logits_of(model: Path | str, data: Path | str, **options: Any) -> Any:
     defaults = {"device": "cpu", "batch_size": 4, "expected_rows": None}
-    return yahoo_logits(
-        model=str(model), data=str(data), work_dir=work_dir, **{**defaults, **options}
-    )
+    return yahoo_logits(model=str(model), data=str(data), **{**defaults, **options})
 
 
 def direct_logits(model: Path, texts: list[str], max_length: int = 512) -> Any:
@@ -89,7 +87,7 @@ def direct_logits(model: Path, texts: list[str], max_length: int = 512) -> Any:
 
 
 def test_logits_through_the_configuration_equal_the_model_text_by_text(
-    model: Path, data: Path, tmp_path: Path, benchmark_config: Callable[..., Any]
+    model: Path, data: Path, benchmark_config: Callable[..., Any]
 ) -> None:
     config = benchmark_config(
         "yahoo",
@@ -99,7 +97,7 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
         "benchmark.source.max_length=24",
         "benchmark.source.batch_size=3",
     )
-    result = instantiate(config.source, device="cpu", work_dir=tmp_path / "w", progress=None)
+    result = instantiate(config.source, device="cpu")
     columns = pd.read_parquet(data).fillna("").to_dict("list")
     parts = zip(columns["question_title"], columns["question_content"], columns["best_answer"])
     texts = [" ".join(part for part in row if part) for row in parts]
@@ -113,7 +111,7 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
 def test_a_permuted_id2label_is_put_in_the_data_sets_order(
     model: Path, data: Path, tmp_path: Path
 ) -> None:
-    reference = logits_of(model, data, tmp_path / "w").logits
+    reference = logits_of(model, data).logits
     order = [3, 1, 4, 0, 5, 9, 2, 6, 8, 7]
     names = {place: YAHOO[number] for place, number in enumerate(order)}
     names[0] = names[0].replace("&", "and").upper()  # spelled differently, still the same
@@ -122,21 +120,21 @@ def test_a_permuted_id2label_is_put_in_the_data_sets_order(
     state["classifier.weight"] = state["classifier.weight"][order].contiguous()
     state["classifier.bias"] = state["classifier.bias"][order].contiguous()
     require("safetensors.torch").save_file(state, permuted / "model.safetensors", {"format": "pt"})
-    result = logits_of(permuted, data, tmp_path / "w")
+    result = logits_of(permuted, data)
     np.testing.assert_allclose(result.logits, reference, atol=1e-3)
 
 
 def test_classes_of_another_data_set_are_refused(data: Path, tmp_path: Path) -> None:
     foreign = {**dict(enumerate(YAHOO)), 4: "Computers"}
     with pytest.raises(InputError, match=r"the model's classes \(Society .* are not the data set"):
-        logits_of(save_model(tmp_path / "foreign", foreign), data, tmp_path / "w")
+        logits_of(save_model(tmp_path / "foreign", foreign), data)
 
 
 def test_a_folder_and_the_hubs_cache_serve_without_network(
-    model: Path, data: Path, tmp_path: Path, hub_cache: Callable[..., Path]
+    model: Path, data: Path, hub_cache: Callable[..., Path]
 ) -> None:
-    reference = logits_of(model, data, tmp_path / "w").logits
-    np.testing.assert_array_equal(logits_of(model, data.parent, tmp_path / "w").logits, reference)
+    reference = logits_of(model, data).logits
+    np.testing.assert_array_equal(logits_of(model, data.parent).logits, reference)
     files = {file.name: file.read_bytes() for file in model.iterdir()}
     hub_cache("model", "Koushim/distilbert-yahoo-answers-topic-classifier", files)
     content = {"yahoo_answers_topics/test-00000-of-00001.parquet": data.read_bytes()}
@@ -144,7 +142,6 @@ def test_a_folder_and_the_hubs_cache_serve_without_network(
     result = logits_of(
         "Koushim/distilbert-yahoo-answers-topic-classifier",
         "community-datasets/yahoo_answers_topics",
-        tmp_path / "w",
     )
     np.testing.assert_array_equal(result.logits, reference)
 
@@ -155,7 +152,7 @@ def test_pickled_weights_are_not_loaded(model: Path, data: Path, tmp_path: Path)
     torch.save(load_file(weights), folder / "pytorch_model.bin")
     weights.unlink()
     with pytest.raises(InputError, match="pickled: model or tokenizer does not load"):
-        logits_of(folder, data, tmp_path / "w")
+        logits_of(folder, data)
 
 
 def test_what_is_missing_is_one_line(
@@ -168,15 +165,17 @@ def test_what_is_missing_is_one_line(
         ((model, tmp_path), "holds no parquet file"),
     ):
         with pytest.raises(MissingResource) as caught:
-            logits_of(*arguments, tmp_path / "w")
+            logits_of(*arguments)
         assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_damaged_or_too_few_rows_are_named(model: Path, data: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(data.read_bytes()[:300])
-    with pytest.raises(InputError, match=r"broken\.parquet: not a readable parquet file") as caught:
-        logits_of(model, broken, tmp_path / "w")
+    with pytest.raises(
+        InputError, match=r"broken\.parquet: no parquet file with the fields"
+    ) as caught:
+        logits_of(model, broken)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="11 rows, expected 60000"):
-        logits_of(model, data, tmp_path / "w", expected_rows=60_000)
+        logits_of(model, data, expected_rows=60_000)
