@@ -45,16 +45,16 @@ def interval_and_binned_errors(
 
 
 def _edges(outcomes: Outcomes, bins: int) -> Tensor:
-    """Return where the bins end: numbers of points [E], or sums of weights [R, E].
+    """Return the sums of weights at which the bins end, [R, E]; without weights, of points [1, E].
 
     Points with whole weights are cut into bins as if they were repeated rows.
     """
-    steps = torch.arange(bins + 1)
+    ends = outcomes.size * torch.arange(bins + 1, device=outcomes.size.device) / bins
+    whole = (ends + 1e-9).floor()
     if outcomes.weights is None:
-        return steps * outcomes.labels.shape[1] // bins
-    ends = outcomes.size * steps.to(outcomes.size.device) / bins
-    whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
-    return torch.where(whole, (ends + 1e-9).floor(), ends)
+        return whole
+    are_whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
+    return torch.where(are_whole, whole, ends)
 
 
 def _equal_width_errors(

@@ -27,9 +27,8 @@ from torch import Tensor
 
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
-from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
+from metrics.kernels.sorted_ranges import Draws, ranges_of_draws, ranges_of_weights
 from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
-from metrics.kernels.weighted_ranges import weighted_ranges_of_draws, weighted_ranges_of_rows
 
 SUMMED_AT_ONCE = 1 << 22
 """Predictions times draws that a thread works on at a time; it holds the order of the former."""
@@ -43,7 +42,7 @@ class PrefixRange(NamedTuple):
     """Sums of residuals for R draws of the labels (or of the weights) and b utilities.
 
     low, high: [R, b] extremes of the running sum (0 included) at the ends of groups of tied v;
-    at_edges: [R, b, edges] the running sum after `edges[k]` points, ties ignored.
+    at_edges: [R, b, E] the running sum where the weight passed reaches each edge, ties ignored.
     """
 
     low: Tensor
@@ -66,26 +65,22 @@ def prefix_range(
             a matrix [n, b] are read in place.
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
-        edges: increasing integers [E], positions where the running sum is reported, the first 0
-            and the last n; with weights float64 [R, E], the weight passed there: a point across
-            one is divided.
+        edges: float64 [1, E] or, for R sets of weights, [R, E], increasing: the weight passed where
+            the running sum is reported. Without weights this is the number of points. A point
+            across an edge is divided.
         weights: float64 or float32 [R, n], of each point, with codes [1, n]; or [1, n] with R
             draws.
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
     """
-    if weights is not None:
-        return _weighted(predicted, payoffs, codes, edges, weights)
-    if predicted.device.type != "cpu":
-        none = torch.tensor([], dtype=torch.int64)
-        positions = none if edges is None else edges
-        return prefix_range_torch(predicted, payoffs, codes, positions, tolerance=tolerance)
-    if len(codes) == 1 and edges is None:
-        return _one_draw(predicted, payoffs, codes, tolerance)
     if edges is None:
-        edges = torch.tensor([0, predicted.shape[1]])
-    return _several_draws(predicted, payoffs, codes, edges)
+        edges = torch.zeros(1 if weights is None else len(weights), 0)
+        if len(codes) == 1 and weights is None and predicted.device.type == "cpu":
+            return _one_draw(predicted, payoffs, codes, tolerance)
+    if predicted.device.type != "cpu":
+        return prefix_range_torch(predicted, payoffs, codes, edges, weights, tolerance)
+    return _several(predicted, payoffs, codes, edges, weights)
 
 
 def prefix_range_torch(
@@ -99,22 +94,18 @@ def prefix_range_torch(
     """`prefix_range` in plain torch: any device; the reference for the compiled versions."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
     ends = _ends(ordered, tolerance)
-    edges = edges.to(predicted.device)
-    draws = max(len(codes), 1 if weights is None else len(weights))
+    weights = torch.ones_like(ordered[:1]) if weights is None else weights.double()
+    edges = edges.to(ordered)
+    draws = max(len(codes), len(weights))
     low, high, at_edges = [], [], []
     for k, draw in enumerate(codes.to(torch.int64).expand(draws, -1)):
+        weight = weights.expand(draws, -1)[k][order]
         residuals = payoffs.gather(1, draw[order]) - ordered
-        if weights is None:
-            sums = residuals.cumsum(dim=1)
-            at_edges.append(torch.nn.functional.pad(sums, (1, 0))[:, edges])
-        else:
-            weight = weights.double().expand(draws, -1)[k][order]
-            sums = (weight * residuals).cumsum(dim=1)
-            passed, wanted = weight.cumsum(dim=1), edges.expand(draws, -1)[k]
-            place = torch.searchsorted(passed, wanted.expand(len(passed), -1).contiguous())
-            place = place.clamp(max=passed.shape[1] - 1)
-            beyond = (passed.gather(1, place) - wanted).clamp(min=0)
-            at_edges.append(sums.gather(1, place) - beyond * residuals.gather(1, place))
+        sums, passed = (weight * residuals).cumsum(dim=1), weight.cumsum(dim=1)
+        wanted = edges.expand(draws, -1)[k].expand(len(passed), -1).contiguous()
+        place = torch.searchsorted(passed, wanted).clamp(max=passed.shape[1] - 1)
+        beyond = (passed.gather(1, place) - wanted).clamp(min=0)
+        at_edges.append(sums.gather(1, place) - beyond * residuals.gather(1, place))
         at_ends = sums.where(ends, torch.zeros_like(sums))  # 0 is the empty prefix: always allowed
         low.append(at_ends.min(dim=1).values.clamp(max=0))
         high.append(at_ends.max(dim=1).values.clamp(min=0))
@@ -169,57 +160,44 @@ def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: floa
     return PrefixRange(torch.from_numpy(low)[None], torch.from_numpy(high)[None], at_edges)
 
 
-def _several_draws(predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor) -> PrefixRange:
-    v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
-    outcomes = _short_codes(codes, table.shape[1])
-    draws = Draws.of(np.ascontiguousarray(outcomes.T))
-    positions = edges.to(torch.int64).contiguous().numpy()
-    assert positions[0] == 0 and positions[-1] == v.shape[1], "edges: expected 0, …, n"
-    sums = _empty_sums(len(v), len(outcomes), positions.size)
-
-    def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        order = _order(v[part], positions.size > 2)
-        ranges_of_draws(
-            v[part], order, table[part], *draws, positions, *(array[part] for array in sums)
-        )
-
-    over_blocks(work, row_blocks(*_work_of(v, len(outcomes))))
-    return _by_draw(sums)
-
-
-def _weighted(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor | None, weights: Tensor
+def _several(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor | None
 ) -> PrefixRange:
-    if edges is None:
-        edges = torch.zeros(len(weights), 0, dtype=torch.float64)
-    if predicted.device.type != "cpu":
-        return prefix_range_torch(predicted, payoffs, codes, edges, weights)
+    """Sort each utility's predictions once, for all draws of the labels or all sets of weights."""
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
     outcomes = _short_codes(codes, table.shape[1])
-    positions = edges.contiguous().numpy()
-    if len(codes) == 1:
-        kernel: Any = weighted_ranges_of_rows
-        given = outcomes[0], np.ascontiguousarray(weights.numpy().T, np.float64), positions
+    kernel: Any = ranges_of_draws
+    if weights is not None and len(weights) > 1:
+        kernel = ranges_of_weights
+        given: tuple[Any, ...] = outcomes[0], _by_point(weights)
     else:
-        kernel = weighted_ranges_of_draws
-        by_point = np.ascontiguousarray(outcomes.T)
-        given = by_point, np.ascontiguousarray(weights[0].numpy(), np.float64), positions[0]
-    draws = max(len(codes), len(weights))
-    sums = _empty_sums(len(v), draws, edges.shape[1])
+        of_points = np.ones(v.shape[1]) if weights is None else weights[0].double().numpy()
+        given = (*Draws.of(np.ascontiguousarray(outcomes.T)), of_points)
+    positions = edges.to(torch.float64).contiguous().numpy()
+    # By utility: the arrays of a block of utilities are whole, as the kernels are compiled for.
+    draws = max(len(codes), len(positions))
+    low, high = np.empty((len(v), draws)), np.empty((len(v), draws))
+    at_edges = np.empty((len(v), draws, positions.shape[1]))
 
     def work(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        order = _order(v[part], positions.size > 0)
-        kernel(v[part], order, table[part], *given, *(array[part] for array in sums))
+        block = slice(start, stop)
+        order = _order(v[block], stable=positions.size > 0)
+        sums = low[block], high[block], at_edges[block]
+        kernel(v[block], order, table[block], *given, positions, *sums)
 
-    over_blocks(work, row_blocks(*_work_of(v, draws)))
-    return _by_draw(sums)
+    over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
+    by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (low, high, at_edges))
+    return PrefixRange(*map(torch.from_numpy, by_draw))
 
 
-def _work_of(v: NDArray[np.float64], draws: int) -> tuple[int, int, int]:
-    """Return how `row_blocks` shall split the rows of v [b, n]."""
-    return len(v), v.shape[1] * draws, SUMMED_AT_ONCE
+def _by_point(weights: Tensor) -> NDArray[Any]:
+    """Return weights [R, n] as [n, R]; whole ones, such as those of resampled points, as bytes.
+
+    Reading the weights takes most of the time.
+    """
+    short = weights.to(torch.uint8)
+    chosen = short if torch.equal(short.to(weights.dtype), weights) else weights.double()
+    return np.ascontiguousarray(chosen.numpy().T)
 
 
 def _order(v: NDArray[np.float64], stable: bool) -> NDArray[np.int32]:
@@ -238,21 +216,3 @@ def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:
     kernels are compiled for one type.
     """
     return codes.to(torch.uint16 if outcomes <= 1 << 16 else torch.uint32).contiguous().numpy()
-
-
-Sums = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
-
-
-def _empty_sums(rows: int, draws: int, edges: int) -> Sums:
-    """Return room for low, high [b, R] and at_edges [b, R, E].
-
-    They are ordered by utility: any rows of them are then whole arrays, of the layout for which the
-    kernels are compiled.
-    """
-    return np.empty((rows, draws)), np.empty((rows, draws)), np.empty((rows, draws, edges))
-
-
-def _by_draw(sums: Sums) -> PrefixRange:
-    """Return what the kernels wrote as [R, b] and [R, b, E]."""
-    arrays = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in sums)
-    return PrefixRange(*map(torch.from_numpy, arrays))

@@ -17,7 +17,7 @@ def by_buckets(v, payoffs, codes):
 
 def by_sort(v, payoffs, codes):
     tensors = (torch.from_numpy(x)[None] for x in (v, payoffs, codes))
-    sums = prefix_range_torch(*tensors, torch.tensor([], dtype=torch.int64))
+    sums = prefix_range_torch(*tensors, torch.zeros(1, 0))
     return float(sums.low[0, 0]), float(sums.high[0, 0])
 
 

@@ -21,7 +21,7 @@ def by_columns(predicted, payoffs, codes, tolerance):
 
 
 def by_torch(predicted, payoffs, codes, tolerance):
-    edges = torch.tensor([], dtype=torch.int64)
+    edges = torch.zeros(1, 0)
     sums = prefix_range_torch(predicted, payoffs, codes[None], edges, tolerance=tolerance)
     return (sums.high - sums.low)[0]
 

@@ -78,7 +78,7 @@ def ranges() -> Iterator[Named]:
         payoffs[::2, 0] = payoffs[::2, 1]  # some pay the same for two outcomes
         codes = torch.from_numpy(random.integers(3, size=(2, n)))
         weights = torch.from_numpy(random.integers(3, size=(2, n)).astype(float)) / 2
-        edges = torch.arange(5) * n // 4
+        edges = (torch.arange(5) * n // 4)[None]
         passed = weights.sum(dim=1, keepdim=True) * torch.tensor([0.0, 0.3, 0.31, 1.0])
         for name, sums in {
             "one": prefix_range(v, payoffs, codes[:1]),
