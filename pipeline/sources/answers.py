@@ -47,23 +47,43 @@ def to_logits(
     Raises:
         InputError: these are no logits or probabilities, or could be either.
     """
-    kind = contents.kind or values
-    if kind == "auto":
-        kind = "probabilities" if _are_probabilities(contents.matrix) else "logits"
-    is_single = np.ndim(contents.matrix) == 1 or np.shape(contents.matrix)[1:] == (1,)
-    column = np.reshape(contents.matrix, (-1, 1)) if is_single else contents.matrix
-    both = both_classes(column, f"{place}: {kind}") if is_single else contents.matrix
-    notes = list[str]()
+    kind, matrix = contents.kind or values, contents.matrix
+    is_single = np.ndim(matrix) == 1 or np.shape(matrix)[1:] == (1,)
     if is_single:
-        contents, notes = _of_both_classes(replace(contents, matrix=both), kind, classes)
+        matrix = np.reshape(matrix, (-1, 1))
+    if kind == "auto":
+        kind = "probabilities" if _are_probabilities(matrix) else "logits"
+    field, notes, names = f"{place}: {kind}", list[str](), contents.names
+    if values != "logits":
+        _refuse_votes(field, np.asarray(matrix))
+    if is_single:
+        names, notes = _names_of_both(names, kind, classes)
+    both = both_classes(matrix, field)
     if kind == "logits":
-        logits = check_logits(contents.matrix, name=f"{place}: logits").numpy()
+        logits = check_logits(both_classes(matrix, field, log_odds=True), name=field).numpy()
         if values == "auto":
             _refuse_lookalikes(place, both)
     else:
-        logits, rounded = _logits_of_probabilities(f"{place}: probabilities", contents.matrix)
+        logits, rounded = _logits_of_probabilities(field, both)
         notes += rounded
-    return replace(contents, kind=kind, matrix=logits), notes
+    return replace(contents, kind=kind, matrix=logits, names=names), notes
+
+
+def _refuse_votes(field: str, matrix: NDArray[Any]) -> None:
+    """Raise `InputError` for predicted classes: numbers in one column, or one 1 in each row."""
+    if matrix.dtype.kind not in "biuf" or matrix.ndim != 2 or not matrix.size:
+        return
+
+    def are_votes(rows: NDArray[Any]) -> bool:
+        are_whole = bool((rows >= 0).all() and (rows == np.round(rows)).all())
+        return are_whole and (rows.shape[1] == 1 or bool((rows.sum(axis=1) == 1).all()))
+
+    # The first rows mostly decide; the matrix may be mapped from a large file.
+    if are_votes(matrix[:8]) and are_votes(matrix):
+        raise InputError(
+            f"{field}: only whole numbers, like predicted classes; give the classifier's "
+            "probabilities (predict_proba) or logits"
+        )
 
 
 def _are_probabilities(matrix: NDArray[Any]) -> bool:
@@ -92,14 +112,15 @@ def as_float32(place: Path | str, logits: NDArray[Any]) -> NDArray[np.float32]:
     return small
 
 
-def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tuple[Given, list[str]]:
-    """Name the two columns 1 - p and p that a single column gives; log-odds z give 0 and z.
+def _names_of_both(
+    names: list[str] | None, kind: str, classes: Sequence[str]
+) -> tuple[list[str] | None, list[str]]:
+    """The names of both classes for a single column, and a note on the class that it is taken for.
 
     A table's column with the name of a class (sick, p_sick, p1) belongs to that class, any other
-    column to the second class. A note says to which, unless the names are equal.
+    column to the second class. There is no note if the names are equal.
     """
-    matrix, names = contents.matrix, contents.names
-    notes, meant = list[str](), "the second class"
+    meant, notes = "the second class", list[str]()
     if names is not None and len(names) == 1 and classes:
         column = names[0]
         meant = class_of_column(column, classes) or classes[-1]
@@ -108,9 +129,8 @@ def _of_both_classes(contents: Given, kind: str, classes: Sequence[str]) -> tupl
         if names is not None and column != meant:
             notes = [f"column `{short(column)}` is taken for the probability of {short(meant)}"]
     if kind == "logits":
-        matrix = torch.stack([torch.zeros_like(matrix[:, 1]), matrix[:, 1]], dim=1)
         notes = [f"the single column of logits is taken for the log-odds of {short(meant)}"]
-    return replace(contents, matrix=matrix, names=names), notes
+    return names, notes
 
 
 def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError
 from pipeline.sources.class_labels import class_of_column
-from pipeline.sources.given import WEIGHTS, Given, is_split, tested_by, weights_of
+from pipeline.sources.given import WEIGHTS, Given, is_split, with_labels
 from pipeline.sources.tables import numbers_of, read_table, text_column
 from pipeline.sources.text import listed
 
@@ -57,31 +57,35 @@ def read_columns(
     """
     table = read_table(path)
     names = list(table.columns)
-    label = _label_column(path, names, labelled)
-    if groups is not None and (groups not in names or groups == label):
+    label = next((name for name in names if name.lower() in LABELS), None)
+    if label is None and labelled:
+        raise InputError(
+            f"{path}: no column `label` (the first line reads {listed(names)}); the first line "
+            "must name the columns, separated by commas: label, then one per class"
+        )
+    if groups is not None and groups not in names:
         raise InputError(f"{path}: no column `{groups}` for groups; there are {listed(names)}")
-    columns = [name for name in names if name not in (label, groups)]
-    splits: list[str] = []
-    weights: list[str] = []
+    labels = set(table[label].astype(str)) if labelled else set()
+    others = [
+        name
+        for name in names
+        if name == groups or is_split(name) or (name.lower() in WEIGHTS and name not in labels)
+    ]
+    columns = [name for name in names if name not in (label, *others)]
     if classes:
         columns = _columns_of(path, columns, classes)
-    elif label is not None and labelled:
-        splits = [name for name in columns if is_split(name)]
-        labels = set(table[label].astype(str))
-        weights = [name for name in columns if name.lower() in WEIGHTS and name not in labels]
-        columns = [name for name in columns if name not in (*splits, *weights)]
+    elif labelled:
         _check_are_classes(path, columns, labels)
     if not columns:
         raise InputError(f"{path}: no column beside the labels; add one per class")
-    return Given(
-        kind=None,
-        matrix=numbers_of(path, table, columns, WHAT_A_TABLE_HOLDS),
-        labels=None if label is None or not labelled else _labels(table[label]),
-        names=columns,
-        groups=None if groups is None else text_column(table[groups]),
-        tested=tested_by(path, {name: text_column(table[name]) for name in splits}, len(table)),
-        weights=weights_of(path, {name: table[name].to_numpy() for name in weights}, len(table)),
-    )
+    given = Given(None, numbers_of(path, table, columns, WHAT_A_TABLE_HOLDS), columns)
+    if not labelled:
+        return given
+    described = {
+        name: table[name].to_numpy() if name.lower() in WEIGHTS else text_column(table[name])
+        for name in others
+    }
+    return with_labels(path, given, _labels(table[label]), described, groups)
 
 
 def _labels(column: pd.Series[Any]) -> NDArray[Any]:
@@ -91,17 +95,6 @@ def _labels(column: pd.Series[Any]) -> NDArray[Any]:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(np.float64, na_value=np.nan)
     return text_column(column)
-
-
-def _label_column(path: Path, names: Sequence[str], labelled: bool) -> str | None:
-    """The column of labels; None if there is none and none is needed."""
-    label = next((name for name in names if name.lower() in LABELS), None)
-    if label is None and labelled:
-        raise InputError(
-            f"{path}: no column `label` (the first line reads {listed(names)}); the first line "
-            "must name the columns, separated by commas: label, then one per class"
-        )
-    return label
 
 
 def _check_are_classes(path: Path, columns: Sequence[str], labels: set[str]) -> None:
@@ -133,7 +126,4 @@ def _columns_of(path: Path, columns: Sequence[str], classes: Sequence[str]) -> l
         if set(named) <= set(columns) and re.search(r"(^|[\W_])$", prefix):
             return named
     missing = next((name for name in classes if name not in columns), classes[0])
-    raise InputError(
-        f"{path}: no column `{missing}` for that class, which the calibrator was fitted with; "
-        "rename or add it"
-    )
+    raise InputError(f"{path}: no column `{missing}` for the class of this name; rename or add it")

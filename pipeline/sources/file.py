@@ -11,7 +11,6 @@ file has the test points of one split.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,17 @@ from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.answers import as_float32, to_logits
 from pipeline.sources.class_labels import class_labels, label_names, notes_on_absent_classes
 from pipeline.sources.columns import read_columns
-from pipeline.sources.given import Given, check_shapes
+from pipeline.sources.given import Given
 from pipeline.sources.npz_arrays import read_npz_arrays
 from pipeline.sources.result import MissingResource, SourceResult
 from pipeline.sources.tables import TABLES
-from pipeline.sources.text import listed, text_of
 
 VALUES = ("auto", "logits", "probabilities")
 
 BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance."""
-MOST_GROUPS = 100
-"""Largest number of groups in one file; each gets tables of its own."""
+FORM = ("kind of answers", "class names", "number of columns", "use of groups", "use of weights")
+"""What two files must have in common, in words."""
 
 
 def file_logits(
@@ -62,12 +60,13 @@ def file_logits(
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
     place, contents = str(path), read_given(Path(path), values, groups)
     if test is not None:
-        contents = _joined(place, contents, str(test), read_given(Path(test), values, groups))
+        contents = _joined(Path(path), contents, Path(test), values, groups)
         place = f"{path} and {test}"
     field = f"{place}: labels"
     is_named = contents.names is not None  # a single column then belongs to the class it names
-    label_texts = label_names(contents.labels, field) if is_named else []
-    contents, notes = to_logits(place, contents, values, label_texts)
+    contents, notes = to_logits(
+        place, contents, values, label_names(contents.labels, field) if is_named else []
+    )
     logits = as_float32(place, contents.matrix)
     n, classes = logits.shape
     labels = class_labels(contents.labels, n, classes, contents.names, field)
@@ -89,14 +88,8 @@ def file_logits(
     }
     if labels.names is not None:
         details["class_names"] = labels.names
-    return SourceResult(
-        logits,
-        labels.numbers,
-        details,
-        groups=contents.groups,
-        tested=contents.tested,
-        weights=contents.weights,
-    )
+    of_points = (contents.groups, contents.tested, contents.weights)
+    return SourceResult(logits, labels.numbers, details, *of_points)
 
 
 def read_given(
@@ -106,36 +99,11 @@ def read_given(
     labelled: bool = True,
     classes: Sequence[str] = (),
 ) -> Given:
-    """Read a file by `read_columns` or `read_npz_arrays`; check its shapes, weights and groups."""
+    """Read a file by `read_columns` or `read_npz_arrays`."""
     check_is_file(path, "an npz, CSV or parquet file")
     if path.suffix.lower() in TABLES:
-        contents = read_columns(path, groups, labelled, classes)
-    else:
-        contents = read_npz_arrays(path, values, groups, labelled)
-    check_shapes(path, contents, values)
-    _check_sides_have_weight(path, contents)
-    if contents.groups is None:
-        return contents
-    names = text_of(contents.groups, len(contents.labels), f"{path}: groups")
-    if (count := len(np.unique(names))) > MOST_GROUPS:
-        raise InputError(
-            f"{path}: groups: {count} different names for {len(names)} rows, at most "
-            f"{MOST_GROUPS}; give the group that a point belongs to, not its number"
-        )
-    return replace(contents, groups=names)
-
-
-def _check_sides_have_weight(path: Path, contents: Given) -> None:
-    """`InputError` where the points on one side of a split all have weight 0."""
-    if contents.tested is None or contents.weights is None:
-        return
-    for tested in contents.tested:
-        for side, points in (("calibration", ~tested), ("test", tested)):
-            if not contents.weights[points].any():
-                raise InputError(
-                    f"{path}: weights: all are zero for the {side} points; give some of them a "
-                    "weight"
-                )
+        return read_columns(path, groups, labelled, classes)
+    return read_npz_arrays(path, values, groups, labelled)
 
 
 def check_is_file(path: Path, wanted: str) -> None:
@@ -146,41 +114,41 @@ def check_is_file(path: Path, wanted: str) -> None:
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
 
 
-def _joined(path: str, first: Given, other: str, second: Given) -> Given:
-    """The points of both files, those of the second as test points, in the first one's columns."""
+def _joined(path: Path, first: Given, other: Path, values: str, groups: str | None) -> Given:
+    """The points of `first`, read from `path`, then those of `other` as test points.
+
+    The columns of a table are matched by name.
+    """
+    second = read_given(other, values, groups, classes=first.names or ())
     for place, half in ((path, first), (other, second)):
         if half.tested is not None:
-            raise InputError(
-                f"{place}: says itself which points test (`split`); leave that out, or the test "
-                "file"
-            )
-    if first.kind != second.kind:
-        raise InputError(f"{other}: {second.kind}, but {first.kind} in {path}; give the same")
-    for field in ("groups", "weights"):
-        if (getattr(first, field) is None) != (getattr(second, field) is None):
-            raise InputError(f"{other}: {field} in one file alone; give them in both or in neither")
-    sizes = [list(np.shape(half.matrix)) for half in (first, second)]
-    if sizes[0][1:] != sizes[1][1:]:
-        raise InputError(
-            f"{other}: shape {sizes[1]}, but {sizes[0]} in {path}; give the same classes in both"
+            raise InputError(f"{place}: has a `split`; leave it out, or the second file")
+    forms = [
+        (
+            half.kind,
+            half.names,
+            np.shape(half.matrix)[1:],
+            half.groups is None,
+            half.weights is None,
         )
-    matrix = np.asarray(second.matrix)
-    if first.names != second.names:
-        names, others = first.names or [], second.names or []
-        if differing := sorted(set(names) ^ set(others)):
-            raise InputError(
-                f"{other}: not the classes of {path}: {listed(differing)} in one of them alone; "
-                "give the same columns in both"
-            )
-        matrix = matrix[:, [others.index(name) for name in names]]
+        for half in (first, second)
+    ]
+    for what, in_first, in_second in zip(FORM, *forms, strict=True):
+        if in_first != in_second:
+            raise InputError(f"{other}: not the same {what} as in {path}; give both in one form")
+
+    def stacked(name: str) -> Any:
+        halves = [getattr(half, name) for half in (first, second)]
+        return None if halves[0] is None else np.concatenate([np.asarray(half) for half in halves])
+
     return Given(
         first.kind,
-        np.concatenate([np.asarray(first.matrix), matrix]),
-        np.concatenate([first.labels, second.labels]),
+        stacked("matrix"),
         first.names,
-        None if first.groups is None else np.concatenate([first.groups, second.groups]),
+        stacked("labels"),
+        stacked("groups"),
         np.repeat([False, True], [len(first.labels), len(second.labels)])[None],
-        None if first.weights is None else np.concatenate([first.weights, second.weights]),
+        stacked("weights"),
     )
 
 

@@ -1,10 +1,10 @@
-"""The contents of a user's file, the same for npz, CSV and parquet, and checks of their form."""
+"""The contents of a user's file, the same for npz, CSV and parquet."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_weights
-from pipeline.sources.text import listed, short, text_of
+from pipeline.sources.text import short, text_of
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
 TESTS = ("test",)
 """Words in a column or array `split` for points that calibrate, and for points that test."""
 WEIGHTS = ("weight", "weights", "sample_weight")
 """Names of a column or array with the weights of the points."""
+MOST_GROUPS = 100
+"""Largest number of groups in one file; each gets tables of its own."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,10 @@ class Given:
     """logits, probabilities, or None if the file does not say."""
     matrix: Any
     """[n, C]; for two classes also [n] or [n, 1]."""
-    labels: Any = None
-    """[n], numbers or names of classes; None if points need no labels."""
     names: list[str] | None = None
     """Names of the columns, [C]."""
+    labels: Any = None
+    """[n], numbers or names of classes; None if points need no labels."""
     groups: NDArray[np.str_] | None = None
     """[n], if the file has groups."""
     tested: NDArray[np.bool_] | None = None
@@ -41,80 +43,60 @@ class Given:
     """[n], if the file has weights."""
 
 
-def weights_of(path: Path, columns: Mapping[str, Any], n: int) -> NDArray[np.float64] | None:
-    """The weights of `n` points from the columns or arrays with weights; None if there are none.
-
-    Raises:
-        InputError: there are several, or weights are negative, not finite or all zero.
-    """
-    if len(columns) > 1:
-        raise InputError(f"{path}: weights: both {listed(list(columns))}; leave all out but one")
-    for name, values in columns.items():
-        return check_weights(values, n, f"{path}: {name}").numpy()
-    return None
-
-
 def is_split(name: str) -> bool:
     """Whether a column or array of this name says which points calibrate: split, split_2, …"""
     return re.fullmatch(r"split_?\d*", name, re.IGNORECASE) is not None
 
 
-def tested_by(path: Path, splits: Mapping[str, Any], n: int) -> NDArray[np.bool_] | None:
-    """Which of `n` points test, [splits, n], by columns or arrays of words; None if there are none.
+def with_labels(
+    path: Path, given: Given, labels: Any, others: Mapping[str, Any], groups: str | None
+) -> Given:
+    """`given` with the points' labels, and with their groups, splits and weights in `others`.
+
+    Args:
+        others: arrays or columns by name.
+        groups: the name of the groups; None means `groups`, if there is one.
 
     Raises:
-        InputError: a word is not in CALIBRATES or TESTS, or one side has no point.
+        InputError: an array holds something else; one line with the fix.
     """
-    rows = []
-    for name, values in splits.items():
-        words = [word.casefold() for word in text_of(values, n, f"{path}: {name}").tolist()]
-        for row, word in enumerate(words):
-            if word not in (*CALIBRATES, *TESTS):
-                raise InputError(
-                    f"{path}: {name}: `{short(word)}` in row {row}; say `calibration` or `test` of "
-                    "each point, and leave out points that the classifier was trained on"
-                )
-        is_test = np.array([word in TESTS for word in words])
-        for side, is_empty in (("calibration", is_test.all()), ("test", not is_test.any())):
-            if is_empty:
-                raise InputError(f"{path}: {name}: no row says `{side}`; mark points for it")
-        rows.append(is_test)
-    return np.array(rows) if rows else None
+    n, names = np.size(labels), others.get(groups or "groups")
+    tested = [_tested(f"{path}: {name}", others[name], n) for name in others if is_split(name)]
+    weights = [
+        check_weights(others[name], n, f"{path}: {name}").numpy()
+        for name in others
+        if name.lower() in WEIGHTS
+    ]
+    return replace(
+        given,
+        labels=labels,
+        groups=None if names is None else _groups(f"{path}: groups", names, n),
+        tested=np.array(tested) if tested else None,
+        weights=weights[0] if weights else None,
+    )
 
 
-def check_shapes(path: Path, contents: Given, values: str = "auto") -> None:
-    """Raise `InputError` for arrays that are no forecasts: transposed, one-hot, predicted classes.
-
-    `values`: "logits" takes zeros and ones, and whole numbers, as logits.
-    """
-    field = contents.kind or "columns"
-    matrix, labels = np.asarray(contents.matrix), np.asarray(contents.labels)
-    if contents.labels is not None and labels.ndim != 1:
+def _groups(field: str, values: Any, n: int) -> NDArray[np.str_]:
+    names = text_of(values, n, field)
+    if (count := len(np.unique(names))) > MOST_GROUPS:
         raise InputError(
-            f"{path}: labels: shape {list(labels.shape)}; give one class per row, [n] (of one-hot "
-            "labels: labels.argmax(axis=1))"
+            f"{field}: {count} different names for {n} rows, at most {MOST_GROUPS}; give the group "
+            "that a point belongs to, not its number"
         )
-    if matrix.dtype.kind not in "biuf" or not matrix.size or not matrix.ndim:
-        return
-    is_turned = matrix.ndim == 2 and len(matrix) != labels.size == matrix.shape[1]
-    if contents.labels is not None and is_turned:
-        raise InputError(
-            f"{path}: {field}: shape {list(matrix.shape)} for {len(labels)} labels, a row per "
-            f"class; save {field}.T, a row per point"
-        )
-    if values == "logits":
-        return
-    is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
-    # The first rows mostly decide; the matrix may be mapped from a large file.
-    are_bits = all(bool(np.isin(rows, (0, 1)).all()) for rows in (matrix[:8], matrix))
-    are_votes = are_bits and (is_single or bool((np.sum(matrix, axis=-1) == 1).all()))
-    is_count = is_single and field != "probabilities" and _are_counted(matrix)
-    if are_votes or is_count:
-        raise InputError(
-            f"{path}: {field}: nothing but {'zeros and ones' if are_votes else 'whole numbers'}, "
-            "like predicted classes; give the classifier's probabilities (predict_proba) or logits"
-        )
+    return names
 
 
-def _are_counted(vector: NDArray[Any]) -> bool:
-    return bool((np.isfinite(vector) & (vector >= 0) & (vector == np.round(vector))).all())
+def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
+    """Which of `n` points test, by words of CALIBRATES and TESTS."""
+    words = [word.casefold() for word in text_of(values, n, field).tolist()]
+    for row, word in enumerate(words):
+        if word not in (*CALIBRATES, *TESTS):
+            raise InputError(
+                f"{field}: `{short(word)}` in row {row}; say `calibration` or `test` of each "
+                "point, and leave out points that the classifier was trained on"
+            )
+    tested = np.array([word in TESTS for word in words])
+    for side, is_empty in (("calibration", tested.all()), ("test", not tested.any())):
+        if is_empty:
+            raise InputError(f"{field}: no row says `{side}`; mark points for it")
+    return tested

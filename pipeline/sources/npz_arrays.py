@@ -6,7 +6,7 @@ from pathlib import Path
 
 from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError
-from pipeline.sources.given import WEIGHTS, Given, is_split, tested_by, weights_of
+from pipeline.sources.given import WEIGHTS, Given, is_split, with_labels
 from pipeline.sources.text import text_of
 
 MATRICES = ("logits", "probabilities")
@@ -27,9 +27,11 @@ def read_npz_arrays(
     Raises:
         InputError: the file is damaged, lacks an array, or has both kinds of answers.
     """
-    used = [*MATRICES, "class_names", *(("labels", groups or "groups") if labelled else ())]
-    arrays = read_arrays(path, only=used, fix=SAVE, mapped=MATRICES)
     names = array_names(path)
+    used = [*MATRICES, "class_names"]
+    if labelled:
+        used += ["labels", groups or "groups", *WEIGHTS, *filter(is_split, names)]
+    arrays = read_arrays(path, only=used, fix=SAVE, mapped=MATRICES)
     held = f"(it holds {', '.join(names) or 'nothing'})"
     wanted = MATRICES if values == "auto" else (values,)
     kinds = [kind for kind in wanted if kind in arrays]
@@ -47,20 +49,11 @@ def read_npz_arrays(
         classes = text_of(classes, columns, f"{path}: class_names").tolist()
         if len(set(classes)) < columns:
             raise InputError(f"{path}: class_names: one is repeated; give each class its own")
+    given = Given(kinds[0], matrix, classes)
     if not labelled:
-        return Given(kinds[0], matrix, names=classes)
+        return given
     if "labels" not in arrays:
         raise InputError(f"{path}: no array `labels` {held}; add it, [n]")
     if groups is not None and groups not in arrays:
         raise InputError(f"{path}: no array `{groups}` for groups {held}; name one [n]")
-    splits = read_arrays(path, only=[name for name in names if is_split(name)])
-    weights = read_arrays(path, only=[name for name in names if name in WEIGHTS])
-    return Given(
-        kind=kinds[0],
-        matrix=matrix,
-        labels=arrays["labels"],
-        names=classes,
-        groups=arrays.get(groups or "groups"),
-        tested=tested_by(path, splits, arrays["labels"].size),
-        weights=weights_of(path, weights, arrays["labels"].size),
-    )
+    return with_labels(path, given, arrays["labels"], arrays, groups)

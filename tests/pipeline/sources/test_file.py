@@ -135,8 +135,7 @@ NAN[1, 1] = np.nan
         ({"logits": LOGITS * 1e50, "labels": LABELS}, ["float32", "row 0"]),
         ({"logits": LOGITS, "labels": LABELS + 1}, ["labels", "1 to 3", "0 to 2"]),
         ({"logits": LOGITS, "labels": np.array([0])}, ["labels", "1 labels for 2 rows"]),
-        ({"logits": LOGITS, "labels": np.eye(3)[:2]}, ["labels.argmax(axis=1)"]),
-        ({"logits": LOGITS.T, "labels": LABELS}, ["save logits.T"]),
+        ({"logits": LOGITS, "labels": np.eye(3)[:2]}, ["labels", "argmax of one-hot rows"]),
         ({"logits": LABELS, "labels": LABELS}, ["like predicted classes"]),
         ({"logits": LOGITS, "labels": LABELS, "weight": np.ones(3)}, ["weight: ", "[3]"]),
         ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["probabilities", "sum"]),
@@ -225,7 +224,7 @@ def test_weights_come_from_an_array_or_a_column(tmp_path):
         np.testing.assert_array_equal(found.weights, weights)
         assert found.logits.shape == (12, 3)
     table_of(example()).to_csv(tmp_path / "test.csv", index=False)
-    with pytest.raises(InputError, match=r"test\.csv: weights in one file alone"):
+    with pytest.raises(InputError, match=r"test\.csv: not the same use of weights as in"):
         file_logits(path=tmp_path / "x.csv", test=tmp_path / "test.csv")
 
 
@@ -235,11 +234,6 @@ def test_weights_come_from_an_array_or_a_column(tmp_path):
         ({"weight": [-1.0, *[1] * 11]}, "weight: -1 in row 0; weights are finite and not negative"),
         ({"weight": [np.nan, *[1] * 11]}, "weight: nan in row 0"),
         ({"weight": [0.0] * 12}, "weight: all are zero"),
-        (
-            {"weight": [1.0] * 6 + [0.0] * 6, "split": ["cal"] * 6 + ["test"] * 6},
-            "weights: all are zero for the test points",
-        ),
-        ({"weight": [1.0] * 12, "weights": [1.0] * 12}, "weights: both weight, weights"),
     ],
 )
 def test_weights_that_are_none_are_refused(tmp_path, change, told):
@@ -264,10 +258,10 @@ def test_a_second_file_tests_its_columns_in_any_order(tmp_path):
     [
         (
             {"logits": np.zeros((6, 4)), "class_names": np.array(list("abcd"))},
-            r"shape \[6, 4\], but \[12, 3\] in",
+            "not the same class names as in",
         ),
-        ({"class_names": np.array(["ant", "bee", "cow"])}, "not the classes of .*: cat, cow in"),
-        ({"groups": np.array(["a", "b"] * 3)}, "groups in one file alone"),
+        ({"class_names": np.array(["ant", "bee", "cow"])}, "not the same class names as in"),
+        ({"groups": np.array(["a", "b"] * 3)}, "not the same use of groups as in"),
     ],
 )
 def test_a_second_file_of_another_kind_is_refused(tmp_path, change, told):
