@@ -28,7 +28,6 @@ from metrics.resampling import NoiseFloor, noise_floor
 from metrics.scorecard import Scorecard, scorecard
 from metrics.scores import accuracy, brier_score, negative_log_likelihood
 from metrics.utilities.base import FunctionUtility, UtilityClass
-from metrics.utilities.decision import Decision
 from metrics.utilities.gain_matrix import GainMatrix
 from metrics.utilities.payoffs import (
     ClassWise,
@@ -38,7 +37,7 @@ from metrics.utilities.payoffs import (
     TopClass,
     TopK,
 )
-from metrics.utilities.similarity import Similarity
+from metrics.utilities.tables import Decision, Similarity
 from metrics.utility_calibration import WorstInterval, utility_calibration, worst_interval
 from metrics.validation import InputError
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from metrics.kinds import as_tensor, like
-from metrics.utilities.base import parameter_matrix
+from metrics.utilities.base import check_classes, parameter_matrix
 from metrics.validation import (
     InputError,
     check_labels,
@@ -66,7 +66,8 @@ def decisions(
         InputError: shapes, ranges or row sums are wrong.
     """
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    table = _losses(losses, p.shape[1]).to(p.device)
+    table = parameter_matrix(losses, "losses").to(p.device)
+    check_classes("losses", len(table), p.shape[1])
     y = check_labels(labels, *p.shape).to(p.device)
     expected = p @ table
     actions = expected.argmin(dim=1)
@@ -129,13 +130,3 @@ def acting_threshold(losses: Any) -> float | None:
     if not float(difference[0] * difference[1]) < 0:
         return None
     return float(difference[0] / (difference[0] - difference[1]))
-
-
-def _losses(losses: Any, classes: int) -> Tensor:
-    table = parameter_matrix(losses, "losses")
-    if table.shape[0] != classes:
-        raise InputError(
-            f"losses: {table.shape[0]} outcomes, the forecast has {classes} classes; expected "
-            "shape [classes, actions]"
-        )
-    return table

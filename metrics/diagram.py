@@ -116,9 +116,6 @@ def predictions_of(
 ) -> Predictions:
     """Return `utility_predictions` for checked values and labels `drawn`, int64 [R, n]."""
     predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
-    alike = utility.alike(forecast)
-    if alike is not None:
-        predicted = predicted[alike]
     redrawn = torch.empty(drawn.shape, dtype=torch.float64, device=drawn.device)
     for rows, part in forecast.parts():
         vectors = utility.outcome_utilities(part, index).to(torch.float64)

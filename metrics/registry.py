@@ -20,7 +20,7 @@ from metrics.measurement import Measurement, Options
 from metrics.scores import accuracies, brier_scores, log_losses
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, DiscountedCumulativeGain, TopClass, TopK
-from metrics.utilities.similarity import Similarity
+from metrics.utilities.tables import Similarity
 from metrics.validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")

@@ -18,10 +18,9 @@ from torch import Tensor
 from calibrators.patching.state import PatchedForecast
 from metrics.forecast import Outcomes
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.decision import Decision
 from metrics.utilities.gain_matrix import GainMatrix
 from metrics.utilities.payoffs import Linear, Rank
-from metrics.utilities.similarity import Similarity
+from metrics.utilities.tables import Decision, Similarity
 from metrics.validation import InputError
 
 Kind = Literal["class", "top_k", "linear", "rank", "own"]

@@ -50,11 +50,13 @@ class UtilityClass(ABC):
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         """Return u⃗ of utility `index`: float64 [n, C], column j for the outcome e_j."""
 
-    def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
-        """Yield the utilities in order. This general form yields one at a time, n × C numbers."""
+    def blocks(
+        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
+    ) -> Iterator[Block]:
+        """Yield the utilities of `part` in order. This general form yields one at a time."""
         n, classes = forecast.n, forecast.classes
         offsets = torch.arange(n, device=outcomes.labels.device) * classes
-        for index in range(self.count(classes)):
+        for index in range(self.count(classes))[part]:
             vectors = self.outcome_utilities(forecast, index).to(torch.float64)
             predicted = (forecast.probabilities * vectors).sum(dim=1)
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
@@ -67,14 +69,16 @@ class UtilityClass(ABC):
         """
         return forecast.alike
 
-    def tied_blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+    def tied_blocks(
+        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
+    ) -> Iterator[Block]:
         """Yield `blocks` with equal predictions where forecasts are equal.
 
         Matrix products may sum the points at the edges of their tiles in another order. If two such
         points differed in the last bit, they would be untied, and an interval could separate them.
         """
         alike = self.alike(forecast)
-        for block in self.blocks(forecast, outcomes):
+        for block in self.blocks(forecast, outcomes, part):
             if alike is not None:
                 block = block._replace(predicted=block.predicted[:, alike])
             yield block
@@ -91,9 +95,8 @@ class UtilityClass(ABC):
         self, forecast: Forecast, outcomes: Outcomes, index: int
     ) -> tuple[Tensor, Tensor]:
         """Return v and u of utility `index` under the first draw of the labels: [n] each."""
-        vectors = self.outcome_utilities(forecast, index).to(torch.float64)
-        predicted = (forecast.probabilities * vectors).sum(dim=1)
-        return predicted, vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
+        block = next(self.tied_blocks(forecast, outcomes, slice(index, index + 1)))
+        return block.predicted[0], block.payoffs[0, block.codes[0]]
 
     def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
@@ -130,19 +133,22 @@ class UtilityClass(ABC):
         """Return `worst` for `errors` [m] that were computed on the first draw of `outcomes`."""
         index = int(errors.argmax())
         predicted, realized = self.predicted_and_realized(forecast, outcomes, index)
-        alike = self.alike(forecast)
-        if alike is not None:
-            predicted = predicted[alike]
         weights = None if outcomes.weights is None else outcomes.weights[0]
         return index, worst_interval(predicted, realized, sample_weight=weights)
 
 
-def equal_blocks(total: int, n: int) -> Iterator[slice]:
-    """Yield blocks of `total` utilities for n points, of equal size as small ones are slow."""
-    count = -(-total // max(FEWEST_ROWS, BLOCK_BYTES // (8 * n)))
-    size = -(-total // count)
-    for start in range(0, total, size):
-        yield slice(start, min(total, start + size))
+def equal_blocks(utilities: range, n: int) -> Iterator[slice]:
+    """Yield blocks of `utilities` for n points, of equal size because small blocks are slow."""
+    count = -(-len(utilities) // max(FEWEST_ROWS, BLOCK_BYTES // (8 * n)))
+    size = -(-len(utilities) // count)
+    for start in range(utilities.start, utilities.stop, size):
+        yield slice(start, min(utilities.stop, start + size))
+
+
+def check_classes(name: str, expected: int, classes: int) -> None:
+    """Raise `InputError` if `name`, a parameter for `expected` classes, meets another number."""
+    if expected != classes:
+        raise InputError(f"{name}: for {expected} classes, the forecast has {classes}")
 
 
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:

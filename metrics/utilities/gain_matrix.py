@@ -23,6 +23,7 @@ from metrics.utilities.base import (
     BLOCK_BYTES,
     Block,
     UtilityClass,
+    check_classes,
     equal_blocks,
     parameter_matrix,
 )
@@ -218,10 +219,7 @@ class GainMatrix(UtilityClass):
 
     def count(self, classes: int) -> int:
         """Return the number of matrices; `InputError` if they are for other numbers of classes."""
-        if classes != self._users.classes:
-            raise InputError(
-                f"gains: for {self._users.classes} classes, the forecast has {classes}"
-            )
+        check_classes("gains", self._users.classes, classes)
         return self.utilities
 
     def matrix(self, index: int) -> Tensor:
@@ -242,25 +240,20 @@ class GainMatrix(UtilityClass):
         _, _, chosen = self.choose(forecast, slice(index, index + 1))
         return self.matrix(index).to(chosen.device).T[chosen[:, 0].to(torch.int64)]
 
-    def predicted_and_realized(
-        self, forecast: Forecast, outcomes: Outcomes, index: int
-    ) -> tuple[Tensor, Tensor]:
-        """Return v and u as in `blocks`, so that the same expected gains are tied."""
-        user, predicted, chosen = self.choose(forecast, slice(index, index + 1))
-        return predicted[:, 0], user.gains(outcomes.labels[0], chosen)[:, 0]
-
     def spread(self, block: Block) -> Tensor:
         """Return 1 minus the smallest gain of any user; a block has only the observed gains."""
         return torch.full_like(block.predicted[:, 0], 1 - self._users.low)
 
-    def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+    def blocks(
+        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
+    ) -> Iterator[Block]:
         """Yield utilities in blocks [b, n]; each code numbers a pair of a point and a drawn label.
 
         Many draws have many codes. Then the payoffs [b, L] limit the number of users in a block.
         """
         points, true, codes = outcomes.distinct(forecast.classes)
         step = max(1, BLOCK_BYTES // (8 * len(points)))
-        for users in equal_blocks(self.count(forecast.classes), forecast.n):
+        for users in equal_blocks(range(self.count(forecast.classes))[part], forecast.n):
             together, best, chosen = self.choose(forecast, users)
             for start in range(0, best.shape[1], step):
                 few = slice(start, start + step)

@@ -15,7 +15,13 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.utilities.base import Block, UtilityClass, equal_blocks, parameter_matrix
+from metrics.utilities.base import (
+    Block,
+    UtilityClass,
+    check_classes,
+    equal_blocks,
+    parameter_matrix,
+)
 from metrics.validation import InputError, is_whole
 
 
@@ -52,20 +58,14 @@ class PayoffClass(UtilityClass):
         """Compare probabilities by class, or in descending order if payoffs are by rank."""
         return forecast.alike if self.coordinate == "class" else forecast.ranked_alike
 
-    def predicted_and_realized(
-        self, forecast: Forecast, outcomes: Outcomes, index: int
-    ) -> tuple[Tensor, Tensor]:
-        """Return v and u as in `blocks`, so that the same sums are tied."""
-        part = slice(index, index + 1)
-        payoff = self.payoffs(forecast.classes, part)[0].to(outcomes.labels.device)
-        return self.predicted(forecast, part)[0], payoff[self.codes(outcomes)[0]]
-
-    def blocks(self, forecast: Forecast, outcomes: Outcomes) -> Iterator[Block]:
+    def blocks(
+        self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
+    ) -> Iterator[Block]:
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
         codes = self.codes(outcomes)
-        for part in equal_blocks(self.count(forecast.classes), forecast.n):
-            payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
-            yield Block(self.predicted(forecast, part), payoffs, codes)
+        for block in equal_blocks(range(self.count(forecast.classes))[part], forecast.n):
+            payoffs = self.payoffs(forecast.classes, block).to(forecast.probabilities.device)
+            yield Block(self.predicted(forecast, block), payoffs, codes)
 
 
 class ClassWise(PayoffClass):
@@ -171,10 +171,7 @@ class GivenPayoffs(PayoffClass):
 
     def count(self, classes: int) -> int:
         """Return the number of rows; `InputError` if they are for another number of classes."""
-        if self.matrix.shape[1] != classes:
-            raise InputError(
-                f"{self.name}: {self.matrix.shape[1]} columns for a forecast over {classes} classes"
-            )
+        check_classes(self.name, self.matrix.shape[1], classes)
         return self.matrix.shape[0]
 
     def payoffs(self, classes: int, part: slice) -> Tensor:

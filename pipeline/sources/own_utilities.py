@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig, open_dict
 
 from metrics.utilities.base import FunctionUtility
-from metrics.utilities.decision import Decision
 from metrics.utilities.gain_matrix import GainMatrix
 from metrics.utilities.payoffs import Linear, Rank
+from metrics.utilities.tables import Decision
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest

@@ -41,7 +41,10 @@ def test_the_threshold_of_a_binary_decision_is_where_both_actions_cost_the_same(
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: decisions(LOSSES[:2], np.eye(3), [0, 1, 2]), "2 outcomes, the forecast has 3"),
+        (
+            lambda: decisions(LOSSES[:2], np.eye(3), [0, 1, 2]),
+            "losses: for 2 classes, the forecast has 3",
+        ),
         (lambda: net_benefit([0.5, 2], [0, 1], [0.5]), "probability: expected numbers from 0"),
         (lambda: net_benefit([0.5, 0.5], [0, 0.5], [0.5]), "event: expected whole numbers"),
         (lambda: net_benefit([0.5], [0], [1.0]), "thresholds"),

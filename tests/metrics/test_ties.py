@@ -47,8 +47,8 @@ def disturbed(predicted):
 def unsteady(utilities):
     """The same class with products that are summed in an order of the moment's liking."""
 
-    def blocks(self, forecast, outcomes):
-        for block in utilities.blocks(forecast, outcomes):
+    def blocks(self, forecast, outcomes, part=slice(None)):
+        for block in utilities.blocks(forecast, outcomes, part):
             yield block._replace(predicted=disturbed(block.predicted))
 
     kind = type(utilities)

@@ -103,7 +103,7 @@ def test_tuning_looks_at_the_own_utilities_on_the_held_out_points(problem):
         ({"utilities": [3]}, "a int is no utility class"),
         ({"utilities": OWN["payoffs"]}, "put brackets around it"),
         ({"standard": False}, "none given and standard=False"),
-        ({"utilities": [Linear([1, 2, 3])]}, "3 columns for a forecast over 4 classes"),
+        ({"utilities": [Linear([1, 2, 3])]}, "payoffs: for 3 classes, the forecast has 4"),
     ],
 )
 def test_mistakes_are_one_line(problem, kind, options, words):
