@@ -79,10 +79,9 @@ def _made(
     else:
         arrays, details = _computed(settings, progress)
     if similarity is not None:
-        if "line" in similarity.details:
-            say(f"{settings['benchmark']['name']}: {similarity.details['line']}")
-        arrays["similarity"] = similarity.matrix
-        details["similarity"] = similarity.details
+        arrays["similarity"], details["similarity"] = similarity
+        if line := details["similarity"].get("line"):
+            say(f"{settings['benchmark']['name']}: {line}")
     return partial(save_npz, arrays=arrays), {"made_from": made_from, "details": details}
 
 

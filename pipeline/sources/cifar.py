@@ -16,10 +16,11 @@ import torch
 
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.parallel import Progress
 from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
+from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 CLASSES = {"cifar10": 10, "cifar100": 100}
 RELEASES = "https://github.com/chenyaofo/pytorch-cifar-models/releases/download"

@@ -39,24 +39,18 @@ def class_names(names: str | Sequence[str]) -> list[str]:
     """The names of a known set of classes, or the given list of names.
 
     Args:
-        names: a list of names; or cifar10, cifar100 or yahoo; or for ImageNet one of three
-            spellings: imagenet (timm's, all synonyms of a synset, "tench, Tinca tinca"),
-            imagenet_first (the first synonym) or imagenet_torchvision (short unique names).
+        names: a list of names, or one of cifar10, cifar100, yahoo and imagenet (timm's, with all
+            synonyms of a synset: "tench, Tinca tinca").
 
     Raises:
         InputError: an unknown set of names.
     """
     if not isinstance(names, str):
         return [str(name) for name in names]
-    if names in (fixed := {"cifar10": CIFAR10, "cifar100": CIFAR100, "yahoo": YAHOO}):
-        return list(fixed[names])
-    if names == "imagenet_torchvision":
-        weights = require("torchvision.models").ResNet50_Weights.IMAGENET1K_V1
-        return list(weights.meta["categories"])
-    if names in ("imagenet", "imagenet_first"):
-        synonyms = require("timm.data").ImageNetInfo().label_descriptions()
-        return [s.partition(",")[0] for s in synonyms] if names == "imagenet_first" else synonyms
-    raise InputError(
-        f"class_names={names}: choose cifar10, cifar100, yahoo, imagenet, imagenet_first or "
-        "imagenet_torchvision, or give a list of names"
-    )
+    if names == "imagenet":
+        return list(require("timm.data").ImageNetInfo().label_descriptions())
+    fixed = {"cifar10": CIFAR10, "cifar100": CIFAR100, "yahoo": YAHOO}
+    if names not in fixed:
+        known = ", ".join([*fixed, "imagenet"])
+        raise InputError(f"class_names={names}: choose {known}, or give a list of names")
+    return list(fixed[names])

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.sources.result import Progress, SourceResult
+from pipeline.harness.parallel import Progress
+from pipeline.sources.result import SourceResult
 
 
 def digits_logits(

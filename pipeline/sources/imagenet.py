@@ -9,10 +9,11 @@ import torch
 
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.parallel import Progress
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
+from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 VALIDATION_IMAGES = 50_000
 SYNSETS = 1000

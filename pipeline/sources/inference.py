@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 
 from metrics.validation import InputError
 from pipeline.harness.machine import core_count, device_name
-from pipeline.sources.result import Progress
+from pipeline.harness.parallel import Progress
 
 PRECISIONS: dict[str, torch.dtype | None] = {
     "float32": None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,22 +39,3 @@ class SourceResult:
     """[splits, n], True for test points, False for calibration points, if there are splits."""
     weights: NDArray[np.float64] | None = None
     """[n], >= 0, if the points have weights."""
-
-
-@dataclass(frozen=True)
-class SimilarityResult:
-    """The similarity of the classes of a benchmark, for U_w2v, and its origin.
-
-    `details` goes to the record; the stage prints its `line`.
-    """
-
-    matrix: NDArray[np.float64]
-    """[C, C]."""
-    details: dict[str, Any] = field(default_factory=dict)
-
-
-class Progress(Protocol):
-    """How a source reports its progress; it may call this often."""
-
-    def __call__(self, done: int, total: int, what: str = "") -> None:
-        """`done` of `total` pieces (rows, batches, bytes) of `what` are finished."""

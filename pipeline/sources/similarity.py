@@ -7,7 +7,6 @@ cosine similarity. A class without any vector is similar to itself only, and is 
 
 from __future__ import annotations
 
-import gzip
 import logging
 import re
 import zlib
@@ -16,18 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from metrics.archive import array_names, read_arrays
-from metrics.validation import InputError, check_finite, check_numbers
+from metrics.archive import read_arrays
+from metrics.utilities.similarity import Similarity
+from metrics.validation import InputError
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.file import check_is_file
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.result import MissingResource, SimilarityResult, reason_of
+from pipeline.sources.result import MissingResource, reason_of
 
 ASYMMETRY = 1e-6
 """Largest difference of S_ij and S_ji, relative to the largest entry, that counts as rounding."""
+
+Found = tuple[NDArray[np.float64], dict[str, Any]]
+"""The similarity [C, C], and details for the record, whose `line` the stage prints."""
 
 
 def class_similarity(
@@ -35,12 +37,12 @@ def class_similarity(
     vectors_path: str | Path | None = None,
     download: str | None = None,
     whole_names: bool = False,
-) -> SimilarityResult | None:
+) -> Found | None:
     """Cosine similarity of the classes' mean word vectors, or None without a path and a download.
 
     Args:
         class_names: cifar10, cifar100, yahoo, imagenet, ... (see `class_names`), or a list of C.
-        vectors_path: word2vec file, binary or text, possibly gzipped.
+        vectors_path: word2vec file, text or binary (then its name has `.bin`), possibly gzipped.
         download: name in gensim's downloader, used without a path (word2vec-google-news-300).
         whole_names: look up a name as a whole if none of its tokens has a vector (some files have
             one vector per class name, such as `aquarium_fish`). This is not the paper's rule.
@@ -71,16 +73,18 @@ def class_similarity(
         if len(covered) < len(tokens):
             partly[name] = [token for token in tokens if token not in vectors]
         means[row] = np.mean([vectors[token] for token in covered], axis=0, dtype=np.float64)
-    details = {
+    line = (
+        f"word vectors {path.name}: {len(missing)} of {len(names)} classes have no vector "
+        f"({', '.join(missing) or 'none'}), {len(partly)} are covered in part"
+    )
+    return _cosine(means), {
         "vectors": path.name,
         "dimensions": vectors.vector_size,
         "classes": len(names),
         "out_of_vocabulary": missing,
         "partly_covered": partly,
-        "line": f"word vectors {path.name}: {len(missing)} of {len(names)} classes have no vector "
-        f"({', '.join(missing) or 'none'}), {len(partly)} are covered in part",
+        "line": line,
     }
-    return SimilarityResult(_cosine(means), details)
 
 
 def tokenize(name: str) -> list[str]:
@@ -113,34 +117,18 @@ def _downloaded(name: str) -> Path:
 
 
 def _load(path: Path) -> Any:
-    if not path.is_file():
-        raise MissingResource(
-            f"word vectors {path} do not exist: download GoogleNews-vectors-negative300.bin.gz "
-            "(https://code.google.com/archive/p/word2vec) and set "
-            "benchmark.similarity.vectors_path=<file>, or benchmark.similarity=null to leave out "
-            "U_w2v"
-        )
+    check_is_file(path, "word vectors (benchmark.similarity.vectors_path; null: no U_w2v)")
     keyed_vectors = require("gensim.models").KeyedVectors
     logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it reports each step of a load
     try:
-        return keyed_vectors.load_word2vec_format(str(path), binary=_is_binary(path))
+        return keyed_vectors.load_word2vec_format(str(path), binary=".bin" in path.suffixes)
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
         raise InputError(
             f"{path}: not a word2vec file, or truncated ({reason_of(error)})"
         ) from error
 
 
-def _is_binary(path: Path) -> bool:
-    """Whether the first vector is binary, not as many decimal numbers as the header says."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        header, first = file.readline(64), file.readline(1 << 20)
-    try:
-        return len([float(number) for number in first.split()[1:]]) != int(header.split()[1])
-    except ValueError:
-        return True
-
-
-def file_similarity(*, path: str | Path) -> SimilarityResult:
+def file_similarity(*, path: str | Path) -> Found:
     """Similarity of classes [C, C] for U_w2v: an npz with `matrix`, or a CSV without header line.
 
     Raises:
@@ -149,26 +137,20 @@ def file_similarity(*, path: str | Path) -> SimilarityResult:
     """
     path = Path(path)
     check_is_file(path, "an npz or CSV file with a similarity matrix")
-    matrix = _read_csv(path) if path.suffix.lower() == ".csv" else _read_npz(path)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise InputError(f"{path}: expected a matrix [C, C], got {list(matrix.shape)}")
-    check_finite(torch.from_numpy(matrix), str(path))
-    gap = np.abs(matrix - matrix.T)
-    if gap.max() > ASYMMETRY * np.abs(matrix).max():
-        row, column = np.unravel_index(int(gap.argmax()), gap.shape)
-        raise InputError(
-            f"{path}: not symmetric: {matrix[row, column]:.6g} in row {row}, column {column}, but "
-            f"{matrix[column, row]:.6g} in row {column}, column {row}; a similarity goes both ways"
-        )
-    return SimilarityResult(matrix, {"path": str(path)})
-
-
-def _read_npz(path: Path) -> NDArray[np.float64]:
-    arrays = read_arrays(path, only=("matrix",))
-    if "matrix" not in arrays:
-        held = ", ".join(array_names(path)) or "nothing"
-        raise InputError(f"{path}: no array `matrix` (it holds {held}); name it so")
-    return check_numbers(arrays["matrix"], f"{path}: matrix").to(torch.float64).numpy()
+    if path.suffix.lower() == ".csv":
+        held = _read_csv(path)
+    else:
+        arrays = read_arrays(path, only=("matrix",))
+        if "matrix" not in arrays:
+            raise InputError(f"{path}: no array `matrix`; save it under this name")
+        held = arrays["matrix"]
+    try:
+        matrix: NDArray[np.float64] = Similarity(held).matrix.numpy()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    if np.abs(matrix - matrix.T).max() > ASYMMETRY * np.abs(matrix).max():
+        raise InputError(f"{path}: not symmetric; two classes have one similarity")
+    return matrix, {"path": str(path)}
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:

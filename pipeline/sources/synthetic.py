@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from metrics.validation import InputError
-from pipeline.sources.result import Progress, SourceResult
+from pipeline.harness.parallel import Progress
+from pipeline.sources.result import SourceResult
 
 BLOCK = 2048
 """Rows drawn from one random stream, so that results depend on the seed alone."""

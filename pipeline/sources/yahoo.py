@@ -16,11 +16,12 @@ from torch import Tensor
 
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.parallel import Progress
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import hub_files
 from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, Progress, SourceResult, reason_of
+from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
