@@ -16,7 +16,7 @@ from typing import Any
 LIBRARIES = (
     *("numpy", "scipy", "numba", "scikit-learn", "scikit-optimize", "torch"),
     *("torchvision", "timm", "transformers", "datasets"),
-    *("probmetrics", "betacal", "venn-abers"),
+    *("probmetrics", "betacal", "venn-abers", "cir-model"),
 )
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 """Containers and Slurm limit the memory by control groups (version 2)."""

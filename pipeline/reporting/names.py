@@ -21,6 +21,9 @@ PEERS: dict[str, str] = {
     "beta": "Beta",
     "venn_abers": "Venn–Abers",
     "histogram": "Histogram binning",
+    "spline": "Spline",
+    "centred_isotonic": "Centred IR",
+    "order_preserving": "Intra-order-preserving",
 }
 """Calibrators of other packages (pipeline.sources.peers): rows of the suite `extended` only."""
 

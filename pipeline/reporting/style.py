@@ -54,6 +54,9 @@ LOOKS: dict[str, LineLook] = {
     "beta": LineLook("#882255", (0, (5, 1, 2, 1)), width=1.2),
     "venn_abers": LineLook("#CC6677", (0, (8, 1, 2, 1)), width=1.2),
     "histogram": LineLook("#999933", (0, (8, 1)), width=1.2),
+    "spline": LineLook("#DDCC77", (0, (3, 1, 1, 1)), width=1.2),
+    "centred_isotonic": LineLook("#88CCEE", (0, (4, 2)), width=1.2),
+    "order_preserving": LineLook("#AA4499", (0, (1, 1, 4, 1)), width=1.2),
 }
 OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"

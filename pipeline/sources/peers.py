@@ -1,8 +1,9 @@
 """Calibrators of other packages with our interface.
 
-All come from probmetrics, which has beta calibration from betacal and Venn-Abers from venn-abers.
-This module only passes probabilities to a package and returns its probabilities, with the package's
-defaults. The extra `peers` installs them; docs/methods/peers.md says how to run them.
+All come from probmetrics, which has beta calibration from betacal, Venn-Abers from venn-abers and
+centred isotonic regression from cir-model. This module only passes probabilities to a package and
+returns its probabilities, with the package's defaults. The extra `peers` installs them;
+docs/methods/peers.md says how to run them.
 """
 
 from __future__ import annotations
@@ -24,18 +25,22 @@ from metrics.validation import InputError
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import reason_of
 
+MODULE = "probmetrics.calibrators"
+SEED = 0
+"""Of PyTorch while a package fits. Intra-order-preserving alone draws numbers: it is a network."""
 INSTALL = "--constraint requirements.lock --requirement requirements-peers.txt"
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A class of `probmetrics.calibrators`, and the packages that it needs."""
+    """A class of probmetrics, the packages that it needs, and the module that has it."""
 
     name: str
     one_vs_rest: bool = False
     """It is for two classes: one is fitted per class against all others, then rows are divided by
     their sums (`MulticlassOneVsRestCalibrator`)."""
     needs: tuple[str, ...] = ("probmetrics",)
+    module: str = MODULE
 
 
 PEERS: dict[str, Peer] = {
@@ -44,6 +49,11 @@ PEERS: dict[str, Peer] = {
     "beta": Peer("BetacalCalibrator", True, ("probmetrics", "betacal")),
     "venn_abers": Peer("BinaryVennAbersCalibrator", True, ("probmetrics", "venn_abers")),
     "histogram": Peer("BinaryHistogramBinningCalibrator", True),
+    "spline": Peer("CDFSplineCalibrator", True),
+    "centred_isotonic": Peer(
+        "CenteredIsotonicRegressionCalibrator", True, ("probmetrics", "cir_model")
+    ),
+    "order_preserving": Peer("IntraOrderPreservingCalibrator", module=f"{MODULE}.orderpreserving"),
 }
 
 
@@ -51,7 +61,7 @@ class PeerCalibration(Calibrator):
     """A calibrator of another package, fitted on softmax(z) and applied to it.
 
     Only pickle could store a package's object. So `save` stores the calibration points, and a
-    loaded calibrator fits again when it first predicts. The methods draw no random numbers, so the
+    loaded calibrator fits again when it first predicts. Each fit starts from the same SEED, so the
     result is the same. It refuses other versions of the packages than those of the fit.
 
     `MissingResource` (one line) if a package is not installed; `InputError` if `method` is not in
@@ -61,9 +71,10 @@ class PeerCalibration(Calibrator):
     Parameters
     ----------
     method : a key of `PEERS`
-        structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et
-        al. 2020), beta (Kull et al. 2017), venn_abers (Vovk et al. 2015), histogram (Zadrozny and
-        Elkan 2001)
+        structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et al. 2020), beta (Kull
+        et al. 2017), venn_abers (Vovk et al. 2015), histogram (Zadrozny and Elkan 2001), spline
+        (Gupta et al. 2021), centred_isotonic (Oron and Flournoy 2017), order_preserving (Rahimi et
+        al. 2020)
     options : arguments of the package's class; None means its defaults
 
     Attributes
@@ -103,8 +114,9 @@ class PeerCalibration(Calibrator):
         foreign = self._unfitted()
         x = _probabilities(torch.from_numpy(self.logits_))
         try:
-            with warnings.catch_warnings():  # betacal changes the filters for the whole process
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(), torch.random.fork_rng(devices=()), torch.enable_grad():
+                warnings.simplefilter("ignore")  # betacal changes the filters for the whole process
+                torch.manual_seed(SEED)
                 return foreign.fit(x, self.labels_)
         except ValueError as error:
             absent = np.setdiff1d(np.arange(x.shape[1]), self.labels_)
@@ -126,9 +138,9 @@ class PeerCalibration(Calibrator):
         peer = self._peer()
         for package in peer.needs:
             require(package, INSTALL)
-        library = require("probmetrics.calibrators", INSTALL)
+        library, module = require(MODULE, INSTALL), require(peer.module, INSTALL)
         try:
-            calibrator = getattr(library, peer.name)(**(self.options or {}))
+            calibrator = getattr(module, peer.name)(**(self.options or {}))
         except (TypeError, ValueError) as error:
             raise InputError(f"options: {peer.name} does not take them ({error})") from error
         return library.MulticlassOneVsRestCalibrator(calibrator) if peer.one_vs_rest else calibrator

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.sources.peers import PEERS, PeerCalibration
+from pipeline.sources.peers import PEERS, SEED, PeerCalibration
 from scripts.speed.case import Data, Size, data
 from tests.peers.conftest import package
 
@@ -30,10 +30,11 @@ def test_the_adapter_answers_as_the_package_does(method, inputs, tmp_path) -> No
     calibrator, new = fitted(method, inputs), inputs.logits[POINTS:]
     answer = calibrator.predict_proba(new)
     library = package("probmetrics.calibrators")
-    direct = getattr(library, PEERS[method].name)()
+    direct = getattr(package(PEERS[method].module), PEERS[method].name)()
     if PEERS[method].one_vs_rest:
         direct = library.MulticlassOneVsRestCalibrator(direct)
     p, labels = inputs.plain
+    torch.manual_seed(SEED)
     direct.fit(p[:POINTS], labels[:POINTS])
     np.testing.assert_allclose(answer, direct.predict_proba(p[POINTS:]), atol=1e-6)
     assert np.abs(answer.numpy() - p[POINTS:]).max() > 1e-3  # it did something
