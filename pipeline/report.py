@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -25,7 +26,12 @@ from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, 
 from pipeline.reporting.drawings import Drawings, draw_all
 from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.reporting.figures import drawings_of
-from pipeline.reporting.leaderboard import Leaderboard, leaderboard_of
+from pipeline.reporting.leaderboard import (
+    Leaderboard,
+    leaderboard_figure,
+    leaderboard_of,
+    write_all_scores,
+)
 from pipeline.reporting.names import ordered
 from pipeline.reporting.report_markdown import report_markdown
 from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
@@ -77,19 +83,22 @@ def run_report(request: Request) -> None:
     ]
     written = [path for report in reports for path in report.files]
     drawings = {stem: make for report in reports for stem, make in report.drawings.items()}
-    written += draw_all(drawings, results / "figures")
+    stem, leaderboard = page_stem(settings[0], request), who_wins(reports, methods)
+    if leaderboard and "selection" not in stem:
+        board = stem.replace("report", "leaderboard")
+        written += leaderboard.write(results / "tables", board)
+        drawings[board] = partial(leaderboard_figure, leaderboard)
+    written += [*draw_all(drawings, results / "figures"), *write_all_scores(results)]
     files, comparison = write_paper_comparison(settings, results)
     written += files
-    stem, leaderboard = page_stem(settings[0], request), who_wins(reports, methods)
     sections = [s for r in reports for s in (r.section, *r.groups.sections.values())]
     introduction = INTRODUCTION.format(suite=request.suite)
     provenance = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
-    html = report_html(TITLE, introduction, sections, provenance, comparison, leaderboard)
+    timed = leaderboard and leaderboard.with_seconds(Path(settings[0]["paths"]["data"]) / "log")
+    html = report_html(TITLE, introduction, sections, provenance, comparison, timed)
     markdown = report_markdown(TITLE, sections, leaderboard)
     written.append(write_text(results / f"{stem}.html", html))
     written.append(write_text(results / f"{stem}.md", markdown))
-    if leaderboard and "selection" not in stem:
-        written += leaderboard.write(results / "tables", stem.replace("report", "leaderboard"))
     if stem == "report":
         written.append(write_metrics(reports, results / "metrics.json"))
     print_report(reports, comparison[1:], written)

@@ -21,23 +21,8 @@ import pandas as pd
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.command import Parser
 from pipeline.harness.progress import say
+from pipeline.reporting.leaderboard import LOG_KEY, read_times
 from pipeline.reporting.markdown import markdown_table
-
-KEY = ["stage", "benchmark", "calibrator"]
-"""The parts of a unit's name. For dynamics, `calibrator` is the family of utilities."""
-
-
-def read_times(folder: Path) -> pd.DataFrame:
-    """The last line of every unit that ended well: KEY, split, seconds, memory_mib."""
-    lines = [pd.read_json(path, lines=True) for path in sorted(folder.glob("*.jsonl"))]
-    if not lines:
-        return pd.DataFrame()
-    times = pd.concat(lines)
-    times = times[times["error"] == ""].drop_duplicates("unit", keep="last")
-    places = times["unit"].str.split("/", expand=True).reindex(columns=range(4)).fillna("")
-    places.columns = pd.Index([*KEY, "split"])
-    numbers = times[["core_seconds", "memory_mib"]].rename(columns={"core_seconds": "seconds"})
-    return pd.concat([places, numbers], axis=1)
 
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -83,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if times.empty:
         parser.error(f"{options.log}: no line of a unit that ran")
     path = options.output / ("_".join(["suite_times", *filter(None, [options.name])]) + ".csv")
-    write_text(path, sums(times, KEY).round(4).to_csv())
+    write_text(path, sums(times, LOG_KEY).round(4).to_csv())
     write_text(path.with_suffix(".md"), markdown(times))
     say(f"{markdown(times)}\nWritten to {options.output}")
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pandas as pd
 
-from pipeline.reporting.leaderboard import leaderboard_of
+from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
 
 
 def table(*rows):
@@ -40,3 +41,35 @@ def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
         "Worse than the best, of 4",
         "Within noise, of 2: shortlists",
     ]
+
+
+def test_seconds_are_medians_of_these_benchmarks_fits_and_a_cut_line_of_the_log_is_skipped(
+    tmp_path,
+):
+    leaderboard = leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"])
+    assert leaderboard.with_seconds(tmp_path) is leaderboard  # nothing ran here
+    units = {
+        "fits/first/temperature/0": 1.0,
+        "fits/first/temperature/1": 2.0,
+        "fits/second/temperature/0": 9.0,
+        "fits/other/temperature/0": 50.0,
+        "scores/first/temperature/0": 70.0,
+    }
+    lines = [
+        json.dumps({"unit": unit, "core_seconds": seconds, "memory_mib": 1, "error": ""})
+        for unit, seconds in units.items()
+    ]
+    (tmp_path / "here.jsonl").write_text("\n".join([*lines, '{"unit": "fi']))
+    timed = leaderboard.with_seconds(tmp_path)
+    assert timed.heading[-1] == "Seconds of a fit"
+    assert [line[-1] for line in timed.lines] == ["2", "–"]
+
+
+def test_the_figure_has_the_methods_from_best_to_worst():
+    figure = leaderboard_figure(leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"]))
+    worse, noise, saved = figure.axes
+    names = [label.get_text() for label in worse.get_yticklabels()]
+    assert names == ["Uncalibrated", "Temp. Scaling"]  # upwards
+    assert [bar.get_width() for bar in worse.patches] == [3, 0]
+    assert noise.collections[0].get_offsets()[:, 0].tolist() == [0, 1]
+    assert saved.collections[0].get_offsets()[:, 0].tolist() == [0, 37.5]

@@ -97,6 +97,9 @@ def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suit
     tables = tmp_path / "results" / "tables"
     cells = pd.concat(pd.read_csv(tables / f"{name}.csv") for name in benchmarks)
     assert pd.read_csv(tables / "leaderboard.csv")["worse"].sum() == (~cells["not_worse"]).sum() > 0
+    together = pd.read_csv(tmp_path / "results" / "scores" / "all.csv")
+    assert together.columns[0] == "benchmark" and set(together["benchmark"]) == set(benchmarks)
+    assert not together.duplicated(["benchmark", "calibrator", "metric"]).any()
     run_report(request_of(tmp_path, "cifar10_resnet", **asked))
     after = files_of(tmp_path / "results")
     assert "report-cifar10_resnet.html" in after
