@@ -12,7 +12,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from metrics.kernels.softmax import residuals, squared_errors
+from metrics.kernels.softmax import residuals, row_weights, squared_errors
 from metrics.validation import InputError
 
 Loss = Literal["likelihood", "brier"]
@@ -42,3 +42,15 @@ def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
         return p * (1 - p)
     squares = p * p
     return 2 * squares * ((1 - p) ** 2 + squares.sum(dim=1, keepdim=True) - squares)
+
+
+def mean_logit(logits: Tensor, weights: Tensor | None) -> float:
+    """Return the mean of all logits [n, C], their rows weighted by `weights` [n] if given.
+
+    A fit whose parameters act on the logits themselves subtracts it first. A number that all logits
+    share would otherwise make slopes and intercepts nearly collinear.
+    """
+    shares = row_weights(weights, logits)
+    # NumPy's sum, because the last bit of torch's depends on the number of threads.
+    total = (logits.mean(dim=1, dtype=shares.dtype) * shares).cpu().numpy().sum()
+    return float(total) / float(shares.sum())

@@ -51,7 +51,10 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class TemperatureFit:
-    """The best inverse temperature, its loss and its NLL, and how the search ended."""
+    """The best inverse temperature, its loss and its NLL, and how the search ended.
+
+    spread: root mean square of the row-centred logits.
+    """
 
     beta: float
     loss: float

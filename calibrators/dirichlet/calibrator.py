@@ -19,7 +19,7 @@ from calibrators.dirichlet.linear_map import (
 )
 from calibrators.dirichlet.penalties import TuningFits
 from calibrators.inputs import Inputs
-from calibrators.losses import Loss, check_loss
+from calibrators.losses import Loss, check_loss, mean_logit
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
@@ -39,7 +39,9 @@ class DirichletCalibration(LinearMapCalibrator):
     and ln p_2. With `on="logits"` the inputs are the logits z. This is matrix scaling (Guo et al.
     2017) with the ODIR penalty. The two differ because ln p = z - log Σ exp z, and W acts on the
     last term, too. So a number added to all logits of a row changes the prediction of matrix
-    scaling, but not that of Dirichlet calibration.
+    scaling, but not that of Dirichlet calibration. A number added to all logits of all points
+    changes neither: matrix scaling subtracts the mean of all logits before the fit, and the
+    intercepts that the penalty weighs belong to these centred logits.
 
     The fit minimises
 
@@ -126,7 +128,10 @@ class DirichletCalibration(LinearMapCalibrator):
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_parameters()
         classes = logits.shape[1]
-        inputs = self._map_inputs(logits)
+        inputs, centre = self._map_inputs(logits), 0.0
+        if self.on == "logits":
+            centre = mean_logit(logits, weights)
+            inputs = inputs - centre
         fast = inputs.to(products_type(*logits.shape))
         strengths = {"odir": self.odir, "l2": self.l2}
         if None in strengths.values():
@@ -143,6 +148,7 @@ class DirichletCalibration(LinearMapCalibrator):
         self.n_evaluations_ = fit.evaluations
         self.nll_ = map_loss(inputs, labels, fit.point, counts=weights)
         self.loss_ = map_loss(inputs, labels, fit.point, loss=self.loss, counts=weights)
+        fit.point[:, classes] -= centre * fit.point[:, :classes].sum(dim=1)
         self._keep(fit.point)
 
     def _tuned(self, inputs: Tensor, labels: Tensor, weights: Tensor | None) -> dict[str, float]:

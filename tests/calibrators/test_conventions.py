@@ -31,6 +31,7 @@ METHODS = {
     "temperature": TemperatureScaling(),
     "vector": VectorScaling(),
     "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
+    "matrix": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
     "structured": StructuredMatrixScaling(),
     "isotonic": IsotonicCalibration(),
     "isotonic_raw": IsotonicCalibration(normalize=False),
@@ -109,6 +110,18 @@ def test_logits_of_any_layout(method, made_up):
     for kind, given in variants.items():
         computed = method.fit(given, labels).predict_proba(given)
         np.testing.assert_allclose(computed, expected, rtol=1e-6, atol=1e-9, err_msg=kind)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_number_added_to_all_logits_does_not_matter(method, made_up, kind):
+    logits, labels = made_up(n=150)
+    logits = np.round(64 * logits) / 64  # exact in float32, with the number added as well
+    expected = clone(method).fit(logits, labels).predict_proba(logits)
+    for number in (100, 10_000):
+        shifted = (logits + number).astype(kind)
+        np.testing.assert_allclose(
+            method.fit(shifted, labels).predict_proba(shifted), expected, atol=1e-10
+        )
 
 
 HARD = {

@@ -42,6 +42,8 @@ def test_it_minimises_the_stated_formula(made_up, on, loss):
     logits, labels = made_up(n=120, classes=3)
     fitted = DirichletCalibration(on=on, odir=0.3, l2=0.2, loss=loss).fit(logits, labels)
     inputs = log_probabilities(logits) if on == "log_probabilities" else logits.astype(np.float64)
+    centre = inputs.mean() if on == "logits" else 0.0
+    inputs -= centre
     truth = np.eye(3)[labels]
 
     def objective(flat):
@@ -52,11 +54,12 @@ def test_it_minimises_the_stated_formula(made_up, on, loss):
         penalty = 0.3 * (off**2).mean() + 0.2 * (intercept**2).mean()
         return misfit.sum(axis=1).mean() + penalty
 
-    found = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
+    intercept = fitted.intercept_ + centre * fitted.matrix_.sum(axis=1)
+    found = np.concatenate([fitted.matrix_.ravel(), intercept])
     for start in (found, np.concatenate([np.eye(3).ravel(), np.zeros(3)])):
         best = scipy.optimize.minimize(objective, start, method="BFGS", options={"gtol": 1e-9})
         assert objective(found) <= best.fun + 1e-8
-    expected = scipy.special.softmax(inputs @ fitted.matrix_.T + fitted.intercept_, axis=1)
+    expected = scipy.special.softmax(inputs @ fitted.matrix_.T + intercept, axis=1)
     np.testing.assert_allclose(fitted.predict_proba(logits), expected, rtol=1e-10)
 
 
