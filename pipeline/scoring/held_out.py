@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,7 +13,6 @@ from torch import Tensor
 
 from metrics import scorecard
 from metrics.kernels.threads import row_blocks
-from metrics.measurement import Options
 from metrics.scorecard import Scorecard
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
@@ -95,17 +93,14 @@ def held_out(unit: Unit, device: str) -> HeldOut:
 
 def scored(settings: Settings, test: HeldOut) -> Scorecard:
     """The scorecard of test points, with the options of the evaluation."""
-    options = {k: value for k, value in settings["evaluation"].items() if k != "name"}
-    similarity = find_logits(settings).arrays().get("similarity")
     return scorecard(
         test.probabilities,
         test.labels,
         points=test.points,
         population=test.population,
-        similarity=similarity,
         rows_sum_to_one=test.rows_sum_to_one,
         sample_weight=test.weights,
-        **options | {"own": instantiate(options["own"], _convert_="all")},
+        **options_of(settings),
     )
 
 
@@ -120,10 +115,8 @@ def numbers_of(card: Scorecard) -> dict[str, Any]:
     }
 
 
-def options_of(settings: Settings) -> Options:
-    """The options of the metrics in an evaluation."""
-    names = {field.name for field in fields(Options)}
-    options = {k: v for k, v in settings["evaluation"].items() if k in names}
-    similarity = find_logits(settings).arrays().get("similarity")
+def options_of(settings: Settings) -> dict[str, Any]:
+    """The options of an evaluation as `metrics.scorecard` takes them."""
+    options = {key: value for key, value in settings["evaluation"].items() if key != "name"}
     own = instantiate(options["own"], _convert_="all")
-    return Options(**options | {"own": own, "similarity": similarity})
+    return options | {"own": own, "similarity": find_logits(settings).arrays().get("similarity")}

@@ -8,6 +8,7 @@ largest mean error, its worst interval and its diagram.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from metrics.diagram import Predictions, UtilityDiagram, predictions_of, utility_diagram
 from metrics.forecast import Forecast
+from metrics.measurement import Options
 from metrics.registry import metrics_of
 from metrics.validation import InputError
 from pipeline.harness.units import Settings
@@ -47,7 +49,9 @@ def worst_of(
         settings: those of any of the splits, for the options of the evaluation.
         names: those of the classes, if they are known.
     """
-    options = options_of(settings)
+    names_of_options = {field.name for field in fields(Options)}  # those of the noise are others
+    given = options_of(settings)
+    options = Options(**{key: given[key] for key in given if key in names_of_options})
     forecasts = [Forecast(test.probabilities) for test in splits]  # sorted once for all metrics
     drawn = _redrawn(forecasts, splits)
     own = settings["evaluation"]["own"]

@@ -116,8 +116,8 @@ def load_network(
         `sha256`, `url` and `warnings`.
 
     Raises:
-        MissingResource: the file is absent and cannot be downloaded.
-        InputError: unknown model, wrong hash, or a file that does not fit the network.
+        MissingResource: the file is absent and cannot be downloaded, or it does not fit.
+        InputError: unknown model, or wrong hash.
     """
     if (dataset, model) not in HASHES:
         offered = ", ".join("/".join(name) for name in HASHES)
@@ -134,15 +134,10 @@ def load_network(
             network.load_state_dict(load(url, **safely))
         else:
             network.load_state_dict(torch.load(path, **safely))
-    except OSError as error:
-        raise MissingResource(
-            f"checkpoint {path} is not there, and not downloaded ({reason_of(error)}): put {url} "
-            "there, or set benchmark.source.checkpoint=<file>"
-        ) from error
     except Exception as error:  # torch.load may raise anything
-        raise InputError(
-            f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); check dataset and "
-            "model, or delete the file and download it again"
+        raise MissingResource(
+            f"{path}: no checkpoint of {dataset} {model} ({reason_of(error)}); put {url} there, "
+            "or set benchmark.source.checkpoint=<file>"
         ) from error
     sha256, warnings = sha256_of(path), []
     if not sha256.startswith(digits):

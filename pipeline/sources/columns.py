@@ -6,7 +6,6 @@ every number would be wrong without notice. So the usual names of such columns a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,13 +116,14 @@ def _columns_of(path: Path, columns: Sequence[str], classes: Sequence[str]) -> l
 
     For two classes one column is enough: the only one, or the only one with a class's name.
     """
-    if len(classes) == 2:
-        bearing = [name for name in columns if class_of_column(name, classes)]
-        if len(bearing) == 1 or len(columns) == 1:
-            return bearing or list(columns)
-    for prefix in [name.removesuffix(classes[0]) for name in columns if name.endswith(classes[0])]:
-        named = [prefix + name for name in classes]
-        if set(named) <= set(columns) and re.search(r"(^|[\W_])$", prefix):
-            return named
-    missing = next((name for name in classes if name not in columns), classes[0])
-    raise InputError(f"{path}: no column `{missing}` for the class of this name; rename or add it")
+    bearing = {class_of_column(name, classes): name for name in columns}
+    bearing |= {name: name for name in columns if name in classes}
+    bearing.pop(None, None)
+    if missing := [name for name in classes if name not in bearing]:
+        for only in (list(bearing.values()), list(columns)):
+            if len(classes) == 2 and len(only) == 1:
+                return only
+        raise InputError(
+            f"{path}: no column `{missing[0]}` for the class of this name; rename or add it"
+        )
+    return [bearing[name] for name in classes]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics import Similarity
 from metrics.archive import read_arrays
-from metrics.utilities.similarity import Similarity
 from metrics.validation import InputError
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.file import check_is_file

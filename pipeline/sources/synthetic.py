@@ -62,12 +62,11 @@ class SyntheticClassifier:
     """Fixes the offsets per class: they belong to the classifier, not to a sample."""
 
     def __post_init__(self) -> None:
-        spreads = ("margin_std", "background_std", "rival_gap", "class_bias", "noise")
-        for name, least in {"classes": 2, "group_size": 1, **dict.fromkeys(spreads, 0)}.items():
-            if getattr(self, name) < least:
-                raise InputError(f"{name}={getattr(self, name)}: must be at least {least}")
-        if self.temperature <= 0:
-            raise InputError(f"temperature={self.temperature}: must be positive")
+        if min(self.classes - 1, self.group_size, self.temperature) <= 0:
+            raise InputError(
+                f"classes={self.classes} group_size={self.group_size} temperature="
+                f"{self.temperature}: give at least 2 classes, and positive numbers"
+            )
 
     def sample(self, count: int, seed: int = 0) -> Sample:
         """Draw `count` points; of one seed, a smaller sample is the start of a larger one."""

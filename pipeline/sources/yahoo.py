@@ -63,7 +63,7 @@ def yahoo_logits(
 
     Raises:
         MissingResource: model or data are absent; the message says how to get them.
-        InputError: a field is missing, or the model has other labels than the data set.
+        InputError: a field is missing, or a file is damaged.
     """
     run = Run(device, batch_size, precision, workers, progress)
     place = hub_files(data, "dataset", DATA_FILES, "data=<path>", data_revision)
@@ -159,21 +159,16 @@ def _classifier(folder: Path) -> tuple[Any, Any]:
 
 
 def _columns_by_name(id2label: dict[int, str]) -> tuple[list[int], list[str]]:
-    """The model's column for each of the data set's classes, and warnings.
-
-    Raises:
-        InputError: the model was trained for other classes.
-    """
-    labels = [id2label[number] for number in sorted(id2label)]
-    if labels == [f"LABEL_{number}" for number in range(len(YAHOO))]:
-        warning = "the model does not name its classes (LABEL_0, ...): their order is taken as the "
-        return list(range(len(YAHOO))), [warning + "data set's; the accuracy is the check"]
-    plain, wanted = [_plain(label) for label in labels], [_plain(name) for name in YAHOO]
-    if sorted(plain) != sorted(wanted):
-        raise InputError(
-            f"the model's classes ({', '.join(labels)}) are not the data set's ({', '.join(YAHOO)})"
-        )
-    return [plain.index(name) for name in wanted], []
+    """The model's column for each of the data set's classes, and warnings."""
+    labels = [_plain(id2label[number]) for number in sorted(id2label)]
+    wanted = [_plain(name) for name in YAHOO]
+    if sorted(labels) == sorted(wanted):
+        return [labels.index(name) for name in wanted], []
+    warning = (
+        f"the model's classes ({', '.join(id2label.values())}) are not named as the data set's; "
+        "their order is taken as the data set's, and the accuracy is the check"
+    )
+    return list(range(len(YAHOO))), [warning]
 
 
 def _plain(name: str) -> str:

@@ -124,7 +124,7 @@ def test_damaged_and_wrong_checkpoints(checkpoint: Path, tmp_path: Path) -> None
     damaged.write_bytes(content)
     with pytest.raises(InputError, match=r"SHA-256 begins with .* its name says f2eff4c8"):
         load_network("cifar100", "resnet56", damaged)
-    with pytest.raises(InputError, match="no checkpoint of cifar100 resnet44") as caught:
+    with pytest.raises(MissingResource, match="no checkpoint of cifar100 resnet44") as caught:
         load_network("cifar100", "resnet44", checkpoint)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="model=resnet18: not in the zoo"):
@@ -139,7 +139,7 @@ class _Payload:
 def test_a_checkpoint_cannot_run_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     torch.save({"fc.weight": _Payload()}, tmp_path / "bad.pt")
-    with pytest.raises(InputError, match="no checkpoint of cifar100 resnet56"):
+    with pytest.raises(MissingResource, match="no checkpoint of cifar100 resnet56"):
         load_network("cifar100", "resnet56", tmp_path / "bad.pt")
     assert not (tmp_path / "executed").exists()
 

@@ -124,12 +124,6 @@ def test_a_permuted_id2label_is_put_in_the_data_sets_order(
     np.testing.assert_allclose(result.logits, reference, atol=1e-3)
 
 
-def test_classes_of_another_data_set_are_refused(data: Path, tmp_path: Path) -> None:
-    foreign = {**dict(enumerate(YAHOO)), 4: "Computers"}
-    with pytest.raises(InputError, match=r"the model's classes \(Society .* are not the data set"):
-        logits_of(save_model(tmp_path / "foreign", foreign), data)
-
-
 def test_a_folder_and_the_hubs_cache_serve_without_network(
     model: Path, data: Path, hub_cache: Callable[..., Path]
 ) -> None:
