@@ -24,9 +24,6 @@ from calibrators.temperature import fit_temperature
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
-TOLERANCE = 1e-9
-"""Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
-
 
 class StructuredMatrixScaling(LinearMapCalibrator):
     """softmax(W ln q + b), with q = (1 - ε) softmax(z / T) + ε / C and ε = 1 / (n + 1).
@@ -91,7 +88,6 @@ class StructuredMatrixScaling(LinearMapCalibrator):
         )
         best = problem.solve(
             self._penalty(classes, points, logits.device),
-            tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )
         warn_unless_converged(best, "StructuredMatrixScaling")

@@ -29,8 +29,6 @@ from metrics.validation import InputError, is_whole
 
 BLOCK = 1 << 18
 """Logits per block, few enough that their copies in float64 fit into the cache."""
-TOLERANCE = 1e-10
-"""Bound on the Newton decrement, which is about twice the gap to the minimal loss, in nats."""
 
 
 def loss_and_derivatives(
@@ -176,7 +174,6 @@ class VectorScaling(Calibrator):
             objective,
             start,
             _class_block_preconditioner(curvature, ridge),
-            tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )
 

@@ -27,8 +27,6 @@ from calibrators.temperature import fit_temperature
 from metrics.validation import InputError
 
 INPUTS = ("log_probabilities", "logits")
-TOLERANCE = 1e-9
-"""Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 
 
 class DirichletCalibration(LinearMapCalibrator):
@@ -105,7 +103,7 @@ class DirichletCalibration(LinearMapCalibrator):
         seed: int = 0,
         odir_range: tuple[float, float] = (1e-4, 1e2),
         l2_range: tuple[float, float] = (1e-5, 1e2),
-        max_iterations: int = 200,
+        max_iterations: int = 1000,
         loss: Loss = "likelihood",
         search: How = "even",
         inputs: Inputs = "logits",
@@ -141,7 +139,6 @@ class DirichletCalibration(LinearMapCalibrator):
         beta, spread = temperature.beta, temperature.spread
         fit = LinearMapProblem(fast, labels, beta, spread, self.loss, weights).solve(
             odir_weights(classes, self.odir_, self.l2_, logits.device),
-            tolerance=TOLERANCE,
             max_iterations=self.max_iterations,
         )
         warn_unless_converged(fit, "DirichletCalibration")

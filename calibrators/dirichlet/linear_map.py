@@ -18,7 +18,7 @@ from torch import Tensor
 from calibrators.base import Calibrator
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
-from calibrators.solvers.lbfgs import Minimum, dot, minimize
+from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
 from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 
@@ -91,7 +91,7 @@ class LinearMapProblem:
         weights: Tensor,
         begin: Tensor | None = None,
         *,
-        tolerance: float,
+        tolerance: float = PRINTED_DIGITS,
         max_iterations: int,
         give_up: Callable[[int, Tensor], bool] | None = None,
     ) -> Minimum:
@@ -116,7 +116,7 @@ class LinearMapProblem:
             self.curvature.preconditioner(2 * weights + self.ridge),
             tolerance=tolerance,
             max_iterations=max_iterations,
-            rounding=1e-15 if exact else FLOAT32_NOISE,
+            noise=0.0 if exact else FLOAT32_NOISE,
             give_up=give_up,
         )
 
