@@ -2,7 +2,7 @@
 
 numba keeps compiled code per file and looks only at that file's age. A kernel that calls one from
 another file would go on running the old version of it after an edit. So the code is kept in a
-folder named after the content of all kernels: any edit starts an empty one, and the oldest go.
+folder named after the content of all kernels, and any edit starts an empty one.
 
 That folder lies in `NUMBA_CACHE_DIR` if this is set, else in `metrics/__pycache__`. Where it cannot
 be written, nothing is kept and every process compiles the kernels that it calls.
@@ -11,12 +11,10 @@ be written, nothing is kept and every process compiles the kernels that it calls
 from __future__ import annotations
 
 import hashlib
-import shutil
+import os
 import sys
-import tempfile
 from collections.abc import Callable, Collection
 from functools import cache
-from os.path import getmtime
 from pathlib import Path
 from typing import Any
 
@@ -25,58 +23,45 @@ import numba
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "compiled import compiled"
 """A file that holds this text holds kernels."""
-KEPT = 4
-"""Folders of earlier kernels that stay: going back to one costs no compilation."""
-
-
-def _folder() -> Path:
-    """Return the folder of the present kernels, which may not exist yet."""
-    sources = [
-        text
-        for package in (ROOT / "metrics", ROOT / "calibrators")
-        for path in sorted(package.rglob("*.py"))
-        if MARK in (text := path.read_text(encoding="utf-8"))
-    ]
-    digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
-    settings: Any = numba.config
-    parent = Path(settings.CACHE_DIR or ROOT / "metrics" / "__pycache__")
-    return parent / f"kernels-{digest}"
+SETTINGS: Any = numba.config
 
 
 @cache
-def _kept_in() -> Path | None:
-    """Return the folder in which compiled kernels are kept; None if it cannot be written.
-
-    When it makes a new one, it removes the oldest of the earlier ones.
-    """
-    folder = _folder()
+def _folder() -> Path | None:
+    """Return the folder of the present kernels, made if need be; None if it cannot be written."""
+    sources = [
+        text
+        for package in ("metrics", "calibrators")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if MARK in (text := path.read_text(encoding="utf-8"))
+    ]
+    digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()[:16]
+    parent = Path(SETTINGS.CACHE_DIR or ROOT / "metrics" / "__pycache__")
+    folder = parent / f"kernels-{digest}"
+    is_new = not folder.exists()
     try:
-        if not folder.exists():
-            earlier = sorted(folder.parent.glob("kernels-*"), key=getmtime)
-            folder.mkdir(parents=True, exist_ok=True)  # another process may have made it meanwhile
-            for path in earlier[:-KEPT]:
-                shutil.rmtree(path, ignore_errors=True)
-            _say(f"later runs find the code in {folder}")
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
+        folder.mkdir(parents=True, exist_ok=True)  # another process may have made it meanwhile
+        is_writable = os.access(folder, os.W_OK)
     except OSError:
-        _say(f"every run does, as {folder} cannot be written: set NUMBA_CACHE_DIR")
-        return None
-
-
-def _say(when: str) -> None:
-    print(f"compiling kernels as they are used, which can take a minute; {when}", file=sys.stderr)
+        is_writable = False
+    if is_new or not is_writable:
+        later = f"later runs find the code in {folder}"
+        if not is_writable:
+            later = f"every run does, as {folder} cannot be written: set NUMBA_CACHE_DIR"
+        print(
+            f"compiling kernels as they are used, which can take a minute; {later}", file=sys.stderr
+        )
+    return folder if is_writable else None
 
 
 def compiled(function: Callable[..., Any], fastmath: Collection[str] = ()) -> Callable[..., Any]:
     """Decorate a function on arrays and numbers: compiled at its first call with given types."""
-    settings: Any = numba.config
-    before, folder = settings.CACHE_DIR, _kept_in()
-    settings.CACHE_DIR = str(folder or before)
+    before, folder = SETTINGS.CACHE_DIR, _folder()
+    SETTINGS.CACHE_DIR = str(folder or before)
     try:
         return numba.njit(nogil=True, cache=folder is not None, fastmath=set(fastmath))(function)
     finally:
-        settings.CACHE_DIR = before
+        SETTINGS.CACHE_DIR = before
 
 
 def compiled_sums(function: Callable[..., Any]) -> Callable[..., Any]:

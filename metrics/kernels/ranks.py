@@ -2,7 +2,8 @@
 
 On the CPU each value becomes a 64-bit key whose unsigned order is the descending order of the
 doubles. The lowest bits of the keys give way to the class number, and NumPy's vectorised sort of
-integers carries it along. Values that differ in the lost bits only are put in order by insertion.
+integers carries it along. The few rows with values that differ only in the lost bits are then
+sorted again, as doubles.
 """
 
 from __future__ import annotations
@@ -18,9 +19,7 @@ from metrics.kernels.compiled import compiled
 from metrics.kernels.threads import over_blocks, row_blocks
 
 PACKED = 1 << 16
-"""Elements that are packed and sorted at a time: their memory stays in the cache."""
-INSERTIONS = 2
-"""A row that needs more insertions than this times its length is sorted by NumPy instead."""
+"""Elements that are packed and sorted at a time, so that their memory stays in the cache."""
 
 
 def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
@@ -39,9 +38,9 @@ def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
     order = np.empty(values.shape, np.int32)
 
     def work(start: int, stop: int) -> None:
-        rank_rows(values[start:stop], tied, order[start:stop])
+        _rank_rows(values[start:stop], tied, order[start:stop])
 
-    over_blocks(work, row_blocks(*values.shape))
+    over_blocks(work, row_blocks(*values.shape, PACKED))
     return torch.from_numpy(order)
 
 
@@ -56,24 +55,17 @@ def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
     return group.sort(dim=1, stable=True).indices
 
 
-def rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
+def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
     """Write `descending_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
-    columns = values.shape[1]
-    mask = np.uint64((1 << (columns - 1).bit_length()) - 1)
-    rows = max(1, min(len(values), PACKED // columns))
-    packed = np.empty((rows, columns), np.uint64)
-    for start in range(0, len(values), rows):
-        part = slice(start, start + rows)
-        keys = packed[: len(values[part])]
-        _pack(values[part], mask, keys)
-        keys.sort(axis=1)
-        is_sorted = np.empty(len(keys), np.bool_)
-        _unpack(keys, mask, values[part], order[part], is_sorted)
-        if not is_sorted.all():
-            left = start + np.flatnonzero(~is_sorted)
-            order[left] = np.argsort(-values[left], axis=1, kind="stable")
-        if tied:
-            _order_groups(values[part], tied, order[part])
+    mask = np.uint64((1 << (values.shape[1] - 1).bit_length()) - 1)
+    packed, is_sorted = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
+    _pack(values, mask, packed)
+    packed.sort(axis=1)
+    _unpack(packed, mask, values, order, is_sorted)
+    if not is_sorted.all():
+        order[~is_sorted] = np.argsort(-values[~is_sorted], axis=1, kind="stable")
+    if tied:
+        _order_groups(values, tied, order)
 
 
 @compiled
@@ -94,7 +86,7 @@ def _pack(values: Any, mask: Any, packed: Any) -> None:
 
 @compiled
 def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> None:
-    """Write the order of rows from their sorted keys, put right by few insertions."""
+    """Write the order of rows from their sorted keys, and whether it also sorts their values."""
     rows, columns = packed.shape
     ranked = np.empty(columns)
     for row in range(rows):
@@ -105,28 +97,7 @@ def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> 
         for k in range(1, columns):  # all are counted: without a branch, in vector lanes
             wrong += ranked[k - 1] < ranked[k]
             wrong += (ranked[k - 1] == ranked[k]) & (order[row, k - 1] > order[row, k])
-        is_sorted[row] = wrong == 0 or _insert(ranked, order[row])
-
-
-@compiled
-def _insert(ranked: Any, order: Any) -> bool:
-    """Sort both by (value descending, class); return False if that takes too many moves."""
-    budget = INSERTIONS * order.size
-    for k in range(1, order.size):
-        value, j = ranked[k], order[k]
-        place = k
-        while place > 0 and (
-            ranked[place - 1] < value or (ranked[place - 1] == value and order[place - 1] > j)
-        ):
-            ranked[place] = ranked[place - 1]
-            order[place] = order[place - 1]
-            place -= 1
-        ranked[place] = value
-        order[place] = j
-        budget -= k - place
-        if budget < 0:
-            return False
-    return True
+        is_sorted[row] = wrong == 0
 
 
 @compiled

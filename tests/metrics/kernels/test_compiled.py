@@ -31,10 +31,7 @@ def copy_of_the_packages(tmp_path, monkeypatch):
     return tmp_path
 
 
-def folder():
-    """The folder of the kernels as they are now, made if it can be."""
-    assert module._kept_in.__wrapped__() == module._folder()
-    return module._folder()
+folder = module._folder.__wrapped__
 
 
 def test_there_are_kernels_in_both_packages():
@@ -69,7 +66,7 @@ def test_kernels_are_kept_in_the_named_folder():
     from metrics.kernels.ranks import descending_order
 
     descending_order(torch.tensor([[2.0, 1.0]], dtype=torch.float64))
-    assert list(module._folder().rglob("ranks._pack*.nbi"))
+    assert list(folder().rglob("ranks._pack*.nbi"))
 
 
 def test_kernels_work_where_no_folder_can_be_written(tmp_path, monkeypatch, capsys):
@@ -77,8 +74,8 @@ def test_kernels_work_where_no_folder_can_be_written(tmp_path, monkeypatch, caps
     (tmp_path / "metrics" / "__pycache__").write_text("")  # a file: root may write anywhere
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    assert module._kept_in.__wrapped__() is None
+    assert folder() is None
     printed = capsys.readouterr().err
     assert printed.startswith("compiling kernels") and printed.count("\n") == 1
-    monkeypatch.setattr(module, "_kept_in", lambda: None)
+    monkeypatch.setattr(module, "_folder", lambda: None)
     assert module.compiled(lambda x: 2 * x)(3) == 6
