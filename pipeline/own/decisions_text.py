@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
-from pipeline.reporting.wording import counted
+from pipeline.reporting.uses import cheapest
+from pipeline.reporting.wording import with_half
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ROUNDING = 1e-12
-"""A difference of losses that is no larger comes from the order in which they were added up."""
 
 
 def decisions_table(record: Mapping[str, Any]) -> TextTable:
     """One line per method: costs, differences, and the action that is misjudged most."""
     methods: Mapping[str, Any] = record["methods"]
     always = f"always {record['best_constant']}"
-    best = cheapest(record)
+    best = cheapest(methods)
     heading = [
         "Method", "mean loss", "foreseen", f"against {always}",
         f"against {method_name(best)}", "most misjudged action",
@@ -30,10 +27,10 @@ def decisions_table(record: Mapping[str, Any]) -> TextTable:
     rows = [
         [
             method_name(method),
-            _with_half(priced, "cost"),
+            with_half(priced, "cost"),
             f"{priced['expected']:.4g}",
-            _with_half(priced["against"][always], "difference"),
-            "–" if method == best else _with_half(priced["against"][best], "difference"),
+            with_half(priced["against"][always], "difference"),
+            "–" if method == best else with_half(priced["against"][best], "difference"),
             _misjudged(priced["actions"]),
         ]
         for method, priced in methods.items()
@@ -50,59 +47,8 @@ def decisions_table(record: Mapping[str, Any]) -> TextTable:
     return TextTable("Decisions", heading, rows, note)
 
 
-def cheapest(record: Mapping[str, Any]) -> str:
-    """The method whose actions cost least."""
-    methods: Mapping[str, Any] = record["methods"]
-    return min(methods, key=lambda method: float(methods[method]["cost"]))
-
-
-def price_headline(record: Mapping[str, Any], calibrated: str) -> str:
-    """Which method acts cheapest, by how much, how sure that is, and which is calibrated best.
-
-    Args:
-        calibrated: the method that the verdict takes for these losses; "" if it takes none.
-    """
-    best, methods = cheapest(record), record["methods"]
-    cheap = methods[best]
-    others = [method for method in methods if method != best]
-    parts = [f"{method_name(best)} acts cheapest: mean loss {cheap['cost']:.3g}"]
-    if others:
-        second = min(others, key=lambda method: float(methods[method]["cost"]))
-        gap = methods[second]["against"][best]
-        sure = sum(_surely_dearer(methods[method]["against"][best]) for method in others)
-        how_sure = f"surely less than {counted(sure)} of {counted(len(others))} others"
-        if gap["difference_half_width"] is None:
-            how_sure = "a single split does not say how sure that is"
-        parts.append(
-            f"{_with_half(gap, 'difference')} less than {method_name(second)}, the next; {how_sure}"
-        )
-    always = cheap["against"][f"always {record['best_constant']}"]["difference"]
-    if always > ROUNDING:
-        parts.append(f"but to {record['best_constant']} always costs {always:.2g} less")
-    text = ", ".join(parts)
-    if calibrated and others:
-        same = "it is also" if calibrated == best else f"{method_name(calibrated)} is"
-        text += f"; {same} calibrated best for these losses"
-    return f"{text}."
-
-
-def _surely_dearer(gap: Mapping[str, Any]) -> bool:
-    """Whether the 95 % interval of a difference is above zero; never for a single split."""
-    half = gap["difference_half_width"]
-    return half is not None and gap["difference"] - half > ROUNDING
-
-
 def _over(splits: int) -> str:
     return f", mean over {splits} splits ± half of a 95 % interval" if splits > 1 else ""
-
-
-def _with_half(values: Mapping[str, Any], name: str) -> str:
-    value, half = values[name], values[f"{name}_half_width"]
-    value = value if abs(value) > ROUNDING else 0.0
-    if half is None or half <= ROUNDING:
-        return f"{value:.4g}" + ("" if half is None else " ± 0")
-    digits = max(1 - math.floor(math.log10(half)), 0)
-    return f"{round(value, digits) + 0.0:.{digits}f} ± {half:.{digits}f}"  # no -0.00
 
 
 def _misjudged(actions: Mapping[str, Mapping[str, float]]) -> str:

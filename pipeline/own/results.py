@@ -13,8 +13,8 @@ from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
 from pipeline.harness.progress import console
 from pipeline.harness.units import Settings, Unit
-from pipeline.own.decisions import Record, decisions_of, write_decisions
-from pipeline.own.decisions_text import decisions_table, price_headline
+from pipeline.own.decisions import decisions_of, write_decisions
+from pipeline.own.decisions_text import decisions_table
 from pipeline.reporting.collect import Scores, summarise
 from pipeline.reporting.drawings import draw_all
 from pipeline.reporting.names import method_name
@@ -65,13 +65,14 @@ def write_results(
         "table",
         (*remarks_of(scores.facts, methods), *_aims(units), *_splits(settings), *_chance(settings)),
     )
-    section = section_of(scores, [spec])
+    losses = settings["evaluation"]["own"].get("u_losses")
+    record = None if losses is None else decisions_of(losses, units)
+    section = section_of(scores, [spec], decisions=record)
     groups = groups_of(scores, section)
     section = replace(section, groups=groups.sentences)
-    if (losses := settings["evaluation"]["own"].get("u_losses")) is not None:
-        record = decisions_of(losses, units)
+    if record is not None:
         write_decisions(record, folder, figures)
-        section = _priced(section, record)
+        section = replace(section, decisions=decisions_table(record))
     write_tables(section.tables, folder)
     if figures:
         from pipeline.reporting.figures import drawings_of
@@ -89,17 +90,6 @@ def write_results(
             print_lines([f"{key}, {method_name(method)}: {worst.words}"], console)
     if own and section.pooled:
         print_lines([section.pooled], console)
-
-
-def _priced(section: Section, record: Record) -> Section:
-    """The section with the costs of decisions, and with the price as its headline.
-
-    If the sample is too small to recommend a method, the headline that says so stays.
-    """
-    verdict = section.verdict
-    if not verdict.refused:
-        verdict = replace(verdict, headline=price_headline(record, verdict.take("u_losses")))
-    return replace(section, verdict=verdict, decisions=decisions_table(record))
 
 
 def _metrics(scores: Scores) -> list[str]:

@@ -18,9 +18,9 @@ from scipy import special
 
 from metrics.registry import metric
 from pipeline.reporting.collect import Statistics
-from pipeline.reporting.headline import UseVerdict
 from pipeline.reporting.intervals import SIZE
 from pipeline.reporting.names import method_name
+from pipeline.reporting.uses import Use
 from pipeline.reporting.wording import short
 from pipeline.scoring.tidy import CONFIDENCE
 
@@ -63,7 +63,7 @@ class Gap:
         return {**vars(self), "p_value": self.p_value if math.isfinite(self.p_value) else None}
 
 
-def gap_of_use(gaps: Sequence[Gap], use: UseVerdict) -> Gap | None:
+def gap_of_use(gaps: Sequence[Gap], use: Use) -> Gap | None:
     """The gap of the method that a use's verdict takes; where it takes none, the surest gap."""
     of_use = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
     return min(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metrics.registry import metric
-from pipeline.reporting.headline import LEGEND
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.report_page import Section
 from pipeline.reporting.table_formats import markdown
-from pipeline.reporting.verdict import Verdict, sign_rows
+from pipeline.reporting.verdict import Verdict
 
 
 def report_markdown(
@@ -46,8 +45,8 @@ def _verdict(verdict: Verdict) -> list[str]:
     parts = [f"**{escape_markdown(verdict.headline)}**"] if verdict.headline else []
     if verdict.uses:
         heading = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
-        rows = [[escape_markdown(name), *signs] for name, *signs in sign_rows(verdict)]
-        parts += [markdown_table(heading, rows, text=len(heading)), LEGEND]
+        rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
+        parts += [markdown_table(heading, rows, text=len(heading)), verdict.legend]
     return [*parts, _bullets(verdict.summary)] if verdict.summary else parts
 
 

@@ -24,14 +24,13 @@ from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
 from pipeline.reporting.collect import Statistics
 from pipeline.reporting.curves import Curves
-from pipeline.reporting.headline import LEGEND, SIGNS
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.style import look, mixed
 from pipeline.reporting.table_formats import html_heading, number
 from pipeline.reporting.table_model import MARK, Cell, ResultTable, TableSpec
-from pipeline.reporting.verdict import Verdict, sign_rows
+from pipeline.reporting.verdict import MEANINGS, SIGNS, Verdict
 from pipeline.reporting.wording import short
 from pipeline.reporting.worst import Worst
 
@@ -197,10 +196,8 @@ SHOWN_BY: dict[str, Any] = {
     "method_name": method_name,
     "metric": metric,
     "image_data": _image_data,
-    "legend": LEGEND,
-    "sign_rows": sign_rows,
     "unrounded": _unrounded,
-    "words_of_sign": {sign: words for words, sign in SIGNS.items()},
+    "words_of_sign": {SIGNS[name]: meaning for name, meaning in MEANINGS.items()},
     "zip": zip,
 }
 """What the templates call."""

@@ -15,10 +15,10 @@ from pipeline.harness.artifacts import write_text
 from pipeline.reporting.collect import Scores, Statistics, statistics_of, summarise
 from pipeline.reporting.curves import all_curves
 from pipeline.reporting.gaps import Gap, gap_of_use, largest_gaps
-from pipeline.reporting.headline import refusal
 from pipeline.reporting.report_page import Section
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import build_table, long_form
+from pipeline.reporting.uses import refusal
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.worst import Worst, pooled_note
 from pipeline.scoring.files import csv_text
@@ -26,19 +26,29 @@ from pipeline.scoring.worst import SMALLEST_GROUP, splits_together
 
 
 def section_of(
-    scores: Scores, specs: Sequence[TableSpec], studies: Mapping[str, Path] | None = None
+    scores: Scores,
+    specs: Sequence[TableSpec],
+    studies: Mapping[str, Path] | None = None,
+    decisions: Mapping[str, Any] | None = None,
 ) -> Section:
-    """The section of a benchmark; the verdict reads the first of `specs`, its main table."""
+    """The section of a benchmark.
+
+    Args:
+        specs: its tables; the verdict reads the first one.
+        studies: images of the appendix study, if any.
+        decisions: what decisions by the user's losses cost (pipeline.own.decisions), if given.
+    """
     methods, summary = specs[0].methods, summarise(scores)
     tables = [build_table(summary, spec) for spec in specs]
     statistics = statistics_of(summary[summary["method"].isin(methods)])
     main, logits = tables[0], scores.facts["logits"]
     rarest_class = logits.get("rarest_class", math.inf)
+    refused = refusal(main.test_points, rarest_class, scores.test_share)
     pooled = splits_together(logits["n"] * logits["classes"], main.splits)
     return Section(
         tables=tables,
         statistics=statistics,
-        verdict=verdict_of(main, refusal(main.test_points, rarest_class, scores.test_share)),
+        verdict=verdict_of(main, refused, decisions),
         curves=all_curves(scores, methods),
         worst=_worst(scores, methods, statistics),
         pooled=pooled_note(main.splits, pooled),

@@ -9,11 +9,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from pipeline.reporting.headline import LEGEND
 from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.table_formats import plain_cell
 from pipeline.reporting.table_model import ResultTable
-from pipeline.reporting.verdict import Verdict, is_use, sign_rows
+from pipeline.reporting.uses import is_use
+from pipeline.reporting.verdict import Verdict
 
 SCORES = ("brier", "nll", "accuracy")
 """Columns that come next to those of the verdict where a table is too wide."""
@@ -93,10 +93,10 @@ def print_verdict(verdict: Verdict, title: str, console: Console) -> None:
         grid.add_column("Method", no_wrap=True)
         for use in verdict.uses:
             grid.add_column(use.label, justify="center")
-        for method, *signs in sign_rows(verdict):
+        for method, *signs in verdict.grid:
             grid.add_row(method, *signs)
         console.print(grid, soft_wrap=False)
-        print_lines([LEGEND], console, style="dim")
+        print_lines([verdict.legend], console, style="dim")
     print_lines(verdict.summary, console)
 
 

@@ -1,77 +1,81 @@
-"""The verdict on one benchmark: headline, grid of signs, three sentences, and the same in prose.
+"""The verdict on one benchmark in words: headline, grid of signs, three sentences, and prose.
 
-Everything follows from tests. A method is within noise if its error does not exceed the noise floor
-of its own probabilities. Methods are equally good if no paired test over the splits finds a
-difference (the cells marked best). The smallest number alone decides nothing.
+Which methods are named is decided in pipeline.reporting.uses; here it is said.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from metrics.registry import metric
-from pipeline.reporting.headline import (
+from pipeline.reporting.names import method_name
+from pipeline.reporting.table_model import Cell, ResultTable
+from pipeline.reporting.uses import (
     BEYOND,
-    SIGNS,
+    CHEAP,
+    COST,
     UNKNOWN,
     WITHIN,
     WORSE,
-    UseVerdict,
-    bound_sentence,
-    choice_sentence,
-    headline_of,
-    unknown_sentence,
+    Choice,
+    Use,
+    cheapest,
+    choice_of,
+    is_own,
+    surely_dearer,
+    untested,
 )
-from pipeline.reporting.names import method_name
-from pipeline.reporting.table_model import Cell, ResultTable
-from pipeline.reporting.wording import bound, names, short
+from pipeline.reporting.wording import ROUNDING, bound, counted, listed, names, short, with_half
 
-USES: Mapping[str, tuple[str, str]] = {
-    "u_cwe": ("single decisions by class", "single decisions"),
-    "u_topk": ("shortlists of the most probable classes", "shortlists"),
-    "u_dcg": ("graded gains by rank", "graded gains"),
-    "u_w2v": ("gains by similarity", "similarity"),
+MOST_NAMED = 3
+"""A headline names up to this many methods; it gives the number of more."""
+SIGNS = {WITHIN: "✓", BEYOND: "○", CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
+MEANINGS = {
+    WITHIN: "within noise of perfectly calibrated",
+    BEYOND: "beyond noise",
+    CHEAP: "not surely dearer than the cheapest",
+    WORSE: "significantly worse than the best",
+    UNKNOWN: "no noise floor",
 }
-"""What a metric is for, and the same in a word or two."""
-SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
-"""Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
-
-
-Cells = Mapping[str, Cell]
-"""One metric's cells by method, in the order of the table."""
+USERS = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
 
 
 @dataclass(frozen=True)
 class Verdict:
     """`headline`, `summary` and the signs of `uses` are read in ten seconds.
 
-    `sentences`: the same in prose, method by method. `overall`: the method to take for all uses.
-    `refused`: the sample is too small, so nothing is recommended.
+    `legend` explains the signs that occur. `sentences`: the same in prose, method by method.
+    `overall`: the method to take for all uses.
     """
 
     headline: str
     summary: tuple[str, ...]
     sentences: tuple[str, ...]
-    uses: tuple[UseVerdict, ...]
+    uses: tuple[Use, ...]
     overall: str | None
-    refused: bool = False
+    legend: str
 
-    def take(self, key: str) -> str:
-        """The method to take for a metric's use; "" where none is recommended."""
-        return next((use.take for use in self.uses if use.metric == key), "")
+    @property
+    def grid(self) -> list[list[str]]:
+        """Per method its name and a sign for each of the uses."""
+        methods = dict.fromkeys(method for use in self.uses for method in use.signs)
+        return [
+            [method_name(method), *(SIGNS[use.signs[method]] for use in self.uses)]
+            for method in methods
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; NaN becomes null."""
         uses = []
         for use in self.uses:
-            values = {k: v for k, v in vars(use).items() if k != "sentence"}
-            limit = values["not_seen_below"]
-            uses.append({**values, "not_seen_below": None if math.isnan(limit) else limit})
+            limit = use.not_seen_below
+            uses.append({**vars(use), "not_seen_below": None if math.isnan(limit) else limit})
         return {
             "headline": self.headline,
+            "legend": self.legend,
             "summary": list(self.summary),
             "verdict": list(self.sentences),
             "uses": uses,
@@ -79,160 +83,200 @@ class Verdict:
         }
 
 
-def sign_rows(verdict: Verdict) -> list[list[str]]:
-    """The grid: per method its name and a sign for each of the verdict's uses."""
-    methods = dict.fromkeys(method for use in verdict.uses for method in use.signs)
-    return [
-        [method_name(method), *(SIGNS[use.signs[method]] for use in verdict.uses)]
-        for method in methods
-    ]
-
-
-def verdict_of(table: ResultTable, refused: str = "") -> Verdict:
+def verdict_of(
+    table: ResultTable, refused: str = "", decisions: Mapping[str, Any] | None = None
+) -> Verdict:
     """The verdict on one benchmark.
 
-    One split compares nothing, and neither does the paper's look, whose best is the smallest mean.
-
     Args:
-        refused: why nothing is recommended (headline.refusal), if so.
+        refused: why nothing is recommended (uses.refusal), if so.
+        decisions: what decisions by the user's losses cost (pipeline.own.decisions), if given.
     """
+    choice = choice_of(table, refused, decisions and decisions["methods"])
     columns = {column.metric.key: column.cells for column in table.columns}
-    splits, methods = table.splits, table.spec.methods
-    compared = table.spec.look == "default" and splits > 1 and len(methods) > 1
-    barred = _barred(columns.get("nll", {}))
-    uses = [
-        _use(key, cells, compared, barred, bool(refused))
-        for key, cells in columns.items()
-        if is_use(key)
-    ]
-    overall = None
-    if compared and not refused:
-        overall = _overall(uses, columns.get("brier", {}), barred)
-    chosen = overall or (uses[0].take if uses else "")
-    headline = refused or (headline_of(uses, compared) if uses else "")
     sentences = (
-        choice_sentence(uses, overall, barred),
-        bound_sentence(table.certificates.get(chosen, math.nan), chosen, splits),
-        unknown_sentence(uses, table.test_points, splits),
+        _choice_sentence(choice),
+        _bound_sentence(table, choice),
+        _unknown_sentence(choice.uses, table.test_points, table.splits),
     )
     summary = tuple(filter(None, sentences))
-    prose = (*(use.sentence for use in uses), *summary)
-    return Verdict(headline, summary, prose, tuple(uses), overall, bool(refused))
-
-
-def _barred(likelihoods: Cells) -> list[str]:
-    """The methods that are not recommended for their infinite NLL, unless that is all of them."""
-    infinite = [m for m, cell in likelihoods.items() if cell.row["zero_likelihood"] > 0]
-    return infinite if len(infinite) < len(likelihoods) else []
-
-
-def is_own(key: str) -> bool:
-    """Whether a metric is of a user's own utility."""
-    return key.startswith("u_") and key not in USES and key not in SHARED
-
-
-def is_use(key: str) -> bool:
-    """Whether the verdict rests on a metric: it has a use of its own."""
-    return key in USES or is_own(key)
-
-
-def _names_of_use(key: str) -> tuple[str, str]:
-    if key == "u_utility":
-        return "your own utility", "your utility"
-    name = key.removeprefix("u_")
-    return USES.get(key, (f"your own utility {name}", name))
-
-
-def _use(
-    key: str, column: Cells, compared: bool, barred: Collection[str], refused: bool
-) -> UseVerdict:
-    within = tuple(m for m, cell in column.items() if cell.beyond is False)
-    beyond = tuple(m for m, cell in column.items() if cell.beyond)
-    best = [m for m, cell in column.items() if cell.best]
-    allowed = [m for m in best if m not in barred]
-    if not compared:  # the smallest error of those that may be taken
-        allowed = allowed or [m for m in column if m not in barred]
-    # Among equals those that nothing speaks against come first, then the smaller error.
-    pool = [] if refused else [m for m in allowed if m in within] or allowed
-    take = min(pool, key=lambda m: column[m].row["mean"], default="")
-    as_good = () if refused else tuple(m for m in best if m != take)
-    sure = "too few points" if refused else "alone" if len(column) < 2 else ""
-    sure = sure or ("not tested" if not compared else "as good as others" if as_good else "clearly")
-    sentence = _noise_sentence(key, column, within, beyond)
-    if not refused:
-        sentence += f" {_take(column, take, as_good, sure)}"
-    if take and is_own(key) and math.isfinite(upper := column[take].row["upper"]):
-        over = ", on average over the splits" if compared else ""
-        sentence += f" The 95 % upper bound on its error is {bound(upper)}{over}."
-    use, label = _names_of_use(key)
-    return UseVerdict(
-        metric=key,
-        use=use,
-        label=label,
-        within_noise=within,
-        beyond_noise=beyond,
-        take=take,
-        will_do=tuple(pool) if compared else (),
-        as_good=as_good,
-        sure=sure,
-        not_seen_below=column[take or next(iter(column))].row["floor_q95"],
-        signs={m: _sign(cell, compared) for m, cell in column.items()},
-        sentence=sentence,
+    prose = [
+        _prose(use, columns[use.metric], table.splits, not choice.unranked)
+        for use in choice.uses
+        if use.metric in columns
+    ]
+    return Verdict(
+        headline=_headline(choice, decisions),
+        summary=summary,
+        sentences=(*prose, *summary),
+        uses=choice.uses,
+        overall=choice.overall,
+        legend=_legend(choice.uses, untested(table)),
     )
 
 
-def _sign(cell: Cell, compared: bool) -> str:
-    if compared and not cell.best:
-        return WORSE
-    return UNKNOWN if cell.beyond is None else BEYOND if cell.beyond else WITHIN
+def _legend(uses: Sequence[Use], not_tested: str) -> str:
+    occurring = {sign for use in uses for sign in use.signs.values()}
+    signs = ", ".join(f"{SIGNS[sign]} {MEANINGS[sign]}" for sign in SIGNS if sign in occurring)
+    return f"{signs}; not tested against each other: {not_tested}" if not_tested else signs
 
 
-def _noise_sentence(key: str, column: Cells, within: Sequence[str], beyond: Sequence[str]) -> str:
-    use = _names_of_use(key)[0]
-    start = f"{use[0].upper()}{use[1:]} ({metric(key).text}):"
-    if not within and not beyond:
-        return f"{start} no noise floor was computed."
-    if not beyond:
-        return f"{start} every method is within noise of perfectly calibrated."
-    if not within:
-        return f"{start} no method is within noise of perfectly calibrated."
-    verb = "is" if len(within) == 1 else "are"
+def _headline(choice: Choice, decisions: Mapping[str, Any] | None) -> str:
+    """Which methods will do for which use; with decisions, which one acts cheapest."""
+    if decisions is not None:
+        cost = _cost_sentence(choice, decisions)
+        return f"{choice.unranked} On these test points {cost}" if choice.unranked else cost
+    if choice.unranked or not choice.uses:
+        return choice.unranked
+    by_choice: dict[tuple[str, ...], list[str]] = {}
+    for use in choice.uses:
+        by_choice.setdefault(use.named, []).append(use.label)
+    clauses = "; ".join(_clause(*pair) for pair in by_choice.items())
+    return f"{clauses[0].upper()}{clauses[1:]}{_left_out(choice.uses)}."
+
+
+def _clause(methods: Sequence[str], labels: Sequence[str]) -> str:
+    uses = listed(labels)
+    if not methods:
+        return f"for {uses} no method is recommended, because the best ones have an infinite NLL"
+    if len(methods) > MOST_NAMED:
+        return f"any of {counted(len(methods))} methods will do for {uses}"
+    if len(methods) > 1:
+        return f"{names(methods, 'or')} will do for {uses}"
+    return f"for {uses} take {method_name(methods[0])}"
+
+
+def _left_out(uses: Sequence[Use]) -> str:
+    """The methods that some of these uses would name if their NLL were finite."""
+    methods = dict.fromkeys(method for use in uses if use.named for method in use.left_out)
+    return f" (not named, because of an infinite NLL: {names(methods)})" if methods else ""
+
+
+def _cost_sentence(choice: Choice, decisions: Mapping[str, Any]) -> str:
+    """Which method acts cheapest, by how much, how sure that is, and which is calibrated best."""
+    costs = decisions["methods"]
+    best = cheapest(costs)
+    others = [method for method in costs if method != best]
+    infinite = ", though its NLL is infinite" if best in choice.infinite else ""
+    loss = f"mean loss {costs[best]['cost']:.3g}"
+    text = f"{method_name(best)} acts cheapest{infinite}: {loss}" if others else f"the {loss}"
+    if others:
+        second = min(others, key=lambda method: float(costs[method]["cost"]))
+        gap = costs[second]["against"][best]
+        text += f", {with_half(gap, 'difference')} less than {method_name(second)}, the next"
+        if gap["difference_half_width"] is not None:
+            dearer = len(surely_dearer(costs, best))
+            of_all = "the others" if len(others) > 1 else "it"
+            sure = f"{counted(dearer)} of {counted(len(others))} others" if dearer else of_all
+            text += f", and {'surely' if dearer else 'not surely'} less than {sure}"
+    constant = decisions["best_constant"]
+    always = costs[best]["against"][f"always {constant}"]["difference"]
+    if always > ROUNDING:
+        text += f", but to {constant} always costs {always:.2g} less"
+    calibrated = [use for use in choice.uses if use.metric == "u_losses" and use.named]
+    if calibrated and others:
+        named = calibrated[0].named
+        which = f"{names(named)} {'is' if len(named) == 1 else 'are'}"
+        if len(named) > MOST_NAMED:
+            which = f"{counted(len(named))} methods are"
+        if best in named:
+            which = (
+                "it is also" if len(named) == 1 else f"it and {counted(len(named) - 1)} more are"
+            )
+        text += f"; {which} calibrated best for these losses{_left_out(calibrated)}"
+    return f"{text}."
+
+
+def _choice_sentence(choice: Choice) -> str:
+    """What to take for all uses and how sure that is; "" where no method is named."""
+    uses, overall = choice.uses, choice.overall
+    if not any(use.take for use in uses):
+        return ""
+    if overall is None:
+        return "No method is among the best for all of these uses: choose by yours."
+    labels = {
+        sign: [use.label for use in uses if use.signs[overall] == sign]
+        for sign in (WITHIN, BEYOND, WORSE)
+    }
+    noise = listed([f"{sign} for {listed(of)}" for sign, of in labels.items() if of])
+    if any(use.metric == COST for use in uses):
+        return f"The calibration of {method_name(overall)} is {noise}." if noise else ""
+    as_good = {method for use in uses for method in use.as_good}
+    if len(uses) == 1:
+        sure = "every other method's error is significantly larger"
+        if as_good:
+            sure = f"no test finds it different from {names(uses[0].as_good, 'or')}"
+        return f"Take {method_name(overall)}: {sure}."
+    sure = "no test finds a better one" if as_good else "clearly"
+    how_good = f"; it is {noise}" if noise else ""
+    return f"One method for all of these is {method_name(overall)}: {sure}{how_good}."
+
+
+def _bound_sentence(table: ResultTable, choice: Choice) -> str:
+    """The bound for the users of the standard classes; "" where there is none.
+
+    It is that of the methods taken, or the largest of all where none is taken. A mean over splits
+    of bounds that hold with 95 % confidence each is not such a bound itself, so the sentence does
+    not say so.
+    """
+    taken = dict.fromkeys(use.take for use in choice.uses if use.take)
+    methods = [choice.overall] if choice.overall else list(taken) or list(table.spec.methods)
+    uppers = [table.certificates.get(method, math.nan) for method in methods]
+    uppers = [upper for upper in uppers if math.isfinite(upper)]
+    if not uppers:
+        return ""
+    value = bound(max(uppers))
+    which = names(methods) if len(methods) <= MOST_NAMED else "each of these methods"
+    if table.splits < 2 and len(methods) == 1:
+        return f"With 95 % confidence no {USERS} is off by more than {value} with {which}."
+    most = "" if len(methods) == 1 else "at most "
+    over = f", on average over the {table.splits} splits" if table.splits > 1 else ""
+    return f"With {which} the 95 % upper bound on the error of any {USERS} is {most}{value}{over}."
+
+
+def _unknown_sentence(uses: Sequence[Use], points: int, splits: int) -> str:
+    """What the sample cannot show; "" where no noise floor is known."""
+    limits = [use for use in uses if math.isfinite(use.not_seen_below)]
+    if not limits:
+        return ""
+    errors = listed([f"{bound(use.not_seen_below)} ({metric(use.metric).text})" for use in limits])
     return (
-        f"{start} {names(within)} {verb} within noise of perfectly calibrated{_p(column, within)}, "
-        f"{names(beyond)} {'is' if len(beyond) == 1 else 'are'} not."
+        f"Not known: with {points:,} test points{' a split' if splits > 1 else ''} an error "
+        f"below {errors} could not have been seen."
     )
 
 
-def _p(column: Cells, methods: Sequence[str]) -> str:
-    values = [column[m].row["p_value"] for m in methods]
-    least, most = short(min(values)), short(max(values))
-    return f" (p = {least})" if least == most else f" (p = {least} to {most})"
-
-
-def _take(column: Cells, take: str, as_good: Sequence[str], sure: str) -> str:
-    if not take:
-        return f"None is recommended: the NLL of the best ({names(as_good)}) is infinite."
-    cell, name = column[take], method_name(take)
-    if sure == "alone":
-        text = f"{name} is the only method here."
-    elif sure == "not tested":
-        text = f"{name} has the smallest error of those, but no test compares the methods."
-    elif as_good:
-        text = f"Take {name}; no test tells {names(as_good, 'or')} from it."
-    else:
-        text = f"Take {name}: every other method's error is significantly larger."
-    if cell.beyond:
-        text += f" It is off by more than chance, too (p = {short(cell.row['p_value'])})."
+def _prose(use: Use, column: Mapping[str, Cell], splits: int, is_ranked: bool) -> str:
+    """One use in full: the methods within noise, what to take, and how sure that is."""
+    within = [method for method, cell in column.items() if cell.beyond is False]
+    beyond = [method for method, cell in column.items() if cell.beyond]
+    noise = "no noise floor was computed"
+    if within and beyond:
+        values = [short(p) for p in sorted(column[method].row["p_value"] for method in within)]
+        p = values[0] if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
+        noise = (
+            f"{names(within)} {'is' if len(within) == 1 else 'are'} within noise of perfectly "
+            f"calibrated (p = {p}), {names(beyond)} {'is' if len(beyond) == 1 else 'are'} not"
+        )
+    elif within or beyond:
+        noise = f"{'every' if within else 'no'} method is within noise of perfectly calibrated"
+    text = f"{use.use[0].upper()}{use.use[1:]} ({metric(use.metric).text}): {noise}."
+    if is_ranked:
+        text += f" {_take(use, column)}"
+    if use.take and is_own(use.metric) and math.isfinite(upper := column[use.take].row["upper"]):
+        over = ", on average over the splits" if splits > 1 else ""
+        text += f" The 95 % upper bound on its error is {bound(upper)}{over}."
     return text
 
 
-def _overall(uses: Sequence[UseVerdict], brier: Cells, barred: Collection[str]) -> str | None:
-    """The method that is among the best for every use; of several, that of the best Brier score."""
-    if not uses:
-        return None
-    good = [{use.take, *use.as_good}.difference(barred) for use in uses]
-    return min(
-        (method for method in uses[0].signs if all(method in best for best in good)),
-        key=lambda method: brier[method].row["mean"] if method in brier else math.inf,
-        default=None,
-    )
+def _take(use: Use, column: Mapping[str, Cell]) -> str:
+    if not use.take:
+        return f"None is recommended: the NLL of the best ({names(use.as_good)}) is infinite."
+    text = f"Take {method_name(use.take)}: every other method's error is significantly larger."
+    if use.as_good:
+        as_good = names(use.as_good, "or")
+        text = f"Take {method_name(use.take)}; no test tells {as_good} from it."
+    if column[use.take].beyond:
+        p = short(column[use.take].row["p_value"])
+        text += f" It is off by more than chance, too (p = {p})."
+    return text

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
+from typing import Any
 
 from pipeline.reporting.names import method_name
 
 SMALLEST_BOUND = 1e-9
 """A smaller bound is printed as this one: what lies below is rounding error."""
+ROUNDING = 1e-12
+"""A difference of losses that is no larger comes from the order in which they were added up."""
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -59,3 +62,13 @@ def names(methods: Iterable[str], last: str = "and") -> str:
 def counted(count: int) -> str:
     """A count as a word up to ten."""
     return COUNTS[count] if count < len(COUNTS) else str(count)
+
+
+def with_half(values: Mapping[str, Any], name: str) -> str:
+    """`0.138 ± 0.010`: a value and half of its interval, in as many digits as the latter needs."""
+    value, half = values[name], values[f"{name}_half_width"]
+    value = value if abs(value) > ROUNDING else 0.0
+    if half is None or half <= ROUNDING:
+        return f"{value:.4g}" + ("" if half is None else " ± 0")
+    digits = max(1 - math.floor(math.log10(half)), 0)
+    return f"{round(value, digits) + 0.0:.{digits}f} ± {half:.{digits}f}"  # no -0.00

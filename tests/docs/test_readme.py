@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reporting.headline import LEGEND, SIGNS
 from pipeline.reporting.names import method_name
+from pipeline.reporting.verdict import SIGNS
 from tests.docs.pages import PAGES, README, ROOT, blocks, links, name_of
 
 VERDICT = ROOT / "results" / "tables" / "cifar100_resnet_verdict.json"
@@ -33,7 +33,7 @@ def test_the_first_ten_lines_say_whose_implementation_this_is() -> None:
 def test_the_verdict_on_the_first_screen_is_the_committed_one() -> None:
     verdict = json.loads(VERDICT.read_text(encoding="utf-8"))
     headline, heading, *rows, legend = blocks(README)[0].text.splitlines()
-    assert headline == verdict["headline"] and legend == LEGEND
+    assert headline == verdict["headline"] and legend == verdict["legend"]
     assert all(use["label"] in heading for use in verdict["uses"])
     for method, row in zip(verdict["uses"][0]["signs"], rows, strict=True):
         signs = [SIGNS[use["signs"][method]] for use in verdict["uses"]]

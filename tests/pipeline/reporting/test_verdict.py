@@ -5,11 +5,11 @@ import math
 import pytest
 
 from metrics.registry import metric
-from pipeline.reporting.headline import BEYOND as BEYOND_NOISE
-from pipeline.reporting.headline import WITHIN as WITHIN_NOISE
-from pipeline.reporting.headline import WORSE, refusal
 from pipeline.reporting.table_model import Cell, Column, ResultTable, TableSpec
-from pipeline.reporting.verdict import sign_rows, verdict_of
+from pipeline.reporting.uses import BEYOND as BEYOND_NOISE
+from pipeline.reporting.uses import WITHIN as WITHIN_NOISE
+from pipeline.reporting.uses import WORSE, refusal
+from pipeline.reporting.verdict import verdict_of
 from pipeline.reporting.wording import interval, rounded_up
 
 BEYOND = {"beyond": True, "p_value": 0.002}
@@ -23,7 +23,7 @@ def cell(mean, best=False, beyond=False, p_value=0.3, infinite=0.0):
     return Cell("", "", best, beyond, row=row)
 
 
-def verdict(columns, points=3000, splits=10, certificates=(), refused=""):
+def verdict(columns, points=3000, splits=10, certificates=(), refused="", decisions=None):
     """The verdict on cells by metric and method."""
     methods = list(next(iter(columns.values())))
     table = ResultTable(
@@ -34,17 +34,17 @@ def verdict(columns, points=3000, splits=10, certificates=(), refused=""):
         test_points=points,
         certificates=dict(certificates),
     )
-    return verdict_of(table, refused)
+    return verdict_of(table, refused, decisions)
 
 
 def test_a_method_within_noise_goes_before_a_smaller_error_that_no_test_tells_apart():
-    column = {"temperature": cell(0.004, True, **BEYOND), "vector": cell(0.0045, True)}
-    result = verdict({"u_cwe": column})
+    good = {"temperature": cell(0.004, True, **BEYOND), "vector": cell(0.0045, True)}
+    result = verdict({"u_cwe": good | {"isotonic": cell(0.09, **BEYOND)}})
     (use,) = result.uses
-    assert (use.take, use.as_good) == ("vector", ("temperature",))
+    assert (use.take, use.as_good) == ("vector", ["temperature"])
     assert result.sentences[0] == (
         "Single decisions by class (U_CWE): Vector Scaling is within noise of perfectly calibrated "
-        "(p = .30), Temp. Scaling is not. Take Vector Scaling; no test tells Temp. Scaling from it."
+        "(p = .30), Temp. Scaling and IR are not. Take Vector Scaling; no test tells Temp. Scaling from it."
     )
 
 
@@ -101,7 +101,7 @@ def test_the_headline_says_for_each_use_what_will_do_and_the_signs_say_why():
     )
     assert result.uses[0].signs["vector"] == BEYOND_NOISE
     assert result.uses[1].signs == {m: WITHIN_NOISE if m == "vector" else WORSE for m in FIVE}
-    assert sign_rows(result)[1] == ["Vector Scaling", "○", "✓", "✓"]
+    assert result.grid[1] == ["Vector Scaling", "○", "✓", "✓"]
     assert result.summary == (
         "One method for all of these is Vector Scaling: no test finds a better one; it is within "
         "noise for shortlists and graded gains and beyond noise for single decisions.",
@@ -113,11 +113,16 @@ def test_the_headline_says_for_each_use_what_will_do_and_the_signs_say_why():
 
 
 def test_where_no_test_finds_a_difference_that_is_the_headline():
-    result = verdict({"u_cwe": column_of(*THREE, best=THREE)})
+    column = column_of(*THREE, best=THREE)
+    result = verdict({"u_cwe": column, "brier": column}, certificates={"vector": 0.12})
     assert result.headline == (
         "Too few points to rank the methods: no test finds a difference among the three."
     )
-    assert not any("Take" in sentence for sentence in result.summary)
+    assert result.overall is None and result.uses[0].take == ""
+    assert not any("Take" in sentence for sentence in result.sentences)
+    assert "With each of these methods" not in result.summary[0]  # three are named
+    assert "is at most .12, on average" in result.summary[0]
+    assert result.legend == "✓ within noise of perfectly calibrated"
 
 
 def test_a_method_with_an_infinite_likelihood_is_not_recommended():
@@ -125,8 +130,10 @@ def test_a_method_with_an_infinite_likelihood_is_not_recommended():
     table = {"nll": nll, "u_cwe": column_of(*THREE, best=THREE[:2])}
     result = verdict(table)
     assert result.overall == result.uses[0].take == "vector"
-    assert result.headline == "For single decisions take Vector Scaling."
-    assert "(Temp. Scaling: not recommended, infinite NLL)" in result.summary[0]
+    assert result.headline == (
+        "For single decisions take Vector Scaling (not named, because of an infinite NLL: Temp. "
+        "Scaling)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,9 +159,50 @@ def test_one_split_compares_nothing():
     }
     result = verdict(table, splits=1)
     assert result.overall is None
-    assert all(use.sure == "not tested" for use in result.uses)
-    assert "a single split" in result.headline
+    assert result.headline.startswith("No method is recommended: a single split")
+    assert result.legend == (
+        "✓ within noise of perfectly calibrated; not tested against each other: one split"
+    )
     assert not any("Take" in sentence for sentence in result.sentences)
+
+
+def costs_of(half, **costs):
+    """The record of decisions with these costs by method."""
+    always = {"always wait": {"difference": -1.0}}
+    methods = {
+        name: {"cost": cost, "against": always | {
+            other: {"difference": cost - costs[other], "difference_half_width": half}
+            for other in costs if other != name
+        }}
+        for name, cost in costs.items()
+    }  # fmt: skip
+    return {"methods": methods, "best_constant": "wait"}
+
+
+def test_with_losses_headline_grid_and_summary_name_the_cheapest_method():
+    """Also where another one is among the best for all uses, or has an infinite NLL."""
+    nll = {m: cell(1.0, beyond=None, infinite=float(m == "temperature")) for m in THREE}
+    table = {"nll": nll, "u_losses": column_of(*THREE, best=["temperature", "vector"])}
+    costs = costs_of(0.05, temperature=0.2, vector=0.22, isotonic=0.3)
+    result = verdict(table, decisions=costs)
+    assert result.headline == (
+        "Temp. Scaling acts cheapest, though its NLL is infinite: mean loss 0.2, 0.020 ± 0.050 "
+        "less than Vector Scaling, the next, and surely less than one of two others; Vector "
+        "Scaling is calibrated best for these losses (not named, because of an infinite NLL: "
+        "Temp. Scaling)."
+    )
+    assert result.overall == "temperature"
+    assert result.grid == [
+        ["Temp. Scaling", "✓", "="], ["Vector Scaling", "✓", "="], ["IR", "✗", "✗"],
+    ]  # fmt: skip
+    assert result.summary[0] == "The calibration of Temp. Scaling is within noise for losses."
+    one = verdict(table, splits=1, decisions=costs_of(None, temperature=0.2, vector=0.22))
+    assert one.overall is None and [use.label for use in one.uses] == ["losses"]
+    assert one.headline == (
+        "No method is recommended: a single split does not test one against another. On these "
+        "test points Temp. Scaling acts cheapest, though its NLL is infinite: mean loss 0.2, 0.02 "
+        "less than Vector Scaling, the next."
+    )
 
 
 def test_own_utilities_are_a_use_and_shared_columns_are_none():
