@@ -104,7 +104,8 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
         config.splits.calibration_fraction = sum(shares) / len(shares)
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
-    benchmark.title = options.title or options.file.stem
+    tested = "" if options.test is None else f", tested on {options.test.stem}"
+    benchmark.title = options.title or f"{options.file.stem}{tested}"
     benchmark.precomputed = None
     benchmark.source.path = str(options.file)
     benchmark.source.test = None if options.test is None else str(options.test)
@@ -131,6 +132,34 @@ def units_for(options: argparse.Namespace) -> list[Unit]:
 def score(options: argparse.Namespace) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     began = time.monotonic()
+    is_new = not options.output.exists()
+    try:
+        points = _prepare(options)
+    except Exception:
+        if is_new:  # it has the log and the locks of a run that made nothing
+            shutil.rmtree(options.output, ignore_errors=True)
+        raise
+    units = units_for(options)
+    # These scores may be of other options. Numbers that are up to date come again from out/data.
+    shutil.rmtree(options.output / "scores", ignore_errors=True)
+    run_fit(units)
+    run_evaluate(units)
+    write_results(settings_of(options), units, options.output, not options.quick, options.wide)
+    say(
+        f"methods: {len(options.methods)}, splits: {len(units) // len(options.methods)}, points: "
+        f"{points:,}; {time.monotonic() - began:.0f} s"
+    )
+    say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
+    if options.save is not None:
+        _save(options)
+
+
+def _prepare(options: argparse.Namespace) -> int:
+    """Read all files and complete the options by what they hold; return the number of points.
+
+    Raises:
+        InputError, UsageError, UnitsFailed: what cannot be used, in one line.
+    """
     settings = settings_of(options)
     units_for(options)  # reports a mistake in any of them before anything is written
     for path in (options.file, options.test, options.similarity):
@@ -150,19 +179,7 @@ def score(options: argparse.Namespace) -> None:
     files = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     options.own = own_utilities(files, names)
-    units = units_for(options)
-    # These scores may be of other options. Numbers that are up to date come again from out/data.
-    shutil.rmtree(options.output / "scores", ignore_errors=True)
-    run_fit(units)
-    run_evaluate(units)
-    write_results(settings_of(options), units, options.output, not options.quick, options.wide)
-    say(
-        f"methods: {len(options.methods)}, splits: {len(units) // len(options.methods)}, points: "
-        f"{record['n']:,}; {time.monotonic() - began:.0f} s"
-    )
-    say(f"wrote {options.output / 'report.html'}, the page, and the files beside it")
-    if options.save is not None:
-        _save(options)
+    return int(record["n"])
 
 
 def _with_weights(options: argparse.Namespace) -> list[str]:

@@ -21,7 +21,7 @@ from metrics.plots.axes import plain
 from metrics.plots.ecdf import error_axes
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import TopClass
-from metrics.validation import InputError, check_probabilities
+from metrics.validation import InputError, check_labels, check_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,11 +110,13 @@ class UtilityDisplay:
             name, ax, **line: arguments of `plot`.
 
         Raises:
-            InputError: the kind is unknown, the event is no class, or shapes, ranges or row sums
-                are wrong.
+            InputError: the kind is unknown, the event is no class, the arguments are in the other
+                order, or shapes, ranges or row sums are wrong.
         """
         if kind not in get_args(Kind):
             raise InputError(f"kind: {kind}, expected one of {', '.join(get_args(Kind))}")
+        if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
+            raise InputError("y_true: a matrix, and y_prob a vector; labels come first here")
         chosen = utility_of(TopClass() if utility is None else utility)
         if kind == "reliability":
             columns = _reliability(chosen, y_prob, y_true, index, bins, seed)
@@ -187,9 +189,10 @@ def _reliability(
 
 def _decision_curve(probabilities: Any, labels: Any, event: int) -> dict[str, Array]:
     p = check_probabilities(probabilities).cpu().numpy()
+    y = check_labels(labels, *p.shape).cpu().numpy()
     if not 0 <= event < p.shape[1]:
         raise InputError(f"event: {event}, expected a class from 0 to {p.shape[1] - 1}")
-    happened = np.asarray(labels) == event
+    happened = y == event
     return {
         "threshold": THRESHOLDS,
         "net_benefit": np.asarray(net_benefit(p[:, event], happened, THRESHOLDS)),

@@ -26,12 +26,11 @@ from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import score_files
-from pipeline.sources.file import BELOW_CHANCE
 from pipeline.sources.own_utilities import aim_of
 
 INTRODUCTION = (
-    "Post-hoc calibration methods on the file {file}, scored on held-out points. Errors are shares "
-    "or units of utility, scaled as the column says; smaller is better except for accuracy."
+    "Post-hoc calibration methods on {files}, scored on held-out points. Errors are shares or "
+    "units of utility, scaled as the column says; smaller is better except for accuracy."
 )
 MADE = "Made by scripts/score.py; the parameters of every split lie under data/fits."
 
@@ -63,7 +62,7 @@ def write_results(
         _metrics(scores),
         methods,
         "table",
-        (*remarks_of(scores.facts, methods), *_aims(units), *_splits(settings), *_chance(settings)),
+        (*remarks_of(scores.facts, methods), *_aims(units), *_splits(settings)),
     )
     losses = settings["evaluation"]["own"].get("u_losses")
     record = None if losses is None else decisions_of(losses, units)
@@ -119,18 +118,14 @@ def _splits(settings: Settings) -> list[str]:
     return [f"Calibration and test points are the file's own: {numbers}{more}."]
 
 
-def _chance(settings: Settings) -> list[str]:
-    """The remark that guessing is better than the classifier, if that is so."""
-    notes: list[str] = find_logits(settings).details.get("warnings", [])
-    return [note for note in notes if note.startswith(BELOW_CHANCE)]
-
-
 def _write_pages(
     settings: Settings, scores: Scores, section: Section, groups: Groups, folder: Path
 ) -> None:
     """report.html, report.md and verdict.json."""
     title = settings["benchmark"]["title"]
-    introduction = INTRODUCTION.format(file=Path(settings["benchmark"]["source"]["path"]).name)
+    source = settings["benchmark"]["source"]
+    files = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
+    introduction = INTRODUCTION.format(files=" and ".join(files))
     sections = [section, *groups.sections.values()]
     made = provenance_of(MADE, [scores], section.spec.methods)
     write_text(folder / "report.html", report_html(title, introduction, sections, made))

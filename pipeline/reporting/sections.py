@@ -23,6 +23,7 @@ from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.worst import Worst, pooled_note
 from pipeline.scoring.files import csv_text
 from pipeline.scoring.worst import SMALLEST_GROUP, splits_together
+from pipeline.sources.file import BELOW_CHANCE
 
 
 def section_of(
@@ -43,7 +44,7 @@ def section_of(
     statistics = statistics_of(summary[summary["method"].isin(methods)])
     main, logits = tables[0], scores.facts["logits"]
     rarest_class = logits.get("rarest_class", math.inf)
-    refused = refusal(main.test_points, rarest_class, scores.test_share)
+    refused = _below_chance(logits) or refusal(main.test_points, rarest_class, scores.test_share)
     pooled = splits_together(logits["n"] * logits["classes"], main.splits)
     return Section(
         tables=tables,
@@ -55,6 +56,12 @@ def section_of(
         facts=() if scores.group else facts_of(logits),
         studies=studies or {},
     )
+
+
+def _below_chance(logits: Mapping[str, Any]) -> str:
+    """Why a classifier whose accuracy is below that of guessing gets no recommendation."""
+    notes = [note for note in logits.get("warnings", []) if note.startswith(BELOW_CHANCE)]
+    return f"No method is recommended. {notes[0]}." if notes else ""
 
 
 def _worst(

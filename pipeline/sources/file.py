@@ -30,7 +30,7 @@ from pipeline.sources.tables import TABLES
 VALUES = ("auto", "logits", "probabilities")
 
 BELOW_CHANCE = "WARNING: worse than guessing"
-"""First words of the note on an accuracy below chance."""
+"""First words of the note on an accuracy below chance; the verdict then recommends nothing."""
 FORM = ("kind of answers", "class names", "number of columns", "use of groups", "use of weights")
 """What two files must have in common, in words."""
 

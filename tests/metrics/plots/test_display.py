@@ -69,3 +69,8 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
 def test_a_wrong_option_is_named(binary, options, message):
     with pytest.raises(InputError, match=message):
         UtilityDisplay.from_predictions(*binary, **({"kind": "decision_curve"} | options))
+
+
+def test_reversed_arguments_are_told_that_labels_come_first(binary):
+    with pytest.raises(InputError, match="labels come first here"):
+        UtilityDisplay.from_predictions(*binary[::-1])

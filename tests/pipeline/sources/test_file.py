@@ -137,6 +137,7 @@ NAN[1, 1] = np.nan
         ({"logits": LOGITS, "labels": np.array([0])}, ["labels", "1 labels for 2 rows"]),
         ({"logits": LOGITS, "labels": np.eye(3)[:2]}, ["labels", "argmax of one-hot rows"]),
         ({"logits": LABELS, "labels": LABELS}, ["like predicted classes"]),
+        ({"probabilities": LABELS, "labels": LABELS}, ["like predicted classes"]),
         ({"logits": LOGITS, "labels": LABELS, "weight": np.ones(3)}, ["weight: ", "[3]"]),
         ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["probabilities", "sum"]),
         ({"probabilities": LOGITS, "labels": LABELS}, ["probabilities", "outside"]),
