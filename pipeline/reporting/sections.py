@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +98,13 @@ class Groups:
 
     def added_to(self, verdict: Verdict) -> dict[str, Any]:
         """The verdict on all points as JSON has it, with the groups' where there are any."""
-        content = verdict.as_json()
+        content = asdict(verdict)
         if self.sentences:
             content["groups"] = {
                 "sentences": list(self.sentences),
                 "gaps": [gap.as_json() for gap in self.gaps],
                 "verdicts": {
-                    name: section.verdict.as_json() for name, section in self.sections.items()
+                    name: asdict(section.verdict) for name, section in self.sections.items()
                 },
             }
         return content

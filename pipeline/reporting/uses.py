@@ -47,7 +47,7 @@ class Use:
     use, label: its name, and the same in a word or two.
     named: the methods that will do, () where none is recommended; take: the best of them, or "".
     left_out: the methods that would be named if their NLL were finite.
-    not_seen_below: the 95 % quantile of the noise floor of the method taken.
+    not_seen_below: the 95 % quantile of the noise floor of the method taken, or the largest one.
     signs: by method WITHIN, BEYOND, WORSE, UNKNOWN or CHEAP.
     """
 
@@ -57,13 +57,8 @@ class Use:
     named: tuple[str, ...]
     take: str
     left_out: tuple[str, ...]
-    not_seen_below: float
+    not_seen_below: float | None
     signs: Mapping[str, str]
-
-    @property
-    def as_good(self) -> list[str]:
-        """The methods besides the one taken that no test finds worse than the best."""
-        return [m for m, sign in self.signs.items() if sign != WORSE and m != self.take]
 
 
 @dataclass(frozen=True)
@@ -145,15 +140,20 @@ def choice_of(
         barred = () if key == COST else infinite
         named, left_out = ((), ()) if unranked else _named(of_methods, barred)
         take = min(named, key=errors[key].__getitem__, default="")
-        floor = math.nan
-        if key != COST:
-            floor = columns[key][take or table.spec.methods[0]].row["floor_q95"]
+        floor = _largest_floor(columns.get(key, {}), take)
         uses.append(Use(key, *_names_of_use(key), named, take, left_out, floor, of_methods))
     overall = None
-    if not unranked and uses:
-        of_cost = [use.take for use in uses if use.metric == COST]
-        overall = of_cost[0] if of_cost else _overall(uses, columns.get("brier", {}), infinite)
+    if COST in signs and not unranked:
+        overall = uses[-1].take
+    elif uses and not unranked:
+        overall = _overall(uses, columns.get("brier", {}), infinite)
     return Choice(tuple(uses), unranked, overall, infinite)
+
+
+def _largest_floor(cells: Mapping[str, Cell], take: str) -> float | None:
+    methods = [take] if take else list(cells)
+    floors = [cells[method].row["floor_q95"] for method in methods if method in cells]
+    return max((floor for floor in floors if math.isfinite(floor)), default=None)
 
 
 def cheapest(costs: Mapping[str, Any]) -> str:
@@ -229,13 +229,12 @@ def _preferred(methods: Sequence[str], signs: Mapping[str, str]) -> list[str]:
 
 
 def _overall(uses: Sequence[Use], brier: Mapping[str, Cell], barred: Sequence[str]) -> str | None:
-    """The method that is among the best for every use; of several, that of the best Brier score."""
-    return min(
-        (
-            method
-            for method in uses[0].signs
-            if method not in barred and all(use.signs[method] != WORSE for use in uses)
-        ),
-        key=lambda method: brier[method].row["mean"] if method in brier else math.inf,
-        default=None,
-    )
+    """The method to take for all uses; of several, that of the best Brier score.
+
+    It is named for every use, or else at least among the best for every use.
+    """
+    methods = [method for method in uses[0].signs if method not in barred]
+    good = [m for m in methods if all(use.signs[m] != WORSE for use in uses)]
+    named = [m for m in good if all(m in use.named for use in uses)]
+    brier_of = {method: cell.row["mean"] for method, cell in brier.items()}
+    return min(named or good, key=lambda method: brier_of.get(method, math.inf), default=None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from metrics.registry import metric
 from pipeline.reporting.names import method_name
-from pipeline.reporting.table_model import Cell, ResultTable
+from pipeline.reporting.table_model import ResultTable
 from pipeline.reporting.uses import (
     BEYOND,
     CHEAP,
@@ -24,11 +24,10 @@ from pipeline.reporting.uses import (
     Use,
     cheapest,
     choice_of,
-    is_own,
     surely_dearer,
     untested,
 )
-from pipeline.reporting.wording import ROUNDING, bound, counted, listed, names, short, with_half
+from pipeline.reporting.wording import ROUNDING, bound, counted, listed, names, with_half
 
 MOST_NAMED = 3
 """A headline names up to this many methods; it gives the number of more."""
@@ -47,16 +46,16 @@ USERS = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
 class Verdict:
     """`headline`, `summary` and the signs of `uses` are read in ten seconds.
 
-    `legend` explains the signs that occur. `sentences`: the same in prose, method by method.
-    `overall`: the method to take for all uses.
+    `legend` explains the signs that occur. `prose`: the signs of each use in a sentence, then the
+    summary. `overall`: the method to take for all uses.
     """
 
     headline: str
-    summary: tuple[str, ...]
-    sentences: tuple[str, ...]
-    uses: tuple[Use, ...]
-    overall: str | None
     legend: str
+    summary: Sequence[str]
+    prose: Sequence[str]
+    uses: Sequence[Use]
+    overall: str | None
 
     @property
     def grid(self) -> list[list[str]]:
@@ -66,21 +65,6 @@ class Verdict:
             [method_name(method), *(SIGNS[use.signs[method]] for use in self.uses)]
             for method in methods
         ]
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values; NaN becomes null."""
-        uses = []
-        for use in self.uses:
-            limit = use.not_seen_below
-            uses.append({**vars(use), "not_seen_below": None if math.isnan(limit) else limit})
-        return {
-            "headline": self.headline,
-            "legend": self.legend,
-            "summary": list(self.summary),
-            "verdict": list(self.sentences),
-            "uses": uses,
-            "overall": self.overall,
-        }
 
 
 def verdict_of(
@@ -93,25 +77,19 @@ def verdict_of(
         decisions: what decisions by the user's losses cost (pipeline.own.decisions), if given.
     """
     choice = choice_of(table, refused, decisions and decisions["methods"])
-    columns = {column.metric.key: column.cells for column in table.columns}
     sentences = (
         _choice_sentence(choice),
         _bound_sentence(table, choice),
         _unknown_sentence(choice.uses, table.test_points, table.splits),
     )
-    summary = tuple(filter(None, sentences))
-    prose = [
-        _prose(use, columns[use.metric], table.splits, not choice.unranked)
-        for use in choice.uses
-        if use.metric in columns
-    ]
+    summary = [sentence for sentence in sentences if sentence]
     return Verdict(
         headline=_headline(choice, decisions),
+        legend=_legend(choice.uses, untested(table)),
         summary=summary,
-        sentences=(*prose, *summary),
+        prose=[*map(_prose, choice.uses), *summary],
         uses=choice.uses,
         overall=choice.overall,
-        legend=_legend(choice.uses, untested(table)),
     )
 
 
@@ -199,17 +177,13 @@ def _choice_sentence(choice: Choice) -> str:
         for sign in (WITHIN, BEYOND, WORSE)
     }
     noise = listed([f"{sign} for {listed(of)}" for sign, of in labels.items() if of])
+    name = method_name(overall)
     if any(use.metric == COST for use in uses):
-        return f"The calibration of {method_name(overall)} is {noise}." if noise else ""
-    as_good = {method for use in uses for method in use.as_good}
-    if len(uses) == 1:
-        sure = "every other method's error is significantly larger"
-        if as_good:
-            sure = f"no test finds it different from {names(uses[0].as_good, 'or')}"
-        return f"Take {method_name(overall)}: {sure}."
-    sure = "no test finds a better one" if as_good else "clearly"
-    how_good = f"; it is {noise}" if noise else ""
-    return f"One method for all of these is {method_name(overall)}: {sure}{how_good}."
+        return f"The calibration of {name} is {noise}." if noise else ""
+    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
+    sure = "clearly" if is_alone else "no test finds a better one"
+    start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
+    return f"{start}: {sure}{f'; it is {noise}' if noise else ''}."
 
 
 def _bound_sentence(table: ResultTable, choice: Choice) -> str:
@@ -236,47 +210,24 @@ def _bound_sentence(table: ResultTable, choice: Choice) -> str:
 
 def _unknown_sentence(uses: Sequence[Use], points: int, splits: int) -> str:
     """What the sample cannot show; "" where no noise floor is known."""
-    limits = [use for use in uses if math.isfinite(use.not_seen_below)]
+    limits = [
+        f"{bound(use.not_seen_below)} ({metric(use.metric).text})"
+        for use in uses
+        if use.not_seen_below is not None
+    ]
     if not limits:
         return ""
-    errors = listed([f"{bound(use.not_seen_below)} ({metric(use.metric).text})" for use in limits])
     return (
         f"Not known: with {points:,} test points{' a split' if splits > 1 else ''} an error "
-        f"below {errors} could not have been seen."
+        f"below {listed(limits)} could not have been seen."
     )
 
 
-def _prose(use: Use, column: Mapping[str, Cell], splits: int, is_ranked: bool) -> str:
-    """One use in full: the methods within noise, what to take, and how sure that is."""
-    within = [method for method, cell in column.items() if cell.beyond is False]
-    beyond = [method for method, cell in column.items() if cell.beyond]
-    noise = "no noise floor was computed"
-    if within and beyond:
-        values = [short(p) for p in sorted(column[method].row["p_value"] for method in within)]
-        p = values[0] if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
-        noise = (
-            f"{names(within)} {'is' if len(within) == 1 else 'are'} within noise of perfectly "
-            f"calibrated (p = {p}), {names(beyond)} {'is' if len(beyond) == 1 else 'are'} not"
-        )
-    elif within or beyond:
-        noise = f"{'every' if within else 'no'} method is within noise of perfectly calibrated"
-    text = f"{use.use[0].upper()}{use.use[1:]} ({metric(use.metric).text}): {noise}."
-    if is_ranked:
-        text += f" {_take(use, column)}"
-    if use.take and is_own(use.metric) and math.isfinite(upper := column[use.take].row["upper"]):
-        over = ", on average over the splits" if splits > 1 else ""
-        text += f" The 95 % upper bound on its error is {bound(upper)}{over}."
-    return text
-
-
-def _take(use: Use, column: Mapping[str, Cell]) -> str:
-    if not use.take:
-        return f"None is recommended: the NLL of the best ({names(use.as_good)}) is infinite."
-    text = f"Take {method_name(use.take)}: every other method's error is significantly larger."
-    if use.as_good:
-        as_good = names(use.as_good, "or")
-        text = f"Take {method_name(use.take)}; no test tells {as_good} from it."
-    if column[use.take].beyond:
-        p = short(column[use.take].row["p_value"])
-        text += f" It is off by more than chance, too (p = {p})."
-    return text
+def _prose(use: Use) -> str:
+    """One use in full: the methods by sign, and the one to take."""
+    by_sign: dict[str, list[str]] = {}
+    for method, sign in use.signs.items():
+        by_sign.setdefault(sign, []).append(method)
+    signs = "; ".join(f"{sign}: {names(methods)}" for sign, methods in by_sign.items())
+    take = f" Take {method_name(use.take)}." if use.take else ""
+    return f"{use.use[0].upper()}{use.use[1:]}: {signs}.{take}"
