@@ -26,6 +26,7 @@ from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, 
 from pipeline.reporting.drawings import Drawings, draw_all
 from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.reporting.figures import drawings_of
+from pipeline.reporting.groups import Groups, groups_of
 from pipeline.reporting.leaderboard import (
     Leaderboard,
     leaderboard_figure,
@@ -33,9 +34,8 @@ from pipeline.reporting.leaderboard import (
     write_all_scores,
 )
 from pipeline.reporting.names import ordered
-from pipeline.reporting.report_markdown import report_markdown
-from pipeline.reporting.report_page import STUDY_CAPTIONS, Section, report_html
-from pipeline.reporting.sections import Groups, groups_of, provenance_of, section_of
+from pipeline.reporting.pages import STUDY_CAPTIONS, report_html, report_markdown
+from pipeline.reporting.sections import Section, provenance_of, section_of
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict

@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from omegaconf import OmegaConf
 
-from pipeline.harness.artifacts import write_text
 from pipeline.reporting.collect import Scores, Statistics, statistics_of, summarise
-from pipeline.reporting.curves import all_curves
-from pipeline.reporting.gaps import Gap, gap_of_use, largest_gaps
-from pipeline.reporting.report_page import Section
-from pipeline.reporting.table_model import TableSpec
-from pipeline.reporting.tables import build_table, long_form
+from pipeline.reporting.curves import Curves, all_curves
+from pipeline.reporting.markdown import TextTable
+from pipeline.reporting.table_model import ResultTable, TableSpec
+from pipeline.reporting.tables import build_table
 from pipeline.reporting.uses import refusal
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.worst import Worst, pooled_note
-from pipeline.scoring.files import csv_text
-from pipeline.scoring.worst import SMALLEST_GROUP, splits_together
+from pipeline.scoring.worst import splits_together
 from pipeline.sources.file import BELOW_CHANCE
+
+
+@dataclass(frozen=True)
+class Section:
+    """One benchmark on the page. `facts` are lines of text on where its logits come from.
+
+    `worst` utilities by metric and method, `pooled`: what they are over; `groups`: sentences on
+    groups of points, which have sections of their own; `decisions`: what acting on each method's
+    probabilities costs, where losses were given; `studies`: images of pages.STUDY_CAPTIONS, if any.
+    """
+
+    tables: Sequence[ResultTable]
+    statistics: Statistics
+    verdict: Verdict
+    decisions: TextTable | None = None
+    curves: Sequence[Curves] = ()
+    worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
+    pooled: str = ""
+    groups: Sequence[str] = ()
+    facts: Sequence[str] = ()
+    studies: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> TableSpec:
+        """What the main table shows, the first of `tables`."""
+        return self.tables[0].spec
 
 
 def section_of(
@@ -75,70 +97,6 @@ def _worst(
             worst = Worst(**record, error=row["mean"], floor=row["floor_q95"])
             by_metric.setdefault(metric, {})[method] = worst
     return by_metric
-
-
-@dataclass(frozen=True)
-class Groups:
-    """A benchmark's groups of points: a section for each that is large enough, and how they differ.
-
-    `sentences`: too small groups, then for each use the gap of the method that the verdict takes;
-    `gaps`: of every method and metric.
-    """
-
-    sections: Mapping[str, Section]
-    tables: pd.DataFrame
-    gaps: Sequence[Gap]
-    sentences: Sequence[str]
-
-    def write(self, path: Path) -> list[Path]:
-        """Write the numbers of all groups as a CSV, where there are any; returns its path."""
-        if self.tables.empty:
-            return []
-        return [write_text(path, csv_text(self.tables))]
-
-    def added_to(self, verdict: Verdict) -> dict[str, Any]:
-        """The verdict on all points as JSON has it, with the groups' where there are any."""
-        content = asdict(verdict)
-        if self.sentences:
-            content["groups"] = {
-                "sentences": list(self.sentences),
-                "gaps": [gap.as_json() for gap in self.gaps],
-                "verdicts": {
-                    name: asdict(section.verdict) for name, section in self.sections.items()
-                },
-            }
-        return content
-
-
-def groups_of(scores: Scores, main: Section) -> Groups:
-    """What the report says of the groups of points; empty where the points have none."""
-    sections, tables, sentences = {}, [], []
-    for place, (name, points) in enumerate(scores.groups.items()):
-        of_group = scores.of_group(name)
-        methods = [method for method in main.spec.methods if method in of_group.methods]
-        if not methods:
-            sentences.append(
-                f"Group {name} ({points:,} points) is too small to be scored: some split has "
-                f"fewer than {SMALLEST_GROUP} of them in its test part."
-            )
-            continue
-        title = f"{main.spec.title}, group {name} ({points:,} points)"
-        stem = f"{main.spec.name}_group_{place}"
-        spec = replace(main.spec, title=title, stem=stem, methods=methods)
-        sections[name] = section_of(of_group, [spec])
-        numbers = long_form(sections[name].tables[0])
-        tables.append(numbers.assign(group=name, points=points))
-    statistics = {name: section.statistics for name, section in sections.items()}
-    in_all = [
-        method
-        for method in main.spec.methods
-        if all(method in section.spec.methods for section in sections.values())
-    ]
-    keys = [column.metric.key for column in main.tables[0].columns]
-    gaps = largest_gaps(statistics, in_all, keys)
-    of_uses = [gap_of_use(gaps, use) for use in main.verdict.uses]
-    sentences += [f"{gap.words}." for gap in of_uses if gap is not None]
-    return Groups(sections, pd.concat(tables) if tables else pd.DataFrame(), gaps, sentences)
 
 
 def facts_of(logits: Mapping[str, Any]) -> list[str]:

@@ -86,7 +86,7 @@ const points = (plot, xs, ys) => xs.map((x, i) => `${plot.x(x).toFixed(1)},${plo
 
 function curve(plot, xs, ys, look) {
   return draw("polyline", { class: "curve", points: points(plot, xs, ys).join(" "),
-    style: `--light:${look.light};--dark:${look.dark}`, "stroke-width": look.width,
+    style: `--look:${look.color}`, "stroke-width": look.width,
     "stroke-dasharray": look.dash }, plot.svg);
 }
 
@@ -97,7 +97,7 @@ function band(plot, upper, lower) {
 function sample(look) {
   const svg = draw("svg", { width: 22, height: 8, "aria-hidden": "true" });
   draw("line", { class: "line", x1: 0, x2: 22, y1: 4, y2: 4, "stroke-width": look.width,
-    "stroke-dasharray": look.dash, style: `--light:${look.light};--dark:${look.dark}` }, svg);
+    "stroke-dasharray": look.dash, style: `--look:${look.color}` }, svg);
   return svg;
 }
 
@@ -192,7 +192,7 @@ function worstPanel(panel, one, look) {
     if (lo !== null) draw("line", { class: "noise", "stroke-width": 6, x1: upper.x(v), x2: upper.x(v), y1: upper.y(lo), y2: upper.y(hi) }, upper.svg);
   draw("line", { class: "diagonal", x1: upper.x(x[0]), x2: upper.x(x[1]), y1: upper.y(x[0]), y2: upper.y(x[1]) }, upper.svg);
   for (const [v, u] of one.bins) draw("circle", { class: "dot", r: 3.5, cx: upper.x(v), cy: upper.y(u),
-    style: `--light:${look.light};--dark:${look.dark}` }, upper.svg);
+    style: `--look:${look.color}` }, upper.svg);
   if (one.low[0] !== null) band(lower, points(lower, one.at, one.high), points(lower, one.at, one.low));
   draw("line", { class: "diagonal", x1: lower.x(x[0]), x2: lower.x(x[1]), y1: lower.y(0), y2: lower.y(0) }, lower.svg);
   curve(lower, one.at, one.curve, { ...look, width: 1.6, dash: "" });

@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.reporting.leaderboard import leaderboard_of
 from pipeline.reporting.names import METHODS
-from pipeline.reporting.report_markdown import report_markdown
-from pipeline.reporting.report_page import report_html
+from pipeline.reporting.pages import report_html, report_markdown
 from pipeline.reporting.sections import section_of
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form
@@ -79,7 +78,7 @@ def test_nothing_is_fetched(html):
 def test_the_verdict_and_worst_intervals_stand_in_page_and_markdown(html, sections):
     markdown = report_markdown("T", sections)
     verdict = sections[0].verdict
-    assert '<td title="worse than the best">✗</td>' in html and "| ✗ |" in markdown
+    assert '<td title="significantly worse than the best">✗</td>' in html and "| ✗ |" in markdown
     plain = html.replace("&#39;", "'").replace("U<sub>", "U_").replace("</sub>", "")
     for sentence in (verdict.headline, *verdict.summary):
         assert sentence in plain

@@ -17,7 +17,7 @@ from metrics.registry import metric
 from pipeline.reporting import table_formats
 from pipeline.reporting.collect import summarise
 from pipeline.reporting.names import METHODS
-from pipeline.reporting.report_page import SHOWN_BY, templates
+from pipeline.reporting.pages import SHOWN_BY, templates
 from pipeline.reporting.table_model import ResultTable, TableSpec
 from pipeline.reporting.tables import (
     CSV_COLUMNS,

@@ -1,4 +1,4 @@
-"""The page that answers: which method for which use, where each errs most, by how much.
+"""The report as a page and as Markdown: which method for which use, and where each errs most.
 
 What the templates need is put together here as plain values; tables, texts and curves come from
 the same objects as the other formats.
@@ -10,7 +10,6 @@ import base64
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,21 +17,19 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
-from matplotlib.colors import to_rgb
 
 from metrics.ecdf import levels, thin
 from metrics.registry import Metric, metric
-from pipeline.reporting.collect import Statistics
 from pipeline.reporting.curves import Curves
 from pipeline.reporting.leaderboard import Leaderboard
-from pipeline.reporting.markdown import TextTable
+from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.style import look, mixed
-from pipeline.reporting.table_formats import html_heading, number
-from pipeline.reporting.table_model import MARK, Cell, ResultTable, TableSpec
+from pipeline.reporting.sections import Section
+from pipeline.reporting.style import look
+from pipeline.reporting.table_formats import html_heading, markdown, number
+from pipeline.reporting.table_model import MARK, Cell
 from pipeline.reporting.verdict import MEANINGS, SIGNS, Verdict
 from pipeline.reporting.wording import short
-from pipeline.reporting.worst import Worst
 
 STUDY_CAPTIONS = {
     "history": "Patching against users with gain matrices of their own (appendix), sampled anew "
@@ -43,35 +40,7 @@ STUDY_CAPTIONS = {
 """The figures of the dynamics stage, in their order on the page."""
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
 CURVE_POINTS = 121
-PAPER, NIGHT = "#ffffff", "#14171a"
-LEAST_CONTRAST = 3.0
-"""Of lines against the page (WCAG 1.4.11)."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """One benchmark on the page. `facts` are lines of text on where its logits come from.
-
-    `worst` utilities by metric and method, `pooled`: what they are over; `groups`: sentences on
-    groups of points, which have sections of their own; `decisions`: what acting on each method's
-    probabilities costs, where losses were given; `studies`: images of STUDY_CAPTIONS, if any.
-    """
-
-    tables: Sequence[ResultTable]
-    statistics: Statistics
-    verdict: Verdict
-    decisions: TextTable | None = None
-    curves: Sequence[Curves] = ()
-    worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
-    pooled: str = ""
-    groups: Sequence[str] = ()
-    facts: Sequence[str] = ()
-    studies: Mapping[str, Path] = field(default_factory=dict)
-
-    @property
-    def spec(self) -> TableSpec:
-        """What the main table shows, the first of `tables`."""
-        return self.tables[0].spec
+BLACK = "#000000"
 
 
 @cache
@@ -174,14 +143,13 @@ def _rounded(values: Any) -> Any:
 
 
 def _look(method: str) -> dict[str, Any]:
-    """A method's line as SVG draws it, readable by day and by night."""
+    """A method's line as SVG draws it; style.css mixes its colour with that of the text."""
     style = look(method)
     dash = "" if style.dash == "solid" else " ".join(f"{d * style.width:g}" for d in style.dash[1])
     return {
         "key": method,
         "name": method_name(method),
-        "light": readable(style.color, PAPER),
-        "dark": readable(by_night(style.color), NIGHT),
+        "color": "var(--ink)" if style.color == BLACK else style.color,
         "dash": dash,
         "width": style.width,
     }
@@ -203,24 +171,42 @@ SHOWN_BY: dict[str, Any] = {
 """What the templates call."""
 
 
-def by_night(color: str) -> str:
-    """Black as white and greys likewise, other colours as they are."""
-    red, green, blue = to_rgb(color)
-    return mixed("#ffffff", 0.0, red) if red == green == blue else color
+def report_markdown(
+    title: str, sections: Sequence[Section], leaderboard: Leaderboard | None = None
+) -> str:
+    """The whole report; its figures lie beside it."""
+    parts = [f"# {escape_markdown(title)}"]
+    if leaderboard is not None:
+        parts += ["## Who wins", leaderboard.markdown(), leaderboard.note]
+    parts += [_section_markdown(section) for section in sections]
+    return "\n\n".join(parts).rstrip() + "\n"
 
 
-def readable(color: str, background: str, least: float = LEAST_CONTRAST) -> str:
-    """`color`, mixed with black or white until its contrast with `background` is enough."""
-    target = 0.0 if _luminance(background) > 0.5 else 1.0
-    for step in range(21):
-        shown = mixed(color, target, step / 20)
-        bright, dim = sorted((_luminance(shown), _luminance(background)), reverse=True)
-        if (bright + 0.05) / (dim + 0.05) >= least:
-            break
-    return shown
+def _section_markdown(section: Section) -> str:
+    parts = [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
+    parts += _verdict_markdown(section.verdict)
+    if section.decisions is not None:
+        parts.append(section.decisions.markdown())
+    if section.groups:
+        parts += ["### Groups", _bullets(section.groups)]
+    if section.worst:
+        parts += ["### Where it fails", *filter(None, [section.pooled])]
+    for key, group in section.worst.items():
+        lines = [f"{method_name(method)}: {worst.words}" for method, worst in group.items()]
+        parts += [escape_markdown(metric(key).text), _bullets(lines)]
+    parts += [markdown(table).rstrip() for table in section.tables]
+    return "\n\n".join(parts)
 
 
-def _luminance(color: str) -> float:
-    """Relative luminance (WCAG 2)."""
-    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+def _verdict_markdown(verdict: Verdict) -> list[str]:
+    """Headline, grid of signs and summary."""
+    parts = [f"**{escape_markdown(verdict.headline)}**"] if verdict.headline else []
+    if verdict.uses:
+        heading = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
+        rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
+        parts += [markdown_table(heading, rows, text=len(heading)), verdict.legend]
+    return [*parts, _bullets(verdict.summary)] if verdict.summary else parts
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {escape_markdown(line)}" for line in lines)
