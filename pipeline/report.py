@@ -21,9 +21,13 @@ from pipeline.harness.command import UsageError, command
 from pipeline.harness.progress import console, say, say_files
 from pipeline.harness.units import Request, Settings
 from pipeline.reporting.collect import Scores, wanted_scores
-from pipeline.reporting.comparison import paper_cells, printed_values
-from pipeline.reporting.comparison_pages import SUMMARY_HEADING, summary_lines, write_comparison
-from pipeline.reporting.drawings import Drawings, draw_all
+from pipeline.reporting.comparison import (
+    SUMMARY_HEADING,
+    paper_cells,
+    printed_values,
+    summary_lines,
+    write_comparison,
+)
 from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.reporting.figures import drawings_of
 from pipeline.reporting.groups import Groups, groups_of
@@ -36,6 +40,7 @@ from pipeline.reporting.leaderboard import (
 from pipeline.reporting.names import ordered
 from pipeline.reporting.pages import STUDY_CAPTIONS, report_html, report_markdown
 from pipeline.reporting.sections import Section, provenance_of, section_of
+from pipeline.reporting.style import Drawings, draw_all
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict

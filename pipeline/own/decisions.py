@@ -18,8 +18,8 @@ from metrics.decisions import acting_threshold, constant_losses, decisions, net_
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
-from pipeline.reporting.drawings import save_figure
 from pipeline.reporting.intervals import corrected_half_width
+from pipeline.reporting.style import save_figure
 from pipeline.scoring.held_out import HeldOut, held_out
 from pipeline.sources.own_utilities import actions_of
 

@@ -16,11 +16,11 @@ from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import decisions_of, write_decisions
 from pipeline.own.decisions_text import decisions_table
 from pipeline.reporting.collect import Scores, summarise
-from pipeline.reporting.drawings import draw_all
 from pipeline.reporting.groups import Groups, groups_of
 from pipeline.reporting.names import method_name
 from pipeline.reporting.pages import report_html, report_markdown
 from pipeline.reporting.sections import Section, provenance_of, section_of
+from pipeline.reporting.style import draw_all
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict

@@ -9,20 +9,24 @@ are counted: our defaults, and the one rule for all tables of `preset=paper`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
-from pipeline.harness.artifacts import read_json
+from metrics.registry import metric
+from pipeline.harness.artifacts import read_json, write_text
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed
 from pipeline.reporting.collect import Scores, summarise
-from pipeline.reporting.names import family
-from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles
+from pipeline.reporting.markdown import markdown_table
+from pipeline.reporting.names import family, method_name
+from pipeline.reporting.table_formats import number
+from pipeline.reporting.tables import decimals
+from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, csv_text
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")
@@ -36,12 +40,24 @@ CELL_COLUMNS = (
 )
 
 
-class PaperBenchmark(NamedTuple):
-    """A benchmark of conf/ that names the printed table it belongs to."""
+TITLE = "Comparison with the printed numbers"
+INTRO = (
+    "Printed value, ours, their difference and z = difference / sqrt(se² + se²), where a standard "
+    "error is half the ± number beside a mean (both are taken over random splits of the same "
+    f"test points). Cells with |z| > {LIMIT:g} are marked ▲ (ours is larger) or ▼ (smaller). "
+    "Values are scaled as in the paper's tables."
+)
+SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper")
+RULE = (
+    "The default is what we would use; preset=paper is one rule for all tables that follows the "
+    "paper. comparison.csv has every alternative that was scored."
+)
+COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
+LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"
+LEFT_COLUMNS = ("Table", *COLUMNS[:-1], "Reason")
+UNEXPLAINED = "unexplained"
 
-    name: str
-    title: str
-    paper_key: str
+Line = Sequence[str]
 
 
 def paper_cells(results: Path, splits: int) -> pd.DataFrame:
@@ -56,25 +72,21 @@ def paper_cells(results: Path, splits: int) -> pd.DataFrame:
     return compare(our_results(results, benchmarks, splits), printed_values(benchmarks), rule)
 
 
-def paper_benchmarks() -> list[PaperBenchmark]:
-    """The benchmarks of conf/ with a `paper_key`, those named like their key first."""
+def paper_benchmarks() -> dict[str, DictConfig]:
+    """The benchmarks of conf/ with a `paper_key` by name, those named like their key first."""
     contents = {
         path.stem: DictConfig(OmegaConf.load(path))
         for path in sorted((CONF / "benchmark").glob("*.yaml"))
     }
-    benchmarks = [
-        PaperBenchmark(name, content["title"], content["paper_key"])
-        for name, content in contents.items()
-        if content.get("paper_key")
-    ]
-    return sorted(benchmarks, key=lambda benchmark: benchmark.name != benchmark.paper_key)
+    printed = {name: content for name, content in contents.items() if content.get("paper_key")}
+    return dict(sorted(printed.items(), key=lambda item: item[0] != item[1].paper_key))
 
 
 def _configuration(evaluation: str) -> str:
     return "" if evaluation == DEFAULT_EVALUATION else f"evaluation={evaluation}"
 
 
-def printed_values(benchmarks: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
+def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.DataFrame:
     """The paper's cells, unscaled: table, method, metric, power_of_ten, printed, printed_two_se.
 
     Further columns: the `title` of the table for people, and the `paper_key` of its benchmarks.
@@ -85,13 +97,15 @@ def printed_values(benchmarks: Sequence[PaperBenchmark] = ()) -> pd.DataFrame:
     cells["printed"] = (cells["printed_mean"] / scale).round(12)
     cells["printed_two_se"] = (cells["printed_two_se"] / scale).round(12)
     cells["paper_key"] = cells["table"].str.removesuffix(TABLE_ONE_SUFFIX)
-    titles = {benchmark.paper_key: benchmark.title for benchmark in reversed(benchmarks)}
+    titles: dict[str, str] = {}
+    for benchmark in (benchmarks or {}).values():
+        titles.setdefault(benchmark.paper_key, benchmark.title)
     title = cells["paper_key"].map(lambda key: titles.get(key, key))
     cells["title"] = title.where(cells["table"] == cells["paper_key"], title + " (Table 1)")
     return cells.drop(columns="printed_mean")
 
 
-def our_results(results: Path, benchmarks: Sequence[PaperBenchmark], splits: int) -> pd.DataFrame:
+def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int) -> pd.DataFrame:
     """The means of all results over `splits` splits that can belong to a printed table.
 
     Besides the benchmarks of conf/ these are those called `<paper key>_<what>`: the same benchmark
@@ -99,29 +113,26 @@ def our_results(results: Path, benchmarks: Sequence[PaperBenchmark], splits: int
     were scored take part, in every evaluation. `candidate` numbers the pairs of benchmark and
     evaluation, defaults first.
     """
-    names = [benchmark.name for benchmark in benchmarks]
-    results_of_paper = []
+    names, ordered = list(benchmarks), []
     for path in sorted((results / "scores").glob("*.json")):
         facts = read_json(path)
         name, evaluation = facts["benchmark"], facts["evaluation"]["name"]
-        alike = (b for b in benchmarks if name == b.name or name.startswith(f"{b.paper_key}_"))
-        benchmark = next(alike, None)
-        if benchmark is not None and facts["splits"]["count"] == splits:
+        alike = [
+            benchmark.paper_key
+            for own_name, benchmark in benchmarks.items()
+            if name == own_name or name.startswith(f"{benchmark.paper_key}_")
+        ]
+        if alike and facts["splits"]["count"] == splits:
             place = names.index(name) if name in names else len(names)
-            order = (evaluation != DEFAULT_EVALUATION, evaluation, place, name)
-            results_of_paper.append((*order, benchmark.paper_key))
+            ordered.append((evaluation != DEFAULT_EVALUATION, evaluation, place, name, alike[0]))
     tables = []
-    for candidate, (_, evaluation, _, name, key) in enumerate(sorted(results_of_paper)):
+    for candidate, (_, evaluation, _, name, key) in enumerate(sorted(ordered)):
         scores = Scores.read(ScoreFiles(results, name, evaluation))
         assert scores is not None  # its facts were read above
         table = summarise(scores)[["method", "metric", "mean", "two_se"]]
         table.columns = ["variant", "metric", "ours", "ours_two_se"]
-        configuration = _configuration(evaluation)
-        tables.append(
-            table.assign(
-                candidate=candidate, paper_key=key, benchmark=name, configuration=configuration
-            )
-        )
+        shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
+        tables.append(table.assign(**shared, configuration=_configuration(evaluation)))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -158,3 +169,100 @@ def _z_scores(cells: pd.DataFrame) -> pd.Series:
     """
     joint = np.hypot(cells["ours_two_se"].fillna(0) / 2, cells["printed_two_se"].fillna(0) / 2)
     return (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
+
+
+def write_comparison(cells: pd.DataFrame, folder: Path) -> list[Path]:
+    """Write `comparison.{md,csv}` of the cells of comparison.compare.
+
+    The CSV holds all alternatives, unscaled (comparison.CELL_COLUMNS).
+    """
+    texts = {"md": comparison_markdown(cells), "csv": csv_text(cells[list(CELL_COLUMNS)])}
+    return [write_text(folder / f"comparison.{kind}", text) for kind, text in texts.items()]
+
+
+def comparison_markdown(cells: pd.DataFrame) -> str:
+    """The whole comparison as Markdown."""
+    parts = [f"# {TITLE}", INTRO, markdown_table(SUMMARY_HEADING, summary_lines(cells)), RULE]
+    if left := left_lines(cells):
+        parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
+    for title, rows in cells.groupby("title", sort=False):
+        default = rows[rows["default"]]
+        parts += [f"## {title}", f"{count_line(default)} (our default)."]
+        parts.append(markdown_table(COLUMNS, cell_lines(default)))
+    return "\n\n".join(parts) + "\n"
+
+
+def count_line(cells: pd.DataFrame) -> str:
+    """`38 of 42 within 3 s.e.`; empty where there is no cell."""
+    if cells.empty:
+        return ""
+    return f"{(~cells['outside']).sum()} of {len(cells)} within {LIMIT:g} s.e."
+
+
+def summary_lines(cells: pd.DataFrame) -> list[Line]:
+    """Per printed table: its title and the counts of the default and of preset=paper; the sums."""
+    sets = [cells[cells["default"]], cells[cells["preset"]]]
+    titles = cells["title"].unique()
+    lines: list[Line] = [
+        (title, *(count_line(rows[rows["title"] == title]) for rows in sets)) for title in titles
+    ]
+    covered = sets[1]["title"].unique()
+    if len(titles) > 1 and len(covered):
+        # Of the tables that the rule covers, so that the columns can be compared.
+        sums = (count_line(rows[rows["title"].isin(covered)]) for rows in sets)
+        lines.append(("All with preset=paper", *sums))
+    return lines
+
+
+def left_lines(cells: pd.DataFrame) -> list[Line]:
+    """The LEFT_COLUMNS of the cells that preset=paper leaves outside.
+
+    The reasons are tested ones, conjectures and oddities (NOTES); the method `*` is for all methods
+    of a table's column.
+    """
+    notes = pd.read_csv(NOTES).set_index(["table", "method", "metric"])["note"].to_dict()
+    lines: list[Line] = []
+    for title, rows in cells[cells["preset"]].groupby("title", sort=False):
+        for line, row in zip(cell_lines(rows), rows.to_dict("records"), strict=True):
+            if row["outside"]:
+                of_column = notes.get((row["table"], "*", row["metric"]), UNEXPLAINED)
+                reason = notes.get((row["table"], row["method"], row["metric"]), of_column)
+                lines.append((str(title), *line[:-1], reason))
+    return lines
+
+
+def cell_lines(cells: pd.DataFrame) -> list[Line]:
+    """The COLUMNS of each cell of one printed table, scaled and rounded."""
+    digits = {str(key): _digits(rows, str(key)) for key, rows in cells.groupby("metric")}
+    return [_cell_line(row, digits[row["metric"]]) for row in cells.to_dict("records")]
+
+
+def _digits(cells: pd.DataFrame, key: str) -> int:
+    """Decimal places of a column: as many as our spreads need, at least those that are printed."""
+    scale = 10.0 ** metric(key).power
+    digits = decimals(*(list(cells[name] * scale) for name in ("ours", "ours_two_se")))
+    # The paper's trailing zeros aside.
+    printed = [f"{value:.4f}".rstrip("0").partition(".")[2] for value in cells["printed"] * scale]
+    return max(digits, *map(len, printed))
+
+
+def _cell_line(row: Mapping[Hashable, Any], digits: int) -> Line:
+    column, z = metric(row["metric"]), row["z"]
+    scale = 10.0**column.power
+    printed, ours = (
+        f"{number(row[name] * scale, digits)} ± {number(row[f'{name}_two_se'] * scale, digits)}"
+        for name in ("printed", "ours")
+    )
+    return (
+        method_name(row["variant"]),
+        f"{column.text} {column.scale}",
+        printed,
+        ours,
+        _signed(row["difference"] * scale, digits),
+        _signed(z, 1),
+        "" if abs(z) <= LIMIT else "▲" if z > 0 else "▼",
+    )
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{'+' if value > 0 else ''}{number(value, digits)}"

@@ -17,11 +17,11 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from metrics.plots.axes import plain, plain_log_axis
 from pipeline.harness.artifacts import read_json
-from pipeline.reporting.drawings import Drawings
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
     NOTE_COLOR,
+    Drawings,
     LineLook,
     house_style,
     legend_below,

@@ -21,10 +21,16 @@ from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
 from pipeline.reporting.curves import Band, Curves
-from pipeline.reporting.drawings import Drawings
 from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import Section
-from pipeline.reporting.style import FLOOR_EDGE, FLOOR_FILL, house_style, legend_below, look
+from pipeline.reporting.style import (
+    FLOOR_EDGE,
+    FLOOR_FILL,
+    Drawings,
+    house_style,
+    legend_below,
+    look,
+)
 from pipeline.reporting.uses import is_own
 from pipeline.reporting.wording import interval
 from pipeline.reporting.worst import Worst

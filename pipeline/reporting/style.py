@@ -1,4 +1,4 @@
-"""The one look of every figure: fonts, sizes, and a fixed colour and line style per method.
+"""The one look of every figure, and how figures are saved.
 
 Colours are the Okabe-Ito set, its blue darkened away from the sky blue; for other packages' methods
 (thin lines) Tol's muted set. Readers with a colour vision deficiency can tell both apart, and line
@@ -9,9 +9,10 @@ hue and line, and have a shade and a marker of their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
@@ -20,6 +21,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
+from calibrators.files import atomic_path
+from pipeline.harness.progress import Bar
 from pipeline.reporting.names import VARIANT_WORDS, family
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
@@ -92,6 +95,15 @@ RC: Any = {
     "svg.hashsalt": "utility-calibration",
 }
 
+# No creation dates and no version stamps: equal content gives equal bytes.
+METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+Drawings = Mapping[str, Callable[[], Figure]]
+"""What draws each figure, by the stem of its files."""
+
 
 def look(method: str) -> LineLook:
     """The look of a method; a variant has its family's, in another shade and with a marker."""
@@ -149,3 +161,28 @@ def house_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC)
         yield
+
+
+def draw_all(drawings: Drawings, folder: Path) -> list[Path]:
+    """Draw all figures and save them in `folder`, one after another; return the paths."""
+    written: list[Path] = []
+    with Bar("Figures", len(drawings)) as bar:
+        for stem, make in drawings.items():
+            written += save_figure(make(), folder, stem)
+            bar.advance(stem)
+    return written
+
+
+def save_figure(figure: Figure, folder: Path, stem: str) -> list[Path]:
+    """Write `<stem>.pdf`, `.svg` and `.png` atomically, the same bytes for the same figure."""
+    paths = {suffix: folder / f"{stem}.{suffix}" for suffix in METADATA}
+    with house_style():
+        # The layout depends on the resolution: one layout for all formats.
+        figure.set_dpi(RC["savefig.dpi"])
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+        figure.set_layout_engine(None)
+        for suffix, path in paths.items():
+            with atomic_path(path) as temporary:
+                figure.savefig(temporary, format=suffix, metadata=METADATA[suffix])
+    return list(paths.values())

@@ -10,10 +10,23 @@ from typing import Any, Literal
 from metrics.registry import Metric
 from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import method_name
-from pipeline.reporting.wording import bound
+from pipeline.reporting.wording import bound, names
 
 MARK = "†"
 """Behind every number beyond its noise floor."""
+INTERVALS = {
+    "bootstrap": "It is 1.96 standard errors of the bootstrap over points, in which all splits are "
+    "reweighted at once.",
+    "corrected": "It allows for the points which splits share (Nadeau & Bengio 2003).",
+}
+TESTS = (
+    "The tests are paired over splits (corrected variance, Holm over methods, 5 %), so a smaller "
+    "mean may lack it where a larger one has it."
+)
+FLOOR = (
+    "The floor is the 95 % quantile of what the method's own probabilities show on these points "
+    "when labels are drawn from them; each method's own may be smaller or larger."
+)
 
 
 @dataclass(frozen=True)
@@ -94,105 +107,54 @@ class ResultTable:
         """Whether some metric has a noise floor."""
         return any(column.floor for column in self.columns)
 
-    @property
-    def has_notes_in_cells(self) -> bool:
-        """Whether some cell has a note."""
-        return any(cell.note for column in self.columns for cell in column.cells.values())
-
     def with_columns(self, keys: Collection[str]) -> ResultTable:
         """The same table with these metrics alone."""
         kept = [column for column in self.columns if column.metric.key in keys]
         return replace(self, columns=tuple(kept))
 
-    def brief(self, mark: str) -> tuple[str, ...]:
+    def brief(self, mark: str) -> list[str]:
         """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
-        over = f"Mean over {self.splits} splits" if self.splits > 1 else "One split"
-        spread = "2 standard errors" if self._is_paper else "half of a 95 % interval"
-        has_spread = any(cell.spread for column in self.columns for cell in column.cells.values())
-        best = "the best mean" if self._is_paper else "no test finds it worse than the best"
-        sentences = [f"{over} ± {spread}." if has_spread else f"{over}."]
-        sentences.append(f"{mark}: {best if self.splits > 1 else 'the best value'}.")
+        return [short for short, _ in self._explained(mark) if short]
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know, one sentence or more each."""
+        notes = [" ".join(filter(None, pair)) for pair in self._explained("Bold")]
+        return [*notes, *self.spec.remarks]
+
+    def _explained(self, mark: str) -> list[tuple[str, str]]:
+        """What marks and numbers mean: each in a short sentence, and what the files add to it."""
+        is_paper, many = self.spec.look == "paper", self.splits > 1
+        cells = [cell for column in self.columns for cell in column.cells.values()]
+        over = f"Mean over {self.splits} splits" if many else "One split"
+        spread = f"{over} ± {'2 standard errors' if is_paper else 'half of a 95 % interval'}."
+        notes = [(f"{over}.", "")]
+        if any(cell.spread for cell in cells):
+            notes = [(spread, "" if is_paper else INTERVALS[self.interval])]
+        if is_paper or not many:
+            notes.append((f"{mark}: the best {'mean' if many else 'value'}.", ""))
+        else:
+            notes.append((f"{mark}: no test finds it worse than the best.", TESTS))
         if self.has_floor:
-            sentences.append(
+            short = (
                 f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases "
                 f"(last row: that of {self.floor_source})."
             )
-        if self.has_notes_in_cells:
-            sentences.append("∞: infinite NLL, as so many labels had probability 0.")
-        return tuple(sentences)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader must know, one sentence or two each."""
-        notes = [f"{self._spread_note()} {self._best_note()}"]
-        if self.has_floor:
-            notes += [self._floor_note(), *self._notes_on_floors()]
-        notes += [self._certificate_note(), self._likelihood_note(), *self.spec.remarks]
-        return tuple(note for note in notes if note)
-
-    @property
-    def _is_paper(self) -> bool:
-        return self.spec.look == "paper"
-
-    def _spread_note(self) -> str:
-        """What the numbers after ± are."""
-        if self.splits < 2:
-            single = "One train/test split"
-            if self._is_paper or self.interval != "bootstrap":
-                return f"{single}, so no spread."
-            return f"{single}; ± 1.96 standard errors of the bootstrap over points."
-        over = f"over {self.splits} train/test splits"
-        if self._is_paper:
-            return f"Mean ± 2 standard errors {over}."
-        if self.interval == "bootstrap":
-            return (
-                f"Mean {over} ± 1.96 standard errors of the bootstrap over points (all splits "
-                "reweighted at once): a 95 % interval."
-            )
-        return (
-            f"Mean {over} ± half of a 95 % interval that allows for the points which splits share "
-            "(Nadeau & Bengio 2003)."
-        )
-
-    def _best_note(self) -> str:
-        """What the cells in bold are."""
-        if self.splits < 2:
-            return "Bold: the best value."
-        if self._is_paper:
-            return "Bold: the best mean."
-        return (
-            "Bold: not significantly worse than the best (paired over splits, corrected "
-            "variance, Holm over methods, 5 %). The tests are paired, so a smaller mean may lack "
-            "it where a larger one has it."
-        )
-
-    def _likelihood_note(self) -> str:
-        """Why a negative log-likelihood is finite."""
-        if all(column.metric.key != "nll" for column in self.columns):
-            return ""
-        floored = f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that"
-        if not self.has_notes_in_cells:
-            return f"{floored}."
-        return f"{floored}; ∞: without this it is infinite, as so many labels had probability 0."
-
-    def _floor_note(self) -> str:
-        """What the noise-floor row and the marks say."""
-        shared = ", one per point for all splits" if self.splits > 1 else ""
-        return (
-            f"{MARK}: beyond the noise floor, the 95 % quantile of what the method's own "
-            f"probabilities show on these points when labels are drawn from them{shared}. "
-            f"Last row: this floor for {self.floor_source}; each method's own may be smaller or "
-            "larger."
-        )
+            notes += [(short, FLOOR), *(("", note) for note in self._notes_on_floors())]
+        if any(column.metric.key == "nll" for column in self.columns):
+            infinite = "∞: infinite NLL, as so many labels had probability 0."
+            floored = f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that."
+            notes.append((infinite if any(cell.note for cell in cells) else "", floored))
+        return notes
 
     def _notes_on_floors(self) -> list[str]:
-        """Methods without a floor, and metrics without a method beyond it."""
+        """Methods without a floor, metrics without a method beyond it, and the certificates."""
         notes = []
         without = [m for m, cells in self.rows if all(cell.beyond is None for cell in cells)]
         if without:
             notes.append(
-                f"{', '.join(map(method_name, without))}: no noise floor, no {MARK} and no "
-                "certificate (–), because labels cannot be drawn from rows that do not sum to one."
+                f"{names(without)}: no noise floor, no {MARK} and no certificate (–), because "
+                "labels cannot be drawn from rows that do not sum to one."
             )
         with_floor = [method for method in self.spec.methods if method not in without]
         within = [
@@ -205,22 +167,14 @@ class ResultTable:
                 f"No method is beyond its noise floor in {', '.join(within)}: nothing there speaks "
                 "against the calibration of any of them."
             )
-        return notes
-
-    def _certificate_note(self) -> str:
-        """The certificates of all methods in one sentence."""
-        if not self.certificates:
-            return ""
-        bounds = ", ".join(
-            f"{method_name(method)} {bound(self.certificates.get(method, math.nan))}"
-            for method in self.spec.methods
-        )
-        users = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
-        if self.splits > 1:
-            return (
-                f"The 95 % upper bound on the error of any {users}, on average over the splits and "
-                f"in units of utility: {bounds}."
+        if self.certificates:
+            bounds = ", ".join(
+                f"{method_name(method)} {bound(self.certificates.get(method, math.nan))}"
+                for method in self.spec.methods
             )
-        return (
-            f"With 95 % confidence no {users} is off by more than, in units of utility: {bounds}."
-        )
+            over = ", on average over the splits" if self.splits > 1 else ""
+            notes.append(
+                "The 95 % upper bound on the error of any user of these classes (U_CWE, U_topK, "
+                f"U_dcg and the like){over} and in units of utility: {bounds}."
+            )
+        return notes

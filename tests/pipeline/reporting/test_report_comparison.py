@@ -6,12 +6,14 @@ import pandas as pd
 import pytest
 
 from pipeline.reporting.comparison import (
+    cell_lines,
     compare,
+    left_lines,
     our_results,
     paper_benchmarks,
     printed_values,
+    summary_lines,
 )
-from pipeline.reporting.comparison_pages import cell_lines, left_lines, summary_lines
 
 
 def ours(

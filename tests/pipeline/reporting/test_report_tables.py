@@ -129,7 +129,7 @@ def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
     assert table_formats.plain_cell(cells["isotonic"]).endswith(" (∞, 3.4)")
     assert table_formats.plain_cell(cells["vector"]).endswith("2.0")
     assert r"(\infty, 3.4)" in table_formats.latex(table)
-    assert any("without this it is infinite" in note for note in table.notes)
+    assert any("∞: infinite NLL" in note for note in table.notes)
 
 
 def test_certificates_stand_in_the_notes_rounded_up_and_in_the_csv(small) -> None:
