@@ -83,12 +83,6 @@ def write_results(
     print_tables(section.tables, console, wide)
     print_verdict(section.verdict, "", console)
     print_lines(groups.sentences, console)
-    own = settings["evaluation"]["own"]
-    for key in own:
-        for method, worst in section.worst[key].items():
-            print_lines([f"{key}, {method_name(method)}: {worst.words}"], console)
-    if own and section.pooled:
-        print_lines([section.pooled], console)
 
 
 def _metrics(scores: Scores) -> list[str]:

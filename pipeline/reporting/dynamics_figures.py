@@ -22,16 +22,13 @@ from pipeline.reporting.style import (
     FLOOR_FILL,
     NOTE_COLOR,
     Drawings,
-    LineLook,
     house_style,
     legend_below,
 )
 
-FAMILY_LOOKS = {
-    "aligned": LineLook("#0072B2", "solid", 1.8),
-    "misaligned": LineLook("#D55E00", (0, (5, 1.5)), 1.8),
-}
+COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
 HATCHES = {"aligned": "", "misaligned": "////"}
+WIDTH = 1.8
 BAND: Any = {"alpha": 0.28, "lw": 0}
 OTHER_FAMILY: Any = {"color": "#9A9A9A", "lw": 0.9}
 BINS = 24
@@ -39,39 +36,32 @@ COLUMNS = 3
 
 
 class FamilyResult(NamedTuple):
-    """What the dynamics stage wrote for one family."""
+    """What the dynamics stage wrote for one family, and how it is drawn."""
 
-    family: str
+    name: str
+    color: str
+    hatch: str
     history: pd.DataFrame
     snapshots: pd.DataFrame
     record: Mapping[str, Any]
 
-    @property
-    def name(self) -> str:
-        """The family as a title."""
-        return self.family.capitalize()
-
-    @property
-    def color(self) -> str:
-        """The family's colour."""
-        return FAMILY_LOOKS[self.family].color
+    @classmethod
+    def read(cls, family: str, folder: Path) -> FamilyResult:
+        """Read one family's results."""
+        history, snapshots = (pd.read_csv(folder / f"{n}.csv") for n in ("history", "snapshots"))
+        record = read_json(folder / "dynamics.json")
+        look = family.capitalize(), COLORS[family], HATCHES[family]
+        return cls(*look, history, snapshots, record)
 
     @property
     def filling(self) -> dict[str, Any]:
         """How the family's histogram is filled."""
-        hatch = HATCHES[self.family]
-        return {"facecolor": (self.color, 0.35), "edgecolor": self.color, "hatch": hatch}
-
-
-def read_family(family: str, folder: Path) -> FamilyResult:
-    """Read one family's results."""
-    history, snapshots = (pd.read_csv(folder / f"{n}.csv") for n in ("history", "snapshots"))
-    return FamilyResult(family, history, snapshots, read_json(folder / "dynamics.json"))
+        return {"facecolor": (self.color, 0.35), "edgecolor": self.color, "hatch": self.hatch}
 
 
 def dynamics_drawings(folders: Mapping[str, Path], title: str, benchmark: str) -> Drawings:
     """History and snapshots of one benchmark, from the folders of its families."""
-    results = [read_family(family, folder) for family, folder in folders.items()]
+    results = [FamilyResult.read(family, folder) for family, folder in folders.items()]
     return {
         f"dynamics_history_{benchmark}": partial(history_figure, results, title),
         f"dynamics_snapshots_{benchmark}": partial(snapshot_figure, results, title),
@@ -112,21 +102,20 @@ def history_figure(results: Sequence[FamilyResult], title: str) -> Figure:
 
 
 def _draw_history(axis: Axes, result: FamilyResult) -> None:
-    style, table = FAMILY_LOOKS[result.family], result.history
+    color, table = result.color, result.history
     if floor := result.record["worst_noise_floor"]:
         axis.axhspan(floor["q05"], floor["q95"], color=FLOOR_FILL, lw=0, zorder=0.5)
         axis.axhline(floor["mean"], color=FLOOR_EDGE, lw=0.8, ls=(0, (4, 2)), zorder=0.6)
-    axis.fill_between(table["iteration"], table["q05"], table["q95"], color=style.color, **BAND)
-    axis.plot(table["iteration"], table["worst"], color=style.color, lw=style.width, zorder=3)
+    axis.fill_between(table["iteration"], table["q05"], table["q95"], color=color, **BAND)
+    axis.plot(table["iteration"], table["worst"], color=color, lw=WIDTH, zorder=3)
 
 
 def _history_handles(results: Sequence[FamilyResult]) -> list[Line2D | Patch]:
     handles: list[Line2D | Patch] = []
     for result in results:
-        style, name = FAMILY_LOOKS[result.family], result.name
-        line = Line2D([], [], color=style.color, lw=style.width, label=f"{name}: worst user")
-        band = Patch(facecolor=style.color, **BAND, label=f"{name}: 5–95% of users")
-        handles += [line, band]
+        color, name = result.color, result.name
+        handles.append(Line2D([], [], color=color, lw=WIDTH, label=f"{name}: worst user"))
+        handles.append(Patch(facecolor=color, **BAND, label=f"{name}: 5–95% of users"))
     if len(results) > 1:
         handles.append(Line2D([], [], **OTHER_FAMILY, label="Worst user of the other family"))
     if any(result.record["worst_noise_floor"] for result in results):

@@ -22,7 +22,7 @@ from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
 from pipeline.reporting.curves import Band, Curves
 from pipeline.reporting.names import method_name
-from pipeline.reporting.sections import Section
+from pipeline.reporting.sections import Section, Worst
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
@@ -33,7 +33,6 @@ from pipeline.reporting.style import (
 )
 from pipeline.reporting.uses import is_own
 from pipeline.reporting.wording import interval
-from pipeline.reporting.worst import Worst
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",

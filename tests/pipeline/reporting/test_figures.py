@@ -62,12 +62,12 @@ def study(family, errors):
     parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
     floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
     record = {"config": {"utilities": 3}, "n": 7000, "worst_noise_floor": floor}
-    return FamilyResult(family, history, pd.concat(parts), record)
+    return FamilyResult(family, "#0072B2", "", history, pd.concat(parts), record)
 
 
 STUDIES = [
-    study("aligned", {0: [0.1, 0.11, 0.12], 1: [0.01, 0.02, 0.03]}),
-    study("misaligned", {0: [0.2, 0.21, 0.22], 1: [0.02, 0.03, 0.09]}),
+    study("Aligned", {0: [0.1, 0.11, 0.12], 1: [0.01, 0.02, 0.03]}),
+    study("Misaligned", {0: [0.2, 0.21, 0.22], 1: [0.02, 0.03, 0.09]}),
 ]
 
 

@@ -9,10 +9,9 @@ import pytest
 from pipeline.reporting.leaderboard import leaderboard_of
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.pages import report_html, report_markdown
-from pipeline.reporting.sections import section_of
+from pipeline.reporting.sections import pooled_note, section_of
 from pipeline.reporting.table_model import TableSpec
 from pipeline.reporting.tables import long_form
-from pipeline.reporting.worst import pooled_note
 from pipeline.scoring.files import ScoreFiles
 from tests.pipeline.reporting.browser import Browser, chromium
 from tests.pipeline.reporting.conftest import arrays_of, facts_of, scored, write
