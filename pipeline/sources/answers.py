@@ -15,6 +15,7 @@ from torch import Tensor
 
 from calibrators.inputs import from_probabilities, lookalike
 from metrics.validation import (
+    ROUNDING,
     ROW_SUM_TOLERANCE,
     InputError,
     both_classes,
@@ -28,8 +29,8 @@ from pipeline.sources.text import short
 
 NOTED = 1e-5
 """A larger difference of a row's sum from one is noted; float32 makes smaller ones."""
-DECIMALS = (2, 3, 4)
-"""Numbers of decimals to which probabilities may have been rounded."""
+LARGEST_ROUNDING = 0.005
+"""Probabilities may have been rounded to two decimals; each is then off by up to this much."""
 FARTHEST_SUM = 0.2
 """Rounded probabilities are refused where the sum of a row is farther from one than this."""
 
@@ -150,11 +151,9 @@ def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float3
 
 
 def _are_rounded(matrix: Tensor) -> bool:
-    """Whether rows of probabilities [n, C] do not sum to one because of rounding to DECIMALS."""
+    """Whether rows of probabilities [n, C] may miss a sum of one because they were rounded."""
     p = matrix.to(torch.float64)
     gap = float((p.sum(dim=1) - 1).abs().max())
-    if not ROW_SUM_TOLERANCE < gap <= FARTHEST_SUM or float(p.min()) < 0 or float(p.max()) > 1:
-        return False
-    units = [10.0**-digits for digits in DECIMALS if gap <= p.shape[1] * 10.0**-digits / 2 + 1e-9]
-    # Decimals in float32 are off by less than 1e-7.
-    return any(float(((p / unit).round() * unit - p).abs().max()) <= 1e-7 for unit in units)
+    farthest = min(FARTHEST_SUM, p.shape[1] * LARGEST_ROUNDING)
+    is_in_range = float(p.min()) >= 0 and float(p.max()) <= 1
+    return is_in_range and ROW_SUM_TOLERANCE < gap <= farthest + ROUNDING

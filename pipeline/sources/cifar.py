@@ -41,13 +41,11 @@ HASHES = {
     ("cifar100", "repvgg_a2"): "8e71b1f8",
 }
 """First digits of the SHA-256 of each checkpoint."""
-NORMALIZATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
-    ("cifar10", "zoo"): ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
-    ("cifar10", "pixel_std"): ((0.4914, 0.4822, 0.4465), (0.247, 0.243, 0.261)),
-    ("cifar100", "zoo"): ((0.5070, 0.4865, 0.4409), (0.2673, 0.2564, 0.2761)),
+NORMALIZATIONS = {
+    "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
+    "cifar100": ((0.5070, 0.4865, 0.4409), (0.2673, 0.2564, 0.2761)),
 }
-"""Mean and standard deviation per channel. The zoo's std for CIFAR-10 is the mean of the images'
-standard deviations; `pixel_std` is that of all pixels, which many other projects use."""
+"""The zoo's mean and standard deviation per channel."""
 
 
 def cifar_logits(
@@ -56,11 +54,9 @@ def cifar_logits(
     model: str,
     data_dir: str | Path,
     checkpoint: str | Path | None = None,
-    normalization: str = "zoo",
     download: bool = True,
     device: str = "auto",
     batch_size: int = 500,
-    precision: str = "float32",
     workers: int = 0,
     progress: Progress | None = None,
 ) -> SourceResult:
@@ -71,28 +67,24 @@ def cifar_logits(
         model: resnet44, resnet56, repvgg_a0, repvgg_a2, ... (see `cifar_networks.NETWORKS`).
         data_dir: folder of torchvision's layout, or of the official archive.
         checkpoint: a file; None means torch.hub's folder, or else the download.
-        normalization: zoo, or pixel_std (CIFAR-10 only).
         download: whether a missing data set may be downloaded.
-        device, batch_size, precision, workers, progress: see `inference.Run`.
+        device, batch_size, workers, progress: see `inference.Run`.
 
     Raises:
         MissingResource: checkpoint or data set are absent and cannot be downloaded.
         InputError: unknown names, or a damaged file.
     """
-    if (dataset, normalization) not in NORMALIZATIONS:
-        offered = ", ".join("/".join(name) for name in NORMALIZATIONS)
-        raise InputError(f"dataset={dataset} normalization={normalization}: choose from {offered}")
-    mean, std = NORMALIZATIONS[dataset, normalization]
     network, origin = load_network(dataset, model, checkpoint)
+    mean, std = NORMALIZATIONS[dataset]
     images = _test_set(dataset, Path(data_dir), download)
     transforms = require("torchvision.transforms")
     images.transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean, std)])
-    run = Run(device, batch_size, precision, workers, progress)
+    run = Run(device, batch_size, workers, progress)
     logits, labels = forward_logits(network, images, run)
     details = {
         "source": "torchvision data set, checkpoint of chenyaofo/pytorch-cifar-models (BSD-3)",
         "model": f"{dataset}_{model}",
-        "preprocessing": {"normalization": normalization, "mean": mean, "std": std},
+        "preprocessing": {"mean": mean, "std": std},
         **run.described(),
         "origin": origin,
         "class_names": list(images.classes),

@@ -34,7 +34,6 @@ def imagenet_logits(
     expected_images: int | None = VALIDATION_IMAGES,
     device: str = "auto",
     batch_size: int = 256,
-    precision: str = "float32",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> SourceResult:
@@ -47,13 +46,13 @@ def imagenet_logits(
         revision: commit of the model's repository on the hub; None means the newest.
         pretrained: False gives random weights, to measure speed or to test.
         expected_images: the number of images in data_dir; None accepts any number.
-        device, batch_size, precision, workers, progress: see `inference.Run`.
+        device, batch_size, workers, progress: see `inference.Run`.
 
     Raises:
         MissingResource: images or weights are absent; the message says how to get them.
         InputError: the folder is incomplete or has other contents, or a file is damaged.
     """
-    run = Run(device, batch_size, precision, workers, progress)
+    run = Run(device, batch_size, workers, progress)
     network, origin = _network(model, checkpoint, revision, pretrained)
     timm_data = require("timm.data")
     if network.num_classes != SYNSETS:

@@ -1,7 +1,6 @@
 """The forward pass of all pretrained models: it takes batches and returns float32 logits.
 
-The default is plain float32 with TF32 off, because calibration is measured on the logits
-themselves.
+It is in plain float32 with TF32 off, because calibration is measured on the logits themselves.
 """
 
 from __future__ import annotations
@@ -20,12 +19,6 @@ from metrics.validation import InputError
 from pipeline.harness.machine import core_count, device_name
 from pipeline.harness.parallel import Progress
 
-PRECISIONS: dict[str, torch.dtype | None] = {
-    "float32": None,
-    "bf16": torch.bfloat16,
-    "fp16": torch.float16,
-}
-
 FULL_FLOAT32: dict[str, Any] = {"enabled": True, "allow_tf32": False}
 """With TF32, GPUs round float32 convolutions to 10 bits. torch never uses it for matrices."""
 
@@ -37,21 +30,15 @@ class Run:
     device: str = "auto"
     """auto (CUDA if there is one), cpu, cuda or cuda:<k>."""
     batch_size: int = 256
-    precision: str = "float32"
-    """float32 (TF32 off), or mixed precision: bf16, fp16."""
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
     progress: Progress | None = None
 
-    def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
-            raise InputError(f"precision={self.precision}: choose one of {', '.join(PRECISIONS)}")
-
     def described(self) -> dict[str, str]:
-        """The device and precision of a run, for the record."""
+        """The device of a run, for the record."""
         device = torch.device(device_name(self.device))
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-        return {"device": name, "precision": self.precision}
+        is_gpu = device.type == "cuda"
+        return {"device": torch.cuda.get_device_name(device) if is_gpu else device.type}
 
 
 def forward_logits(
@@ -65,7 +52,7 @@ def forward_logits(
     Args:
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
         data: a map-style data set of n items (input, label).
-        run: device, precision and batches.
+        run: device and batches.
         collate: turns a list of items into (inputs, labels); torch's own by default.
 
     Returns:
@@ -75,7 +62,7 @@ def forward_logits(
         MissingDevice: `run.device` names a GPU that does not exist.
         InputError: the GPU's memory is too small for a batch.
     """
-    device, dtype = torch.device(device_name(run.device)), PRECISIONS[run.precision]
+    device = torch.device(device_name(run.device))
     loader: DataLoader[Any] = DataLoader(
         data,
         batch_size=run.batch_size,
@@ -86,13 +73,12 @@ def forward_logits(
     model = model.to(device).eval()
     logits: list[Tensor] = []
     labels: list[Tensor] = []
-    mixed = torch.autocast(device.type, dtype, enabled=dtype is not None)
-    with torch.inference_mode(), torch.backends.cudnn.flags(**FULL_FLOAT32), mixed:
+    with torch.inference_mode(), torch.backends.cudnn.flags(**FULL_FLOAT32):
         for batch, (inputs, truth) in enumerate(loader):
             if run.progress is not None:
                 run.progress(batch * run.batch_size, len(data), "forward pass")
             try:
-                logits.append(model(_moved(inputs, device)).float().cpu())
+                logits.append(model(_moved(inputs, device)).cpu())
             except torch.cuda.OutOfMemoryError as error:
                 raise InputError(
                     f"batch_size={run.batch_size}: too large for the GPU's memory; set "

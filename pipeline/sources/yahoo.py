@@ -44,7 +44,6 @@ def yahoo_logits(
     expected_rows: int | None = 60_000,
     device: str = "auto",
     batch_size: int = 64,
-    precision: str = "float32",
     workers: int = 0,
     progress: Progress | None = None,
 ) -> SourceResult:
@@ -59,13 +58,13 @@ def yahoo_logits(
         separator: put between the fields; empty fields are left out.
         max_length: tokens per text, longer ones are cut.
         expected_rows: the number of rows in the test set; None accepts any number.
-        device, batch_size, precision, workers, progress: see `inference.Run`.
+        device, batch_size, workers, progress: see `inference.Run`.
 
     Raises:
         MissingResource: model or data are absent; the message says how to get them.
         InputError: a field is missing, or a file is damaged.
     """
-    run = Run(device, batch_size, precision, workers, progress)
+    run = Run(device, batch_size, workers, progress)
     place = hub_files(data, "dataset", DATA_FILES, "data=<path>", data_revision)
     texts, labels = _test_set(place, fields, separator, expected_rows)
     folder = hub_files(model, "model", MODEL_FILES, "model=<path>", model_revision)

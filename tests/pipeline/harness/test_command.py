@@ -8,9 +8,7 @@ from subprocess import PIPE
 
 import pytest
 
-from pipeline.harness.command import (
-    CONF,
-)
+from pipeline.harness.command import CONF
 from tests.pipeline.conftest import files_below, tiny_overrides, write_example
 from tests.waiting import wait_until
 
@@ -31,7 +29,7 @@ ROOT = CONF.parent
             "logits",
             ["benchmark=digits", "+benchmark.source.sed=1"],
             1,
-            ["benchmark.source.sed: no such option; there are"],
+            ["benchmark.source: got an unexpected keyword argument 'sed'"],
         ),
         (
             "evaluate",

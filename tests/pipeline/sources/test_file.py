@@ -106,13 +106,11 @@ def test_rounded_probabilities_are_renormalised_with_a_note(tmp_path, decimals, 
 
 
 def test_what_looks_like_probabilities_is_not_taken_for_logits(tmp_path):
-    (tmp_path / "rounded.csv").write_text("label,p0,p1,p2\n1,0.335,0.335,0.335\n0,1,0,0\n")
     rows = np.array([[0.25, 0.75], [1, 0]])
-    misnamed = save(tmp_path / "misnamed.npz", logits=rows, labels=np.array([0, 1]))
-    for path in (tmp_path / "rounded.csv", misnamed):
-        line = refused(path)
-        assert "look like probabilities" in line and "--values logits" in line
-        assert file_logits(path=path, values="logits").labels.shape == (2,)
+    path = save(tmp_path / "misnamed.npz", logits=rows, labels=np.array([0, 1]))
+    line = refused(path)
+    assert "look like probabilities" in line and "--values logits" in line
+    assert file_logits(path=path, values="logits").labels.shape == (2,)
 
 
 def test_fewer_right_answers_than_by_guessing_are_told(tmp_path):

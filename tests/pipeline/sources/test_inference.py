@@ -62,13 +62,6 @@ def test_batches_and_workers_do_not_change_the_logits() -> None:
     np.testing.assert_array_equal(labels, Points().labels.numpy())
 
 
-def test_mixed_precision_is_an_option_and_comes_back_as_float32() -> None:
-    exact, _ = logits_of()
-    rounded, _ = logits_of(precision="bf16")
-    assert rounded.dtype == np.float32
-    assert 1e-5 < np.abs(rounded - exact).max() < 0.05
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 def test_gpu_and_cpu_agree() -> None:
     on_gpu, _ = logits_of(device="cuda")
