@@ -65,7 +65,7 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
-from metrics.resampling import DRAWN_TOGETHER, point_numbers, redrawn_outcomes
+from metrics.resampling import DRAWN_TOGETHER, largest_errors_redrawn, point_numbers
 from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError
@@ -119,8 +119,7 @@ def calibration_interval(
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
     forecast, outcomes = checked(probabilities, labels, sample_weight)
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
-    draws = redrawn_outcomes(forecast, points, REDRAWS, seed, outcomes.weights)
-    floor = torch.cat([utilities.errors(forecast, draw).max(dim=1).values for draw in draws])
+    floor = largest_errors_redrawn(utilities, forecast, outcomes, points, REDRAWS, seed)
     multipliers = normal_multipliers(forecast, seed)
     evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
     return evidence.interval(confidence)

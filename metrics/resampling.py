@@ -18,7 +18,7 @@ points make UC itself larger and so move every percentile up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -76,52 +76,37 @@ def noise_floor(
 ) -> NoiseFloor:
     """Return the noise floor of the largest UC over a class of utilities.
 
-    Arguments [n, …] may also be lists with an entry per split, for the floor of the mean over them.
-
     Args:
         utilities: any `UtilityClass`, also one of your own.
         probabilities, labels: [n, C] and [n]. Rows that do not sum to one have no floor.
         repetitions: number of draws of the labels.
         seed: seed of the draws.
-        points: [n], the number of each point in the whole data set, required for several splits.
+        points: [n], the number of each point in the whole data set; 0 … n - 1 if not given.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
             same drawn label.
 
     Raises:
-        InputError: shapes, ranges or row sums are wrong, the lists of splits differ in length, or
-            their points are not given.
+        InputError: shapes, ranges or row sums are wrong, or there are no repetitions.
     """
     if not is_whole(repetitions) or repetitions < 1:
         raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
-    observed, drawn = [], []
-    for p, y, numbers, weights in _splits(probabilities, labels, points, sample_weight):
-        forecast, outcomes = checked(p, y, weights)
-        observed.append(float(utilities.errors(forecast, outcomes).max()))
-        places = point_numbers(numbers, forecast.n).to(outcomes.labels.device)
-        draws = redrawn_outcomes(forecast, places, repetitions, seed, outcomes.weights)
-        parts = [utilities.errors(forecast, draw).max(dim=1).values for draw in draws]
-        drawn.append(torch.cat(parts).cpu().numpy())
-    return NoiseFloor.of(np.mean(drawn, axis=0), float(np.mean(observed)))
+    forecast, outcomes = checked(probabilities, labels, sample_weight)
+    numbers = point_numbers(points, forecast.n).to(outcomes.labels.device)
+    drawn = largest_errors_redrawn(utilities, forecast, outcomes, numbers, repetitions, seed)
+    return NoiseFloor.of(drawn.cpu(), float(utilities.errors(forecast, outcomes).max()))
 
 
-def _splits(
-    probabilities: Any, labels: Any, points: Any, weights: Any
-) -> list[tuple[Any, Any, Any, Any]]:
-    """Return probabilities, labels, points and weights of each split, from one or several."""
-    if not (
-        isinstance(probabilities, Sequence) and probabilities and np.ndim(probabilities[0]) == 2
-    ):
-        return [(probabilities, labels, points, weights)]
-    if points is None:
-        raise InputError("points: give the numbers of each split's points in the whole data set")
-    weights = [None] * len(points) if weights is None else weights
-    lengths = [len(splits) for splits in (probabilities, labels, points, weights)]
-    if len(set(lengths)) > 1:
-        raise InputError(
-            "lists of {} probabilities, {} labels, {} points and {} weights; give one of each per "
-            "split".format(*lengths)
-        )
-    return list(zip(probabilities, labels, points, weights))
+def largest_errors_redrawn(
+    utilities: UtilityClass,
+    forecast: Forecast,
+    outcomes: Outcomes,
+    points: Tensor,
+    repetitions: int,
+    seed: int,
+) -> Tensor:
+    """Return the largest UC of the class under each of `repetitions` draws of the labels: [R]."""
+    draws = redrawn_outcomes(forecast, points, repetitions, seed, outcomes.weights)
+    return torch.cat([utilities.errors(forecast, draw).max(dim=1).values for draw in draws])
 
 
 def point_numbers(points: Any, n: int) -> Tensor:

@@ -40,7 +40,7 @@ def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
     def work(start: int, stop: int) -> None:
         _rank_rows(values[start:stop], tied, order[start:stop])
 
-    over_blocks(work, row_blocks(*values.shape, PACKED))
+    over_blocks(work, row_blocks(len(values), values.shape[1], PACKED))
     return torch.from_numpy(order)
 
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
 
 from metrics import (
     Decision,
@@ -21,7 +20,6 @@ from metrics import (
 )
 from metrics.certificate import Evidence, joined
 from metrics.scores import checked
-from pipeline.sources.synthetic import SyntheticClassifier
 
 
 def test_the_bounds_of_one_utility_are_the_formulas(forecast_of):
@@ -139,20 +137,3 @@ def test_a_confidence_that_is_no_probability_is_refused(confidence, forecast_of)
 def test_rows_from_which_no_label_can_be_drawn_are_refused(function):
     with pytest.raises(InputError, match="rows do not sum to one"):
         function(TopK(), [[0.5, 0.4], [0.5, 0.5]], [0, 1])
-
-
-def test_the_floor_of_several_splits_is_that_of_their_mean():
-    """Splits that share their points share the noise: their mean is hardly less noisy than one."""
-    sample = SyntheticClassifier(classes=10).sample(1000, seed=5)
-    p, y = softmax(sample.logits.astype(np.float64), axis=1), sample.labels
-    halves = [np.random.default_rng(k).permutation(1000)[:500] for k in range(6)]
-    parts = [p[some] for some in halves], [y[some] for some in halves]
-    shared = noise_floor(TopK(), *parts, repetitions=200, points=halves)
-    apart = [np.arange(1000 * k, 1000 * k + 500) for k in range(6)]
-    independent = noise_floor(TopK(), *parts, repetitions=200, points=apart)
-    one = noise_floor(TopK(), p[halves[0]], y[halves[0]], repetitions=200, points=halves[0])
-    assert shared.mean == pytest.approx(one.mean, rel=0.1)
-    assert independent.q95 - independent.mean < 0.7 * (shared.q95 - shared.mean)
-    assert shared.q95 < one.q95
-    with pytest.raises(InputError, match="points: give the numbers"):
-        noise_floor(TopK(), *parts)

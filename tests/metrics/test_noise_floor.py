@@ -78,18 +78,6 @@ def test_a_draw_that_falls_short_by_rounding_is_as_large():
     assert NoiseFloor.of([0.3 * (1 - 1e-9), 0.2], observed=0.3).p_value == pytest.approx(1 / 3)
 
 
-def test_lists_of_splits_that_do_not_belong_together_are_refused():
-    p, y = forecast(5)
-    points = np.arange(N)
-    with pytest.raises(InputError, match="points: give the numbers of each split's points"):
-        noise_floor(TopK(), [p, p], [y, y], repetitions=2)
-    message = (
-        "lists of 2 probabilities, 1 labels, 2 points and 2 weights; give one of each per split"
-    )
-    with pytest.raises(InputError, match=message):
-        noise_floor(TopK(), [p, p], [y], points=[points, points], repetitions=2)
-
-
 @pytest.mark.parametrize("repetitions", [0, -1, 2.0, True])
 def test_repetitions_are_a_whole_number_of_at_least_one(repetitions):
     with pytest.raises(InputError, match="expected a whole number of at least 1"):
