@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
+from metrics.scores import checked
 from metrics.utilities.base import FunctionUtility, UtilityClass
 from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import check_labels, check_probabilities, check_weights
 
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
@@ -85,36 +85,37 @@ def utility_of(utility: UtilityClass | Callable[[Any], Any]) -> UtilityClass:
     return utility if isinstance(utility, UtilityClass) else FunctionUtility(utility)
 
 
-def utility_predictions(
+def diagram_of(
     utility: UtilityClass,
     probabilities: Any,
     labels: Any,
-    index: int,
-    uniforms: Any,
-    sample_weight: Any = None,
-) -> Predictions:
-    """Evaluate utility `index` on a forecast [n, C] and labels [n].
+    index: int | None = None,
+    repetitions: int = 200,
+    seed: int = 0,
+    bins: int = 15,
+) -> tuple[int, UtilityDiagram]:
+    """Return the number of a utility, the worst one of the class if `index` is None, its diagram.
 
     Args:
-        uniforms: [R, n] in [0, 1), from which labels are redrawn. A point with the same numbers in
-            several splits gets the same quantiles in all of them.
-        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+        probabilities, labels: [n, C] and [n].
+        repetitions, seed: number and seed of the label vectors redrawn for the noise; 0 for none.
+        bins: number of bins of the binned view.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong.
     """
-    p = check_probabilities(probabilities).cpu()
-    y = check_labels(labels, *p.shape).cpu()
-    forecast = Forecast(p)
-    drawn = forecast.redraw(torch.as_tensor(np.asarray(uniforms, dtype=np.float64)))
-    weights = None if sample_weight is None else check_weights(sample_weight, len(y)).cpu()
-    return predictions_of(utility, forecast, forecast.outcomes(y, weights), index, drawn.labels)
+    forecast, outcomes = checked(probabilities, labels)
+    if index is None:
+        index = int(utility.errors(forecast, outcomes)[0].argmax())
+    uniforms = np.random.default_rng(seed).random((repetitions, forecast.n))
+    drawn = forecast.redraw(torch.from_numpy(uniforms)).labels
+    return index, utility_diagram(predictions_of(utility, forecast, outcomes, index, drawn), bins)
 
 
 def predictions_of(
     utility: UtilityClass, forecast: Forecast, outcomes: Outcomes, index: int, drawn: Tensor
 ) -> Predictions:
-    """Return `utility_predictions` for checked values and labels `drawn`, int64 [R, n]."""
+    """Evaluate utility `index` on a forecast, its outcomes, and redrawn labels `drawn` [R, n]."""
     predicted, realized = utility.predicted_and_realized(forecast, outcomes, index)
     redrawn = torch.empty(drawn.shape, dtype=torch.float64, device=drawn.device)
     for rows, part in forecast.parts():

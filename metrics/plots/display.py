@@ -15,10 +15,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from metrics.decisions import net_benefit
-from metrics.diagram import utility_diagram, utility_of, utility_predictions
+from metrics.diagram import diagram_of, utility_of
 from metrics.ecdf import ecdf
-from metrics.plots.axes import plain
-from metrics.plots.ecdf import error_axes
+from metrics.plots.ecdf import error_axes, plain
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import TopClass
 from metrics.validation import InputError, check_labels, check_probabilities
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Kind = Literal["reliability", "ecdf", "decision_curve"]
 THRESHOLDS = np.arange(1, 100) / 100
-REPETITIONS = 200
-"""Number of redrawn label vectors for the noise of a reliability diagram."""
 GREY = "#8C8C8C"
 
 
@@ -119,7 +116,9 @@ class UtilityDisplay:
             raise InputError("y_true: a matrix, and y_prob a vector; labels come first here")
         chosen = utility_of(TopClass() if utility is None else utility)
         if kind == "reliability":
-            columns = _reliability(chosen, y_prob, y_true, index, bins, seed)
+            found = diagram_of(chosen, y_prob, y_true, index, seed=seed, bins=bins)[1].bins
+            columns = {"predicted": found.predicted, "realized": found.realized}
+            columns |= {"noise_low": found.low, "noise_high": found.high}
         elif kind == "ecdf":
             errors, shares = ecdf(chosen.calibration_errors(y_prob, y_true))
             columns = {"error": errors, "share": shares}
@@ -169,22 +168,6 @@ class UtilityDisplay:
         top = max(0.05, float(benefit.max()))
         axes.set_ylim(-0.1 * top, 1.1 * top)
         axes.set(xlabel="Threshold", ylabel="Net benefit (dashed: always act)")
-
-
-def _reliability(
-    utility: UtilityClass, probabilities: Any, labels: Any, index: int | None, bins: int, seed: int
-) -> dict[str, Array]:
-    number = utility.worst(probabilities, labels)[0] if index is None else index
-    n = len(check_probabilities(probabilities))
-    uniforms = np.random.default_rng(seed).random((REPETITIONS, n))
-    predictions = utility_predictions(utility, probabilities, labels, number, uniforms)
-    binned = utility_diagram(predictions, bins).bins
-    return {
-        "predicted": binned.predicted,
-        "realized": binned.realized,
-        "noise_low": binned.low,
-        "noise_high": binned.high,
-    }
 
 
 def _decision_curve(probabilities: Any, labels: Any, event: int) -> dict[str, Array]:

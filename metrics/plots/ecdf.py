@@ -1,18 +1,23 @@
-"""The distribution of calibration errors over a class of utilities, as a figure."""
+"""The distribution of calibration errors over a class of utilities, and what all figures share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    PercentFormatter,
+)
 from numpy.typing import NDArray
 
 from metrics.ecdf import dkw_band, ecdf, levels, thin
-from metrics.plots.axes import named, plain, plain_log_axis
 from metrics.validation import InputError
 
 Array = NDArray[np.float64]
@@ -84,3 +89,33 @@ def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
     axis.set_xscale("log")
     axis.set_xlim(foot / 1.15, max(float(values.max()) for values in curves) * 1.08)
     plain_log_axis(axis.xaxis, axis.get_xlim(), MOST_TICKS)
+
+
+def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
+    """Label an axis (`axes.xaxis` or `.yaxis`) that is set to log scale and to `limits`.
+
+    At most about `most` round numbers are labelled, as plain decimals.
+    """
+    decades = np.log10(limits[1] / limits[0])
+    if decades < 1:  # one-digit numbers may be too few, and the axis is nearly linear
+        axis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
+    else:
+        fits = [subs for subs in ((1, 2, 5), (1, 3)) if len(subs) * decades <= most]
+        axis.set_major_locator(LogLocator(subs=fits[0] if fits else (1,), numticks=most))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float) -> str:
+    """Return a number as `0.0005` instead of `5e-04`."""
+    return np.format_float_positional(value, precision=4, fractional=False, trim="-")
+
+
+def plain(text: str) -> str:
+    """Return `text` with every `$` escaped, because matplotlib would begin a formula there."""
+    return text.replace("$", r"\$")
+
+
+def named(values: Any) -> dict[str, Any]:
+    """Return a mapping from names unchanged, and a single array under the empty name."""
+    return dict(values) if isinstance(values, Mapping) else {"": values}

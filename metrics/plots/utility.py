@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from metrics.diagram import UtilityDiagram, utility_diagram, utility_of, utility_predictions
-from metrics.plots.axes import named, plain
+from metrics.diagram import UtilityDiagram, diagram_of, utility_of
+from metrics.plots.ecdf import named, plain
 from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError, check_probabilities
+from metrics.validation import InputError
 
 COLOR = "#0072B2"
 NOISE, SHADE, DIAGONAL = "#D0D0D0", "#F3D9B1", "#8C8C8C"
@@ -59,13 +59,9 @@ def plot_utility(
         raise InputError("probabilities: nothing to draw; give [n, C], or {name: [n, C]}")
     chosen, panels = utility_of(utility), {}
     for name, matrix in methods.items():
-        number = chosen.worst(matrix, labels)[0] if index is None else index
-        n = check_probabilities(matrix).shape[0]
-        uniforms = np.random.default_rng(seed).random((repetitions, n))
-        predictions = utility_predictions(chosen, matrix, labels, number, uniforms)
-        several = chosen.count(check_probabilities(matrix).shape[1]) > 1 and index is None
-        label = f"{name} (utility {number})".strip() if several else name
-        panels[label] = utility_diagram(predictions, bins)
+        number, diagram = diagram_of(chosen, matrix, labels, index, repetitions, seed, bins)
+        several = chosen.count(np.shape(matrix)[-1]) > 1 and index is None
+        panels[f"{name} (utility {number})".strip() if several else name] = diagram
     return diagram_figure(list(panels.items()), title)
 
 

@@ -64,7 +64,7 @@ def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from metrics.plots.axes import plain
+    from metrics.plots.ecdf import plain
 
     thresholds, handles = curve["thresholds"], []
     with house_style():

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from metrics.plots.axes import plain, plain_log_axis
+from metrics.plots.ecdf import plain, plain_log_axis
 from pipeline.harness.artifacts import read_json
 from pipeline.reporting.style import (
     FLOOR_EDGE,

@@ -15,8 +15,7 @@ from matplotlib.patches import Patch
 
 from metrics.diagram import Bins, UtilityDiagram
 from metrics.ecdf import dkw_band, levels, thin
-from metrics.plots.axes import plain
-from metrics.plots.ecdf import BAND, DRAWN_POINTS, draw_curve, error_axes
+from metrics.plots.ecdf import BAND, DRAWN_POINTS, draw_curve, error_axes, plain
 from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from metrics.plots.axes import plain
+from metrics.plots.ecdf import plain
 from metrics.registry import metric
 from pipeline.harness.artifacts import read_json, write_text
 from pipeline.reporting.markdown import markdown_table

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from metrics import ClassWise, Linear, TopK, utility_calibration, worst_interval
-from metrics.diagram import Predictions, utility_diagram, utility_predictions
+from metrics.diagram import Predictions, predictions_of, utility_diagram
+from metrics.scores import checked
 
 N, C = 600, 4
 
@@ -21,7 +23,13 @@ def forecast(seed=0, sharpen=1.0):
 def predictions(utility, index, sharpen=1.0, repetitions=100, seed=0):
     p, labels = forecast(seed, sharpen)
     uniforms = np.random.default_rng(1).random((repetitions, N))
-    return utility_predictions(utility, p, labels, index, uniforms)
+    return predictions_from(utility, p, labels, index, uniforms)
+
+
+def predictions_from(utility, p, labels, index, uniforms, weights=None):
+    forecast, outcomes = checked(p, labels, weights)
+    drawn = forecast.redraw(torch.from_numpy(uniforms)).labels
+    return predictions_of(utility, forecast, outcomes, index, drawn)
 
 
 def test_the_range_of_the_running_curve_is_uc_and_its_ends_are_the_worst_interval():
@@ -99,7 +107,7 @@ def test_points_with_equal_probabilities_have_equal_predictions():
     p, labels = forecast()
     p[300:] = p[:300]
     payoffs = np.random.default_rng(2).normal(size=C)
-    given = utility_predictions(Linear(payoffs), p, labels, 0, np.full((1, N), 0.5))
+    given = predictions_from(Linear(payoffs), p, labels, 0, np.full((1, N), 0.5))
     np.testing.assert_array_equal(given.predicted[300:], given.predicted[:300])
     np.testing.assert_allclose(given.predicted, p @ payoffs, rtol=1e-13)
 
@@ -109,8 +117,8 @@ def test_a_weight_of_three_is_the_point_three_times():
     p, labels = random.dirichlet(np.ones(3), 40), random.integers(3, size=40)
     times, uniforms = random.integers(0, 4, size=40), random.random((20, 40))
     numbers, users = np.repeat(np.arange(40), times), Linear([1.0, 0.2, 0.0])
-    repeated = utility_predictions(users, p[numbers], labels[numbers], 0, uniforms[:, numbers])
-    weighted = utility_predictions(users, p, labels, 0, uniforms, sample_weight=times)
+    repeated = predictions_from(users, p[numbers], labels[numbers], 0, uniforms[:, numbers])
+    weighted = predictions_from(users, p, labels, 0, uniforms, times)
     expected, found = utility_diagram(repeated), utility_diagram(weighted)
     assert found.worst.error == pytest.approx(expected.worst.error)
     for name in ("share", "gap", "floor"):

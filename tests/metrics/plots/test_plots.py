@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from metrics import InputError, TopK
 from metrics.plots import plot_ecdf, plot_utility
-from metrics.plots.axes import plain_log_axis, plain_number
+from metrics.plots.ecdf import plain_log_axis, plain_number
 from tests.metrics.test_diagram import forecast
 
 ROOT = Path(__file__).resolve().parents[3]
