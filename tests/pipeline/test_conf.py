@@ -24,13 +24,18 @@ def options(group):
 
 GROUPS = ["benchmark", "calibrator", "suite", "evaluation", "tuning", "dynamics", "paths"]
 OPTIONS = [(group, option) for group in GROUPS for option in options(group)]
+OPEN = {
+    "file": ["benchmark.source.path=x.npz"],
+    "calarena": ["benchmark.source.dataset=a", "benchmark.source.model=b"],
+}
+"""Values that these benchmarks leave open."""
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_every_option_composes_and_resolves(group, option):
-    extra = ["benchmark.source.path=x.npz"] if option == "file" else []
-    settings = resolved(composed([f"{group}={option}", *extra]))
-    if group != "paths":
+    left_open = OPEN.get(option, []) if group == "benchmark" else []
+    settings = resolved(composed([f"{group}={option}", *left_open]))
+    if group != "paths" and not left_open:
         name = settings[group].get("name", option)
         assert name == option
 
@@ -68,6 +73,14 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
     assert columns_of(mine) == tuple(key for key in metrics.METRICS if key not in ON_REQUEST)
 
 
+def test_calarena_has_28_experiments_with_one_split_each():
+    suite = resolved(composed(["suite=calarena"]))
+    assert suite["splits"]["count"] == 1 and len(suite["suite"]["benchmarks"]) == 28
+    first = resolved(composed([f"benchmark={suite['suite']['benchmarks'][0]}"]))
+    assert first["splits"]["count"] == 1
+    assert first["benchmark"]["source"]["dataset"] == "imagenet"
+
+
 @pytest.mark.parametrize("option", options("calibrator"))
 def test_calibrators_take_what_their_files_say(option):
     settings = resolved(composed([f"calibrator={option}", "tuning=quick", "seed=7"]))["calibrator"]
@@ -77,7 +90,7 @@ def test_calibrators_take_what_their_files_say(option):
     assert "seed" not in given or given["seed"] == 7
 
 
-@pytest.mark.parametrize("option", [o for o in options("benchmark") if o != "file"])
+@pytest.mark.parametrize("option", [o for o in options("benchmark") if o not in OPEN])
 def test_sources_accept_what_their_files_say(option):
     source = resolved(composed([f"benchmark={option}"]))["benchmark"]["source"]
     signature = inspect.signature(get_method(source["_target_"]))
