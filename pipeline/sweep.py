@@ -9,12 +9,13 @@ report on this machine. If some fail, the same command makes what is missing.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 from omegaconf import DictConfig
 
-from pipeline.harness.command import UnitsFailed, command
+from pipeline.harness.command import FULL_ERROR, SHOW_TRACEBACKS, UnitsFailed, command
 from pipeline.harness.units import Request
 
 
@@ -47,7 +48,9 @@ def main(config: DictConfig) -> None:
 
 
 def _run(call: list[str]) -> int:
-    return subprocess.run([sys.executable, "-m", f"pipeline.{call[0]}", *call[1:]]).returncode
+    program = [sys.executable, "-m", f"pipeline.{call[0]}", *call[1:]]
+    environment = os.environ | {FULL_ERROR: str(int(SHOW_TRACEBACKS))}
+    return subprocess.run(program, env=environment).returncode
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ from pipeline.harness.code import PACKAGES
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """The configuration's folder, so that stages start from any working folder."""
 FULL_ERROR = "HYDRA_FULL_ERROR"
-"""If this variable is 1, Hydra raises errors instead of printing them: users see tracebacks."""
+SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"
+"""Whether the user asks for tracebacks. `command` sets the variable for another purpose."""
 
 
 class UsageError(ValueError):
@@ -57,25 +58,20 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     Exit codes: 0 done, 1 a failed unit or unusable input, 2 a mistake in the command line or
     configuration, 130 interrupted, 143 terminated. HYDRA_FULL_ERROR=1 shows all tracebacks.
     """
-    before = os.environ.get(FULL_ERROR, "0")
 
     @functools.wraps(task)
     def job(config: DictConfig) -> None:
         if HydraConfig.get().mode == RunMode.MULTIRUN:  # Hydra separates the errors of jobs
             task(config)
             return
-        os.environ[FULL_ERROR] = before
         with user_errors_in_one_line():  # before Hydra prints "Error executing job with overrides"
             task(config)
 
     @functools.wraps(task)
     def main() -> None:
+        os.environ[FULL_ERROR] = "1"  # Hydra raises an error of the configuration, prints nothing
         with user_errors_in_one_line():
-            os.environ[FULL_ERROR] = "1"
-            try:
-                hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
-            finally:
-                os.environ[FULL_ERROR] = before
+            hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 
     return main
 
@@ -95,7 +91,7 @@ def user_errors_in_one_line() -> Iterator[None]:
     except KeyboardInterrupt:
         _end("interrupted", 130)
     except Exception as error:
-        if os.environ.get(FULL_ERROR) == "1" or not is_user_error(error):
+        if SHOW_TRACEBACKS or not is_user_error(error):
             raise
         print(f"error: {one_line(error)}", file=sys.stderr)
         sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
