@@ -136,7 +136,8 @@ def _test_set(
     except Exception as error:  # a damaged file and a missing field have no common base
         raise InputError(
             f"{files[0]}: no parquet file with the fields {', '.join(wanted)} "
-            f"({reason_of(error.__cause__ or error)}); set benchmark.source.data or benchmark.source.fields"
+            f"({reason_of(error.__cause__ or error)}); set benchmark.source.data or "
+            "benchmark.source.fields"
         ) from error
     if expected is not None and len(rows) != expected:
         raise InputError(
