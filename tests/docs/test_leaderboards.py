@@ -1,4 +1,4 @@
-"""The tables of who wins, in the README and in peers.md, are what the results say."""
+"""The tables of who wins, in the README, choosing.md and peers.md, are what the results say."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pipeline.reporting.names import method_name
 from tests.docs.pages import README, ROOT
 
 PAGE = ROOT / "docs" / "methods" / "peers.md"
+CHOOSING = ROOT / "docs" / "choosing.md"
+PURPOSES = ("u_cwe", "u_topk", "u_dcg", "u_rank_q95", "nll")
 TABLES = ROOT / "results" / "tables"
 EXTENDED = ROOT / "results" / "extended" / "tables"
 BENCHMARKS = (
@@ -51,6 +53,14 @@ def test_the_page_counts_in_how_many_columns_each_method_is_worse() -> None:
         worse = Counter(row["benchmark"] for row in rows if row["not_worse"] == "False")
         counted[name] = [str(worse[benchmark]) for benchmark in BENCHMARKS]
     assert table_after(PAGE, "## Who wins where") == counted
+
+
+def test_the_page_counts_on_how_many_classifiers_no_method_is_better() -> None:
+    counted = {}
+    for name, rows in cells_of(TABLES).items():
+        fine = Counter(row["metric"] for row in rows if row["not_worse"] == "True")
+        counted[name] = [str(fine[metric]) for metric in PURPOSES]
+    assert table_after(CHOOSING, "## By purpose") == counted
 
 
 def test_the_readme_shows_the_committed_leaderboard() -> None:
