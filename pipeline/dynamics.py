@@ -1,10 +1,11 @@
-"""Stage 4, unit: benchmark x family. How patching proceeds against sampled users (appendix).
+"""Stage 4 of 5: how patching proceeds against sampled users (the paper's appendix).
 
 python -m pipeline.dynamics benchmark=cifar100_resnet
 python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
 
-A study is a unit like a fit, data/dynamics/<benchmark>/<family>.npz. The stage also writes it as
-text, results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
+There is a study per benchmark and family of users, data/dynamics/<benchmark>/<family>.npz. The
+stage also writes it as text, results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,
+dynamics.json}.
 """
 
 from __future__ import annotations

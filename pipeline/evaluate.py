@@ -1,4 +1,4 @@
-"""Stage 3, unit: benchmark x calibrator x split. Score the fitted parameters on the test part.
+"""Stage 3 of 5: score each fitted calibrator on the test points of every split.
 
 python -m pipeline.evaluate benchmark=cifar10_resnet calibrator=temperature split=3
 python -m pipeline.evaluate suite=cifar evaluation=paper_batches

@@ -1,7 +1,9 @@
-"""Stage 2, unit: benchmark x calibrator x split. Fit on the calibration part, keep the parameters.
+"""Stage 2 of 5: fit each calibrator on the calibration points of every split.
 
 python -m pipeline.fit benchmark=cifar10_resnet calibrator=temperature split=3
 python -m pipeline.fit suite=cifar calibrator=vector
+
+The fitted parameters of one split are data/fits/<benchmark>/<calibrator>/<split>.npz.
 """
 
 from __future__ import annotations

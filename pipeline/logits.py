@@ -1,4 +1,4 @@
-"""Stage 1, unit: benchmark. From a source to data/logits/<benchmark>.npz.
+"""Stage 1 of 5: the logits of each benchmark, from its source to data/logits/<benchmark>.npz.
 
 python -m pipeline.logits benchmark=cifar10_resnet
 python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files

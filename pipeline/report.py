@@ -1,4 +1,4 @@
-"""Stage 5, unit: suite. Tables, eCDF figures, the comparison with the paper and report.html.
+"""Stage 5 of 5: a suite's tables, eCDF figures, comparison with the paper and report.html.
 
 python -m pipeline.report suite=digits
 python -m pipeline.report suite=cifar evaluation=paper_batches

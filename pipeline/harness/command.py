@@ -55,6 +55,8 @@ class Parser(argparse.ArgumentParser):
 def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     """Make `task` a program: `@command def main(config): ...`, then `main()`.
 
+    `--help` prints the docstring of its module, then the settings.
+
     Exit codes: 0 done, 1 a failed unit or unusable input, 2 a mistake in the command line or
     configuration, 130 interrupted, 143 terminated. HYDRA_FULL_ERROR=1 shows all tracebacks.
     """
@@ -70,6 +72,8 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     @functools.wraps(task)
     def main() -> None:
         os.environ[FULL_ERROR] = "1"  # Hydra raises an error of the configuration, prints nothing
+        if {"-h", "--help"} & {*sys.argv[1:]}:
+            print(task.__globals__["__doc__"])  # Hydra's own help has only the settings
         with user_errors_in_one_line():
             hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 

@@ -52,6 +52,13 @@ def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path, monkeyp
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
 
+def test_the_help_begins_with_what_the_stage_does(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["pipeline.fit", "--help"])
+    with pytest.raises(SystemExit):
+        import_module("pipeline.fit").main()
+    assert capsys.readouterr().out.startswith("Stage 2 of 5: fit each calibrator")
+
+
 WAITING = """
 import os, pathlib, time
 from calibrators import Uncalibrated
