@@ -30,7 +30,7 @@ USES: Mapping[str, tuple[str, str]] = {
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
 COST = "cost"
-"""Stands for a metric in the use that is about the cost of decisions by the user's own losses."""
+"""In the place of a metric, for the use that is about the cost of decisions by one's own losses."""
 
 FEWEST_POINTS = 200
 """Test points of a split below which no method is recommended."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
-from pipeline.harness.parallel import Progress
 from pipeline.sources.answers import as_float32, to_logits
 from pipeline.sources.file import check_is_file
 from pipeline.sources.given import Given
@@ -27,21 +26,12 @@ ARRAYS = ("probas_cal", "labels_cal", "probas_test", "labels_test")
 """Probabilities [n, C] and labels [n] of the points that calibrate, and of those that test."""
 
 
-def calarena_logits(
-    *,
-    dataset: str,
-    model: str,
-    data_dir: str | Path,
-    device: str = "auto",
-    work_dir: Path | None = None,
-    progress: Progress | None = None,
-) -> SourceResult:
+def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> SourceResult:
     """Read one experiment; its probabilities become their logarithms.
 
     Args:
         dataset, model: the names of the group in the file, such as imagenet and beit.
         data_dir: the folder with imagenet-multiclass.h5 and cv-multiclass.h5.
-        device, work_dir, progress: not used; every source is called with them.
 
     Raises:
         MissingResource: the file is not there, or h5py is not installed.
