@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self, get_args
@@ -21,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from calibrators.classes import classes_of, codes_of
-from calibrators.files import LATEST, read_archive, write_archive
+from calibrators.files import read_archive, write_archive
 from calibrators.inputs import Inputs, from_probabilities, lookalike
 from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
@@ -37,6 +38,7 @@ from metrics.validation import (
 NOT_STORED = ("tuning_log_",)
 
 
+@dataclass(eq=False, repr=False)
 class Calibrator(ClassifierMixin, BaseEstimator):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
@@ -45,7 +47,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     Subclasses define `_fit` and `_predict_proba` on tensors. `_fit` stores what it learns in NumPy
     arrays or numbers whose names end in an underscore. `save` writes these and the constructor's
-    arguments.
+    arguments, which are the fields of the dataclass.
 
     Attributes
     ----------
@@ -56,14 +58,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         empty if nothing was tuned, and `save` does not store it
     """
 
-    classes_: NDArray[Any]
-    n_features_in_: int
-    feature_names_in_: NDArray[np.str_]
-    tuning_log_: list[dict[str, Any]]
     takes_weights: ClassVar[bool] = False
     """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
-    inputs: Inputs = "logits"
-    """What X is; a constructor argument of every calibrator here."""
+    inputs: Inputs = field(default="logits", kw_only=True)
+    """What X is."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
@@ -98,7 +96,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
                 "predict nothing else; give points of at least two classes",
                 stacklevel=2,
             )
-        self.tuning_log_ = []
+        self.tuning_log_: list[dict[str, Any]] = []
         with torch.no_grad():
             if sample_weight is None:
                 self._fit(z, labels)
@@ -108,7 +106,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
         if names is not None:
-            self.feature_names_in_ = names
+            self.feature_names_in_: NDArray[np.str_] = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self
@@ -171,7 +169,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         `Calibrator.load` accepts every kind of calibrator, a subclass only its own. `InputError`
         (one line) reports a file that is missing, damaged, of another kind or of a newer format.
         """
-        kind, parameters, fitted, version = read_archive(path)
+        kind, parameters, fitted = read_archive(path)
         package = import_module("calibrators")
         for name in package.__all__:  # importing a calibrator makes it a known subclass
             getattr(package, name)
@@ -189,12 +187,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         for name, value in fitted.items():
             setattr(calibrator, name, value)
         calibrator.tuning_log_ = []
-        if version < LATEST:
-            calibrator._upgrade()
         return calibrator
-
-    def _upgrade(self) -> None:
-        """Convert fitted values from a file of format 0 to their present meaning."""
 
     def _weighted(self, z: Tensor, y: Tensor, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
         """Return logits, labels and weights of the points whose weight is not zero."""
@@ -258,13 +251,11 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         raise TypeError(f"{type(self).__name__} must define _to_module")
 
 
+@dataclass(eq=False, repr=False)
 class Uncalibrated(Calibrator):
     """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
 
     takes_weights = True
-
-    def __init__(self, inputs: Inputs = "logits") -> None:
-        self.inputs = inputs
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         pass

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
-REQUIRED = {KIND, PARAMETERS, "classes_", "n_features_in_"}
+REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
 LATEST = 1
-"""Format of the files written here. Files of format 0 do not name their format."""
+"""Format of the files written here."""
 
 
 @contextmanager
@@ -44,12 +44,11 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
 
 
 class Saved(NamedTuple):
-    """The content of a file: class name, constructor arguments, fitted values, and its format."""
+    """The content of a file: class name, constructor arguments and fitted values."""
 
     kind: str
     parameters: dict[str, Any]
     fitted: dict[str, Any]
-    format: int
 
 
 def write_archive(
@@ -92,8 +91,8 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; fit and save the calibrator first") from error
     if missing := sorted(REQUIRED - content.keys()):
-        raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}")
-    version = content.pop(FORMAT, np.asarray(0))
+        raise InputError(f"{path}: not a saved calibrator, it lacks {', '.join(missing)}; {fix}")
+    version = content.pop(FORMAT)
     if version.shape or version.dtype.kind not in "iu":
         raise InputError(f"{path}: damaged format number; {fix}")
     if version > LATEST:
@@ -112,7 +111,7 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
     fitted = {name: array if array.ndim else array.item() for name, array in content.items()}
     if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
         raise InputError(f"{path}: classes_ and n_features_in_ differ; {fix}")
-    return Saved(kind, parameters, fitted, int(version))
+    return Saved(kind, parameters, fitted)
 
 
 def _plain(name: str, value: Any) -> Any:

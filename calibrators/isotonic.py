@@ -8,6 +8,7 @@ They are linear between the ends of their constant pieces and constant beyond th
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
@@ -18,7 +19,6 @@ from sklearn.isotonic import IsotonicRegression
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.inputs import Inputs
 from calibrators.modules import PiecewiseLinearMaps
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
@@ -34,6 +34,7 @@ def _isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any
     return fitted.X_thresholds_, fitted.y_thresholds_
 
 
+@dataclass(eq=False, repr=False)
 class IsotonicCalibration(Calibrator):
     """Isotonic regression of the softmax probabilities.
 
@@ -56,22 +57,10 @@ class IsotonicCalibration(Calibrator):
     offsets_ : int64 [maps + 1], where each map starts; there is one map if global, else C
     """
 
-    thresholds_: NDArray[np.float64]
-    values_: NDArray[np.float64]
-    offsets_: NDArray[np.int64]
     takes_weights = True
-
-    def __init__(
-        self,
-        mode: Literal["one_vs_all", "global"] = "one_vs_all",
-        normalize: bool = True,
-        tie_break: float = 0.0,
-        inputs: Inputs = "logits",
-    ) -> None:
-        self.mode = mode
-        self.normalize = normalize
-        self.tie_break = tie_break
-        self.inputs = inputs
+    mode: Literal["one_vs_all", "global"] = "one_vs_all"
+    normalize: bool = True
+    tie_break: float = 0.0
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if self.mode not in MODES:

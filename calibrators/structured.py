@@ -7,6 +7,8 @@ points per parameter. For ten classes and a few thousand points this is among th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +19,6 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
-from calibrators.inputs import Inputs
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.temperature import fit_temperature
@@ -25,6 +26,7 @@ from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
 
+@dataclass(eq=False, repr=False)
 class StructuredMatrixScaling(LinearMapCalibrator):
     """softmax(W ln q + b), with q = (1 - ε) softmax(z / T) + ε / C and ε = 1 / (n + 1).
 
@@ -54,23 +56,10 @@ class StructuredMatrixScaling(LinearMapCalibrator):
     nll_ : float, mean NLL of the calibration data in nats
     """
 
-    inverse_temperature_: float
-    uniform_share_: float
-    nll_: float
-
-    def __init__(
-        self,
-        diagonal: float = 1.0,
-        off_diagonal: float = 1.0,
-        intercept: float = 1.0,
-        max_iterations: int = 500,
-        inputs: Inputs = "logits",
-    ) -> None:
-        self.diagonal = diagonal
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
-        self.max_iterations = max_iterations
-        self.inputs = inputs
+    diagonal: float = 1.0
+    off_diagonal: float = 1.0
+    intercept: float = 1.0
+    max_iterations: int = 500
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         n, classes = logits.shape

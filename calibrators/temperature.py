@@ -24,7 +24,6 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.root import solve_increasing
@@ -235,6 +234,7 @@ def least_brier(passes: Passes, low: float, high: float) -> tuple[float, str]:
     return best, outcome
 
 
+@dataclass(eq=False, repr=False)
 class TemperatureScaling(Calibrator):
     """softmax(z / T) with the exact maximum-likelihood temperature T > 0 (Guo et al. 2017).
 
@@ -259,16 +259,8 @@ class TemperatureScaling(Calibrator):
     n_evaluations_ : int, passes over all logits
     """
 
-    temperature_: float
-    loss_: float
-    nll_: float
-    outcome_: str
-    n_evaluations_: int
     takes_weights = True
-
-    def __init__(self, loss: Loss = "likelihood", inputs: Inputs = "logits") -> None:
-        self.loss = loss
-        self.inputs = inputs
+    loss: Loss = "likelihood"
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         check_loss(self.loss)

@@ -10,6 +10,7 @@ minimum that is no higher than that start.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.inputs import Inputs
 from calibrators.losses import SUMMED, Loss, check_loss, logit_curvature, mean_logit
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
@@ -85,6 +85,7 @@ def _class_block_preconditioner(curvature: Tensor, ridge: Tensor) -> Callable[[T
     return solve
 
 
+@dataclass(eq=False, repr=False)
 class VectorScaling(Calibrator):
     """softmax(w ⊙ z + b) with maximum-likelihood w, b [C] (Guo et al. 2017).
 
@@ -119,24 +120,10 @@ class VectorScaling(Calibrator):
     n_evaluations_ : int, passes over the logits
     """
 
-    scale_: NDArray[np.float64]
-    shift_: NDArray[np.float64]
-    loss_: float
-    nll_: float
-    n_evaluations_: int
     takes_weights = True
-
-    def __init__(
-        self,
-        l2: float = 1e-8,
-        max_iterations: int = 500,
-        loss: Loss = "likelihood",
-        inputs: Inputs = "logits",
-    ) -> None:
-        self.l2 = l2
-        self.max_iterations = max_iterations
-        self.loss = loss
-        self.inputs = inputs
+    l2: float = 1e-8
+    max_iterations: int = 500
+    loss: Loss = "likelihood"
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
@@ -151,9 +138,10 @@ class VectorScaling(Calibrator):
         warn_unless_converged(least, "VectorScaling")
         self.nll_ = loss_and_derivatives(*data, least.point, weights=weights)[0]
         self.loss_ = loss_and_derivatives(*data, least.point, self.loss, weights)[0]
-        self.scale_, shift = least.point.cpu().numpy()
-        shift -= self.scale_ * centre
-        self.shift_ = shift - shift.mean()  # a common shift changes no probability
+        scale, shift = least.point.cpu().numpy()
+        shift -= scale * centre
+        self.scale_: NDArray[np.float64] = scale
+        self.shift_: NDArray[np.float64] = shift - shift.mean()  # a common shift changes nothing
         self.n_evaluations_ = least.evaluations + begin.evaluations
 
     def _minimize(

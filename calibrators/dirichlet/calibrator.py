@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
@@ -18,7 +19,6 @@ from calibrators.dirichlet.linear_map import (
     products_type,
 )
 from calibrators.dirichlet.penalties import TuningFits
-from calibrators.inputs import Inputs
 from calibrators.losses import Loss, check_loss, mean_logit
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import warn_unless_converged
@@ -29,6 +29,7 @@ from metrics.validation import InputError
 INPUTS = ("log_probabilities", "logits")
 
 
+@dataclass(eq=False, repr=False)
 class DirichletCalibration(LinearMapCalibrator):
     """softmax(W x + b), W [C, C] and b [C], with the ODIR penalty of Kull et al. (2019).
 
@@ -87,41 +88,18 @@ class DirichletCalibration(LinearMapCalibrator):
     n_evaluations_ : int, passes over the data in the final fit
     """
 
-    odir_: float
-    l2_: float
-    loss_: float
-    nll_: float
-    n_evaluations_: int
-
-    def __init__(
-        self,
-        on: str = "log_probabilities",
-        l2: float | None = None,
-        odir: float | None = None,
-        tuning_runs: int = 80,
-        holdout: float = 0.3,
-        seed: int = 0,
-        odir_range: tuple[float, float] = (1e-4, 1e2),
-        l2_range: tuple[float, float] = (1e-5, 1e2),
-        max_iterations: int = 1000,
-        loss: Loss = "likelihood",
-        search: How = "even",
-        inputs: Inputs = "logits",
-        verbose: bool = False,
-    ) -> None:
-        self.on = on
-        self.l2 = l2
-        self.odir = odir
-        self.tuning_runs = tuning_runs
-        self.holdout = holdout
-        self.seed = seed
-        self.odir_range = odir_range
-        self.l2_range = l2_range
-        self.max_iterations = max_iterations
-        self.loss = loss
-        self.search = search
-        self.inputs = inputs
-        self.verbose = verbose
+    on: str = "log_probabilities"
+    l2: float | None = None
+    odir: float | None = None
+    tuning_runs: int = 80
+    holdout: float = 0.3
+    seed: int = 0
+    odir_range: tuple[float, float] = (1e-4, 1e2)
+    l2_range: tuple[float, float] = (1e-5, 1e2)
+    max_iterations: int = 1000
+    loss: Loss = "likelihood"
+    search: How = "even"
+    verbose: bool = False
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         self._check_parameters()
@@ -209,11 +187,6 @@ class DirichletCalibration(LinearMapCalibrator):
                 raise InputError(f"{name}: {low} … {high}; give 0 < low < high")
         if self.tuning_runs < 1:
             raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
-
-    def _upgrade(self) -> None:
-        """Convert format 0, where W acts on x - mean x: that is (W - row means of W) x."""
-        if self.on == "log_probabilities":
-            self.matrix_ = self.matrix_ - self.matrix_.mean(axis=1, keepdims=True)
 
     def _to_module(self, dtype: torch.dtype) -> LinearSoftmax:
         matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)

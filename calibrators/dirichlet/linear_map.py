@@ -158,8 +158,6 @@ def map_loss(
 class LinearMapCalibrator(Calibrator):
     """softmax(W x + b) for inputs x [n, C], which a subclass computes from the logits."""
 
-    matrix_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
     takes_weights = True
 
     @abstractmethod
@@ -168,8 +166,8 @@ class LinearMapCalibrator(Calibrator):
 
     def _keep(self, point: Tensor) -> None:
         """Store the map `point` [C, C + 1]."""
-        self.matrix_ = point[:, :-1].cpu().numpy().copy()
-        self.intercept_ = point[:, -1].cpu().numpy().copy()
+        self.matrix_: NDArray[np.float64] = point[:, :-1].cpu().numpy().copy()
+        self.intercept_: NDArray[np.float64] = point[:, -1].cpu().numpy().copy()
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         matrix = torch.as_tensor(self.matrix_, device=logits.device)

@@ -10,17 +10,14 @@ One loop serves all classes of utilities and all kinds of update. Read this file
     utilities   a utility u: its prediction v, its realized value, its vectors u⃗
     state       the forecast f that moves, with its ranking
     audit       families of utilities, and the witness of largest error
-    update      how rows move and how far, by projection as in the paper
-    tilting     another update, which shifts logits
+    update      how rows move and how far: by projection as in the paper, or by shifts of logits
 
 and is used by
 
     calibrator, logit_shift   the two estimators
-    base                      what the two estimators share
+    base                      what the two estimators share, and their torch module for export
     start                     the probabilities that are patched
-    hold_out                  how UtilityPatching chooses step size, number of patches and sampling
-    cross_validation          how LogitShiftPatching chooses the number of patches
-    module                    the fitted patches as a torch module, for export
+    tuning                    how the estimators choose the number of patches and other settings
 """
 
 from __future__ import annotations

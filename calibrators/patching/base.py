@@ -1,25 +1,27 @@
-"""What the two patching calibrators share: a start, and patches that are applied to it."""
+"""What the two patching calibrators share: a start, and patches that are applied to it.
+
+The fitted patches are kept as arrays, and exported as a torch module of fixed arrays.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.base import Calibrator
 from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
-from calibrators.patching.module import PatchedModule
-from calibrators.patching.start import Start, restored, stored
-from calibrators.patching.state import PatchedForecast
+from calibrators.patching.start import restored, stored
+from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
 from calibrators.patching.utilities import (
     KINDS,
@@ -31,10 +33,13 @@ from calibrators.patching.utilities import (
     described,
     numbered,
 )
+from metrics.kernels.projection import project_rows_torch
+from metrics.validation import InputError, is_whole
 
 SAMPLED = ("linear", "rank")
 
 
+@dataclass(eq=False, repr=False)
 class Patching(Calibrator):
     """Base of the patching calibrators. It keeps patches as arrays, so that `save` can store them.
 
@@ -52,18 +57,12 @@ class Patching(Calibrator):
         start_*: the values that the start learned.
     """
 
-    start: Start
-    utilities: Sequence[Any] | None
-    standard: bool
-    seed: int
-    kinds_: NDArray[np.int64]
-    indices_: NDArray[np.int64]
-    vectors_: NDArray[np.float64]
-    lows_: NDArray[np.float64]
-    highs_: NDArray[np.float64]
-    steps_: NDArray[np.float64]
-    errors_: NDArray[np.float64]
-    losses_: NDArray[np.float64]
+    _: KW_ONLY
+    tolerance: float = 1e-4
+    seed: int = 0
+    utilities: Sequence[Any] | None = None
+    standard: bool = True
+    verbose: bool = False
 
     def save(self, path: str | Path) -> Path:
         """Save like every calibrator; the classes of `utilities` are written as numbers.
@@ -76,11 +75,15 @@ class Patching(Calibrator):
             written.utilities = [described(utilities) for utilities in self.utilities]
         return Calibrator.save(written, path)
 
-    def _upgrade(self) -> None:
-        if self.start == "dirichlet":
-            start = restored(self.start, vars(self))
-            start._upgrade()
-            self.start_matrix_ = start.matrix_
+    def _check_shared(self, least: Mapping[str, int]) -> None:
+        """Check shared arguments, and those in `least`: whole numbers of at least its values."""
+        classes_of(self.utilities, self.standard)
+        if not self.tolerance >= 0:
+            raise InputError(f"tolerance: {self.tolerance}, expected 0 or more")
+        for name, bound in least.items():
+            value = getattr(self, name)
+            if not (is_whole(value) and value >= bound) and not (name == "steps" and value is None):
+                raise InputError(f"{name}: {value}, expected a whole number, {bound} or more")
 
     def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
         """Return the families that compete on `state`: the standard ones and those of `utilities`.
@@ -115,9 +118,8 @@ class Patching(Calibrator):
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
-        for name in ("low", "high", "step", "error"):
-            values = [getattr(patch, name) for patch in fitted]
-            setattr(self, f"{name}s_", np.array(values, dtype=np.float64))
+        numbers = np.array([(p.low, p.high, p.step, p.error) for p in fitted]).reshape(-1, 4)
+        self.lows_, self.highs_, self.steps_, self.errors_ = numbers.T.copy()
         self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
 
     def patches(self) -> list[Patch]:
@@ -144,7 +146,7 @@ class Patching(Calibrator):
         return [Patch(utility, *row) for utility, row in zip(utilities, numbers, strict=True)]
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        start = restored(self.start, vars(self))._predict_proba(logits)
+        start = restored(vars(self))._predict_proba(logits)
         update = self._update()
         state = PatchedForecast(start)
         for patch in self.patches():
@@ -153,6 +155,80 @@ class Patching(Calibrator):
         return on_grid(moved, start) if isinstance(update, ProjectedDescent) else moved
 
     def _to_module(self, dtype: torch.dtype) -> PatchedModule:
-        start = restored(self.start, vars(self))._to_module(dtype)
+        start = restored(vars(self))._to_module(dtype)
         projected = isinstance(self._update(), ProjectedDescent)
         return PatchedModule(start, self.patches(), projected, dtype)
+
+
+class PatchedModule(nn.Module):
+    """Logits [n, C] to patched probabilities [n, C], for `torch.export` and ONNX.
+
+    The rules are those of `algorithm.Patch.apply`, in operations that both exporters accept.
+    Intervals end in the middle of gaps of v, and near-equal probabilities are ranked by class. So
+    in float32 only those points move differently that are nearer to an interval's end than
+    rounding.
+
+    Args:
+        start: the module whose probabilities are patched.
+        patches: in the order of their application; their payoffs are by class or by rank.
+        projected: whether rows move by Euclidean projection (as in the paper) or by tilting.
+        dtype: the number type of all arrays.
+
+    Raises:
+        InputError: a patch belongs to a utility of the user, which is code and not an array.
+    """
+
+    payoffs: Tensor
+    lows: Tensor
+    highs: Tensor
+    steps: Tensor
+
+    def __init__(
+        self, start: nn.Module, patches: Sequence[Patch], projected: bool, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        utilities = [patch.utility for patch in patches]
+        payoffs = [utility for utility in utilities if isinstance(utility, PayoffUtility)]
+        if len(payoffs) < len(patches):
+            raise InputError(
+                "to_module: patches of `utilities` are not arrays; fit with utilities=None"
+            )
+        self.start = start
+        self.projected = projected
+        self.by_rank = [utility.by_rank for utility in payoffs]
+        table = torch.stack([utility.payoff for utility in payoffs]) if payoffs else torch.empty(0)
+        self.register_buffer("payoffs", table.to(dtype))
+        for name, values in (
+            ("lows", [patch.low for patch in patches]),
+            ("highs", [patch.high for patch in patches]),
+            ("steps", [patch.step for patch in patches]),
+        ):
+            self.register_buffer(name, torch.tensor(values, dtype=torch.float64).to(dtype))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        p: Tensor = self.start(logits)
+        for number, by_rank in enumerate(self.by_rank):
+            vector = self.payoffs[number]
+            vectors = vector[_places(p)] if by_rank else vector.expand_as(p)
+            v = (p * vectors).sum(dim=1, keepdim=True)
+            inside = (v >= self.lows[number]) & (v <= self.highs[number])
+            p = torch.where(inside, self._moved(p, self.steps[number] * vectors), p)
+        return p
+
+    def _moved(self, p: Tensor, push: Tensor) -> Tensor:
+        if self.projected:
+            return project_rows_torch(p + push)
+        tilted = p * torch.exp(push - push.amax(dim=1, keepdim=True))
+        return tilted / tilted.sum(dim=1, keepdim=True)
+
+
+def _places(p: Tensor) -> Tensor:
+    """Return each class's place in descending order of p, or of class if near-equal: [n, C]."""
+    classes = p.shape[1]
+    ranked, order = torch.sort(p, dim=1, descending=True)
+    starts = (ranked[:, :-1] - ranked[:, 1:] > TIED_RANKS).to(torch.int64)
+    group = torch.nn.functional.pad(starts, (1, 0)).cumsum(dim=1)
+    # One number per class orders by group, then by class.
+    sorted_by = torch.sort(group * classes + order, dim=1).values
+    return torch.sort(sorted_by % classes, dim=1).indices

@@ -8,27 +8,26 @@ Then the patches are fitted to the whole set.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
 from torch import Tensor
 
-from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import find_worst
 from calibrators.patching.base import Patching
-from calibrators.patching.hold_out import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
 from calibrators.patching.start import PaperStart, check_start, fit_start
 from calibrators.patching.state import PatchedForecast
+from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
 from calibrators.patching.update import ProjectedDescent
-from calibrators.patching.utilities import classes_of
 from calibrators.solvers.search import best_run, evenly_spread, with_progress
 from metrics.validation import InputError
 
 Objective = Literal["u_comb", "brier", "nll"]
 
 
+@dataclass(eq=False, repr=False)
 class UtilityPatching(Patching):
     """Patch the softmax of the logits until its worst utilities are calibrated.
 
@@ -36,7 +35,7 @@ class UtilityPatching(Patching):
         step_size: largest η of the line search; tuned if None.
         steps: number of patches; tuned if None.
         sampled: whether audits add sampled utilities; tuned if None.
-        tuning_runs: number of settings to try, if anything is tuned; see `hold_out.py`.
+        tuning_runs: number of settings to try, if anything is tuned; see `tuning.py`.
         sampled_count: number of utilities drawn from each of U_lin and U_rank per audit.
         tolerance: ε of Algorithm 1; the run stops when the worst UC is at most this.
         objective: the score that tuning minimises on the hold-out: u_comb (the worst error of all
@@ -95,43 +94,17 @@ class UtilityPatching(Patching):
     `steps` and `sampled` given, nothing is tuned.
     """
 
-    def __init__(
-        self,
-        step_size: float | None = None,
-        steps: int | None = None,
-        sampled: bool | None = None,
-        tuning_runs: int = 20,
-        sampled_count: int = 264,
-        tolerance: float = 1e-4,
-        objective: Objective = "u_comb",
-        holdout: float = 0.3,
-        max_steps: int = 100,
-        armijo: float = 0.5,
-        line_search: Literal["armijo", "theory"] = "armijo",
-        seed: int = 0,
-        start: PaperStart = "softmax",
-        utilities: Sequence[Any] | None = None,
-        standard: bool = True,
-        inputs: Inputs = "logits",
-        verbose: bool = False,
-    ) -> None:
-        self.step_size = step_size
-        self.steps = steps
-        self.sampled = sampled
-        self.tuning_runs = tuning_runs
-        self.sampled_count = sampled_count
-        self.tolerance = tolerance
-        self.objective = objective
-        self.holdout = holdout
-        self.max_steps = max_steps
-        self.armijo = armijo
-        self.line_search = line_search
-        self.seed = seed
-        self.start = start
-        self.utilities = utilities
-        self.standard = standard
-        self.inputs = inputs
-        self.verbose = verbose
+    step_size: float | None = None
+    steps: int | None = None
+    sampled: bool | None = None
+    tuning_runs: int = 20
+    sampled_count: int = 264
+    objective: Objective = "u_comb"
+    holdout: float = 0.3
+    max_steps: int = 100
+    armijo: float = 0.5
+    line_search: Literal["armijo", "theory"] = "armijo"
+    start: PaperStart = "softmax"
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -144,7 +117,7 @@ class UtilityPatching(Patching):
 
     def _check_options(self) -> None:
         check_start(self.start, PaperStart)
-        classes_of(self.utilities, self.standard)
+        self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
         if self.objective not in ("u_comb", "brier", "nll"):
             raise InputError(f"objective: {self.objective!r}, expected u_comb, brier or nll")
         if self.line_search not in ("armijo", "theory"):
@@ -155,11 +128,6 @@ class UtilityPatching(Patching):
             raise InputError(f"armijo: {self.armijo}, expected a share between 0 and 1")
         if self.step_size is not None and not self.step_size > 0:
             raise InputError(f"step_size: {self.step_size}, expected a positive number")
-        least = {"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0, "tolerance": 0}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if value is not None and not value >= bound:
-                raise InputError(f"{name}: {value}, expected {bound} or more")
 
     def _run(self, step_size: float, sampled: bool, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count if sampled else 0)

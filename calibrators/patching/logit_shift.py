@@ -11,24 +11,22 @@ was tried.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
 
-from calibrators.inputs import Inputs
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
-from calibrators.patching.cross_validation import FOLDS, fewest_steps, held_out_losses
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast, Score
-from calibrators.patching.tilting import ExponentialTilting
-from calibrators.patching.utilities import classes_of
+from calibrators.patching.tuning import FOLDS, fewest_steps, held_out_losses
+from calibrators.patching.update import ExponentialTilting
 from calibrators.solvers.search import with_progress
-from metrics.validation import InputError, is_whole
+from metrics.validation import InputError
 
 
+@dataclass(eq=False, repr=False)
 class LogitShiftPatching(Patching):
     """Shift the logits of the worst utilities' events until held-out points gain no more.
 
@@ -42,7 +40,7 @@ class LogitShiftPatching(Patching):
     start : "temperature", "softmax", or, cross-fitted, "vector", "structured" or "dirichlet";
         "auto" takes the start that predicts held-out points best, but never the softmax
     steps : int >= 0 or None, the number of patches; None means that cross-validation chooses it,
-        see `cross_validation.py`
+        see `tuning.py`
     shrinkage : float in (0, 1], ν, the share of the minimising shift that a patch applies
     sampled_count : int >= 0, utilities drawn from each of U_lin and U_rank for every audit
     tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
@@ -73,33 +71,12 @@ class LogitShiftPatching(Patching):
     start_* : the name of the start's class, `start_kind_`, and the values that the start learned
     """
 
-    def __init__(
-        self,
-        start: Start = "temperature",
-        steps: int | None = None,
-        shrinkage: float = 0.3,
-        sampled_count: int = 0,
-        tolerance: float = 1e-4,
-        objective: Score = "nll",
-        max_steps: int = 150,
-        seed: int = 0,
-        utilities: Sequence[Any] | None = None,
-        standard: bool = True,
-        inputs: Inputs = "logits",
-        verbose: bool = False,
-    ) -> None:
-        self.start = start
-        self.steps = steps
-        self.shrinkage = shrinkage
-        self.sampled_count = sampled_count
-        self.tolerance = tolerance
-        self.objective = objective
-        self.max_steps = max_steps
-        self.seed = seed
-        self.utilities = utilities
-        self.standard = standard
-        self.inputs = inputs
-        self.verbose = verbose
+    start: Start = "temperature"
+    steps: int | None = None
+    shrinkage: float = 0.3
+    sampled_count: int = 0
+    objective: Score = "nll"
+    max_steps: int = 150
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -118,17 +95,11 @@ class LogitShiftPatching(Patching):
 
     def _check_options(self) -> None:
         check_start(self.start)
-        classes_of(self.utilities, self.standard)
+        self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
         if self.objective not in ("nll", "brier"):
             raise InputError(f"objective: {self.objective!r}, expected nll or brier")
         if not 0 < self.shrinkage <= 1:
             raise InputError(f"shrinkage: {self.shrinkage}, expected a number above 0, at most 1")
-        if not self.tolerance >= 0:
-            raise InputError(f"tolerance: {self.tolerance}, expected 0 or more")
-        for name in ("steps", "sampled_count", "max_steps"):
-            value = getattr(self, name)
-            if not (is_whole(value) and value >= 0) and not (name == "steps" and value is None):
-                raise InputError(f"{name}: {value}, expected a whole number, 0 or more")
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count)

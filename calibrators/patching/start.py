@@ -18,7 +18,7 @@ from torch import Tensor
 
 from calibrators.base import Calibrator, Uncalibrated
 from calibrators.dirichlet.calibrator import DirichletCalibration
-from calibrators.patching.cross_validation import folds_of
+from calibrators.patching.tuning import folds_of
 from calibrators.structured import StructuredMatrixScaling
 from calibrators.temperature import TemperatureScaling
 from calibrators.vector import VectorScaling
@@ -80,14 +80,10 @@ def stored(start: Calibrator) -> dict[str, Any]:
     }
 
 
-def restored(start: Start, attributes: Mapping[str, Any]) -> Calibrator:
-    """Return the start whose `stored` values are among `attributes`.
-
-    Files of earlier versions do not name the start's class. Then the argument `start` decides.
-    """
+def restored(attributes: Mapping[str, Any]) -> Calibrator:
+    """Return the start whose `stored` values are among `attributes`."""
     by_name = {kind.__name__: kind for kind in STARTS.values()}
-    kind = by_name[str(attributes[KIND])] if KIND in attributes else STARTS[start]
-    calibrator = kind()
+    calibrator = by_name[str(attributes[KIND])]()
     for name, value in attributes.items():
         if name.startswith(PREFIX) and name != KIND:
             setattr(calibrator, name.removeprefix(PREFIX), value)

@@ -7,9 +7,9 @@ from scipy.optimize import minimize_scalar
 
 from calibrators.patching.audit import witness_of
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tilting import (
+from calibrators.patching.update import (
     LARGEST_SHIFT,
-    ROUNDING,
+    NO_RESIDUAL,
     ExponentialTilting,
     TiltProblem,
 )
@@ -98,7 +98,7 @@ def test_residuals_are_zero_below_a_share_of_the_range_on_average(points, span):
     """So the search for δ ends at the same accuracy whatever the number of points and the unit."""
     levels, masses = torch.tensor([[0.0, span]]).double(), torch.full((points, 2), 0.5).double()
     for share, zero in ((0.2, True), (-0.2, True), (30, False), (-30, False)):
-        realized = points * span * (0.5 + share * ROUNDING)
+        realized = points * span * (0.5 + share * NO_RESIDUAL)
         assert TiltProblem(levels, masses, realized, span).excess(0.0)[2] is zero
 
 

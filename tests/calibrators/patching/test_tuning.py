@@ -7,14 +7,15 @@ import torch
 from calibrators import LogitShiftPatching, UtilityPatching
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.cross_validation import fewest_steps, held_out_losses
-from calibrators.patching.hold_out import (
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.tuning import (
     COMPARED_AT,
     SURVIVORS,
     HoldOut,
     TuningRun,
+    fewest_steps,
+    held_out_losses,
 )
-from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from metrics import InputError, brier_score, negative_log_likelihood
 from tests.calibrators.patching.patching_problems import (
