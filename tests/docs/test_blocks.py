@@ -19,6 +19,7 @@ RELATIVE, ABSOLUTE = 0.05, 0.003
 """How far a number may lie from the printed one: solvers end an ulp apart on other machines."""
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 YOUR_DATA = ROOT / "docs" / "your-data.md"
+RESULTS = ROOT / "results" / "README.md"  # its block reads files of the repository
 FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shift"]
 """To spare time: the page's commands use ten splits and all methods."""
 SCRIPTS = ("scripts/score.py", "scripts/apply.py")
@@ -53,13 +54,13 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "page",
     [
         pytest.param(page, marks=pytest.mark.slow if page == TUTORIAL else [], id=name_of(page))
-        for page in [README, *WITH_PYTHON]
+        for page in [README, RESULTS, *WITH_PYTHON]
     ],
 )
 def test_every_block_prints_what_is_shown_under_it(page: Path, reader: Path) -> None:
     for package in ("matplotlib", *(("onnxscript", "onnxruntime") if page == TUTORIAL else ())):
         pytest.importorskip(package, reason=f"the page uses {package}, which is not installed")
-    for shown, printed in run_blocks(page, reader):
+    for shown, printed in run_blocks(page, ROOT if page == RESULTS else reader):
         assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
         numbers = [[float(n) for n in NUMBER.findall(text)] for text in (printed, shown)]
         assert numbers[0] == pytest.approx(numbers[1], rel=RELATIVE, abs=ABSOLUTE), printed
