@@ -5,8 +5,8 @@ python scripts/compare_speed.py --peers           also probmetrics, torchmetrics
 python scripts/compare_speed.py --device cuda     also ours on the GPU
 python scripts/compare_speed.py --cases ecdf u_cwe    these only; --quick: small sizes, a minute
 
-Writes <output>/speed_<device>.{csv,md} at the end. Exit code 1: an answer
-disagrees, or a contender failed.
+Writes <output>/speed_<device>.{csv,md} at the end. Exit code 1 means that an answer disagrees or
+that a contender failed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     keys = [case.key for case in CASES]
     parser = Parser(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
-    parser.add_argument("--peers", action="store_true", help="measure requirements-peers.txt too")
+    parser.add_argument("--peers", action="store_true", help="also measure other packages")
     parser.add_argument("--quick", action="store_true", help="small sizes, a minute")
     parser.add_argument(
         "--cases", nargs="+", choices=keys, metavar="CASE", help=f"only these: {' '.join(keys)}"

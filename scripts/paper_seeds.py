@@ -1,4 +1,4 @@
-"""How many printed cells agree with preset=paper, by the seed of the splits.
+"""Count the printed cells that agree with preset=paper, for several seeds of the splits.
 
 Run the suite for every seed into a folder of its own, then count:
 
@@ -54,7 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read, write, print; return the exit code."""
     parser = Parser(__doc__)
     parser.add_argument("results", type=Path, nargs="+", help="folders of results, a seed each")
-    parser.add_argument("--output", type=Path, default=Path("results/tables"))
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("results/tables"),
+        help="default: results/tables",
+    )
     options = parser.parse_args(arguments)
     if missing := [p for p in options.results if not (p / "tables/comparison.csv").is_file()]:
         parser.error(

@@ -1,4 +1,4 @@
-"""Score your own classifier: every calibrator, every metric, the eCDF figure.
+"""Score your own classifier: eight calibrators, every metric, a verdict, the eCDF figure.
 
 python scripts/score.py my.npz --output out/
 
@@ -17,12 +17,11 @@ out/ecdf.* and out/worst_*.{pdf,svg,png}, per split all numbers in out/scores/*.
 parameters under out/data/fits. Run it again after an interruption or with other options: it keeps
 what is up to date.
 
-Your own utilities (--payoffs, --valuations, --losses, --gain, --utility; their files are described
-in pipeline/sources/own_utilities.py) get a column each, u_payoffs and so on, with noise floor and
-certificate, and in the reports their worst intervals in their own unit; --calibrate-for losses
-makes one the target of patching and logit_shift. With --losses
-out/decisions.{json,md} price what is done on each method's probabilities, for two classes with
-out/decision_curve.*.
+Your own utilities (--payoffs, --valuations, --losses, --gain, --utility) get a column each, such as
+u_payoffs, with noise floor and certificate. The reports give their worst intervals in their own
+unit. docs/your-data.md describes their files. --calibrate-for losses makes patching and logit_shift
+calibrate for the losses alone. With --losses, out/decisions.{json,md} say what acting on each
+method's probabilities costs; for two classes out/decision_curve.* shows it.
 """
 
 from __future__ import annotations

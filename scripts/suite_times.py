@@ -1,4 +1,4 @@
-"""Where a suite's time goes: by stage, calibrator and benchmark.
+"""Sum the time that a suite took: by stage, calibrator and benchmark.
 
 python scripts/suite_times.py                     the units that ran here (data/log/*.jsonl)
 python scripts/suite_times.py other/data/log --name synthetic_imagenet
@@ -60,8 +60,12 @@ def markdown(times: pd.DataFrame) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read, write, print; return the exit code."""
     parser = Parser(__doc__)
-    parser.add_argument("log", type=Path, nargs="?", default=Path("data/log"))
-    parser.add_argument("--output", type=Path, default=Path("results/speed"))
+    parser.add_argument(
+        "log", type=Path, nargs="?", default=Path("data/log"), help="default: data/log"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("results/speed"), help="default: results/speed"
+    )
     parser.add_argument("--name", default="", help="of the files: suite_times_NAME.csv and .md")
     options = parser.parse_args(arguments)
     times = read_times(options.log)

@@ -21,9 +21,9 @@ from pipeline.sources.heavy_imports import require
 from scripts.speed.case import OURS, PLAIN, SEED, Answer, Case, Data, Size
 
 LIKELIHOOD = 5e-7
-"""How much worse than the reference's a mean NLL may be: what float32 logits can resolve."""
+"""A mean NLL may be worse than the reference's by this much, the resolution of float32 logits."""
 ODIR_PER_ENTRY, L2_PER_CLASS = 0.01, 0.001
-"""Penalties of the Dirichlet case: of the size that tuning finds, the same for all C."""
+"""Penalties of the Dirichlet case, as large as those that tuning finds, for any C."""
 STEPS = 5
 SMALL, LARGE = Size(7000, 100), Size(35_000, 1000)
 

@@ -59,7 +59,7 @@ class Data:
 
 @lru_cache(maxsize=2)
 def data(size: Size, device: str) -> Data:
-    """Draw a classifier that is as accurate and as overconfident as `synthetic_imagenet`'s."""
+    """Draw from a classifier that is as accurate and overconfident as `synthetic_imagenet`'s."""
     classifier = SyntheticClassifier(
         classes=size.classes,
         margin_mean=7.5,
@@ -90,7 +90,7 @@ Answer = Mapping[str, NDArray[Any]]
 
 
 def as_array(inputs: Any, result: Any) -> Answer:
-    """The answer of what returns an array or a tensor."""
+    """The answer of a contender that returns an array or a tensor."""
     return {"": np.asarray(result.cpu() if isinstance(result, Tensor) else result, float)}
 
 
@@ -100,12 +100,12 @@ class Case:
 
     key: what `--cases` selects.
     contenders: name -> the work that is timed; another package's has the package's name.
-    answer: inputs and result -> named arrays to compare; outside the clock.
-    prepare: data -> inputs of the contenders; outside the clock.
-    sizes: of the whole table.
-    no_worse: an answer may be smaller than the reference's (a loss).
-    steps: of "ours"; its time is divided by this number.
-    note: what the clock covers on each side, where that is not plain.
+    answer: inputs and result -> named arrays to compare; not timed.
+    prepare: data -> inputs of the contenders; not timed.
+    sizes: those of the whole table; `--quick` has one of its own.
+    no_worse: an answer, which is a loss, may be smaller than the reference's.
+    steps: "ours" makes so many, and its time is divided by this number.
+    note: what is timed on each side, where the title does not say it.
     """
 
     key: str

@@ -16,8 +16,10 @@ from scripts.speed.case import OURS, PLAIN, Answer, Case, Data, Size
 EXPONENTS = (0.5, 0.75, 1, 1.25, 1.5, 2)
 BINS = 15
 BIN_EDGE = 2e-3
-"""Others put edges of bins elsewhere by an ulp: a point may change its bin, which moves an error by
-up to 2 / n."""
+"""Bin edges of other packages differ by an ulp. Then a point may change its bin.
+
+This moves an error by up to 2 / n.
+"""
 SMALL, LARGE = Size(3000, 100), Size(15_000, 1000)
 SMALL_SAMPLED, LARGE_SAMPLED = Size(3000, 100, 1500), Size(15_000, 1000, 1500)
 
