@@ -104,8 +104,10 @@ def build_reference(folder: Path) -> list[str]:
     pdoc.render.configure(docformat="google", show_source=False)
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always")
-        # The constructor that NamedTuple generates does not see its module's imports.
+        # The constructors that NamedTuple and dataclass generate do not see the imports of the
+        # module that declares an inherited field.
         warnings.filterwarnings("ignore", r"Error parsing type annotation ForwardRef\('Any'\)")
+        warnings.filterwarnings("ignore", r"Error parsing type annotation .* for .*\.__init__\.")
         pdoc.pdoc(*PACKAGES, output_directory=folder)
     return [f"API reference: {warning.message}" for warning in raised]
 
