@@ -35,22 +35,22 @@ def main(config: DictConfig) -> None:
 
 
 def run_evaluate(units: Sequence[Unit]) -> None:
-    """Evaluate every unit that is not up to date, and write the scores of their benchmarks.
+    """Evaluate every fitted unit that is not up to date, and write the scores of the benchmarks.
 
     Raises:
         UnitsFailed: units without a current fit, or that failed, after all others are done.
     """
     require_logits(unit.settings for unit in units)
-    _require_fits(units)
-    failure = None
+    ready = [unit for unit in units if fit_task(unit).is_current()]
+    failures = _unfitted(units, ready)
     try:
-        run_tasks("evaluate", [evaluate_task(unit) for unit in units])
+        run_tasks("evaluate", [evaluate_task(unit) for unit in ready])
     except UnitsFailed as error:
-        failure = error
-    for current in _current(units):
+        failures.append(str(error))
+    for current in _current(ready):
         say_files(write_scores(current))
-    if failure is not None:
-        raise failure
+    if failures:
+        raise UnitsFailed("; ".join(failures))
 
 
 def evaluate_task(unit: Unit) -> Task:
@@ -79,18 +79,26 @@ def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:
             for unit in pairs.values()
             for split in range(unit.settings["splits"]["count"])
         ]
-        if current := [unit for unit in all_splits if evaluate_task(unit).is_current()]:
+        if current := [unit for unit in all_splits if _is_current(unit)]:
             yield current
 
 
-def _require_fits(units: Sequence[Unit]) -> None:
-    absent = [unit for unit in units if not fit_task(unit).is_current()]
-    if absent:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        raise UnitsFailed(
-            f"{absent[0]}{more}: not fitted with these settings and this code; run "
-            "python -m pipeline.fit with the same arguments first"
-        )
+def _is_current(unit: Unit) -> bool:
+    """Whether the unit is up to date. Old scores may still be those of an old fit."""
+    return fit_task(unit).is_current() and evaluate_task(unit).is_current()
+
+
+def _unfitted(units: Sequence[Unit], ready: Sequence[Unit]) -> list[str]:
+    """One line about the units that are not `ready` to be evaluated; empty if all are."""
+    if len(ready) == len(units):
+        return []
+    first = next(unit for unit in units if unit not in ready)
+    count = len(units) - len(ready)
+    more = f" and {count - 1} more" if count > 1 else ""
+    return [
+        f"{first}{more}: not fitted with these settings and this code; run "
+        "python -m pipeline.fit with the same arguments first"
+    ]
 
 
 if __name__ == "__main__":

@@ -163,7 +163,8 @@ def wanted_scores(units: Sequence[Unit], command: str) -> dict[str, Scores]:
         if scores is None:
             raise MissingScores(f"{files.rows}: not there; make it with: {command}")
         if reason := _why_not(unit, scores):
-            raise MissingScores(f"{files.rows}: {reason}; make them with: {command}")
+            without = "(or list the other methods in suite.calibrators)"
+            raise MissingScores(f"{files.rows}: {reason}; make them with: {command} {without}")
         by_benchmark[unit.benchmark] = scores
     return by_benchmark
 

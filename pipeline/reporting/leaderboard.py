@@ -37,6 +37,19 @@ PURPOSES = {"u_cwe": "classes", "u_topk": "shortlists", "u_dcg": "graded gains"}
 GAINS = ("nll", "brier")
 """Scores whose mean gain over the uncalibrated forecast is shown, in percent."""
 BASE = "uncalibrated"
+TESTED = (
+    "A method loses a cell, one metric on one benchmark, where a paired test over the splits finds "
+    "it worse than the best method. "
+)
+NOT_TESTED = (
+    "With a single split there is no test: a method loses a cell, one metric on one benchmark, "
+    "where its number is not the best. "
+)
+NOTE = (
+    "The bound is the largest 95 % upper bound on an error of these three purposes, on average "
+    "over the splits. Savings are against the uncalibrated forecast, on average over the "
+    "benchmarks."
+)
 MARKS = (("o", "#0072B2"), ("s", "#E69F00"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
 LOG_KEY = ["stage", "benchmark", "calibrator"]
@@ -51,12 +64,7 @@ class Leaderboard:
     heading: Sequence[str]
     lines: Sequence[Sequence[str]]
     frame: pd.DataFrame
-    note: str = (
-        "A method loses a cell, one metric on one benchmark, where a paired test over the splits "
-        "finds it worse than the best method. The bound is the largest 95 % upper bound on an "
-        "error of these three purposes, on average over the splits. Savings are against the "
-        "uncalibrated forecast, on average over the benchmarks."
-    )
+    note: str
 
     def markdown(self) -> str:
         """The table in Markdown."""
@@ -133,7 +141,9 @@ def leaderboard_of(tables: Mapping[str, pd.DataFrame], methods: Sequence[str]) -
         ]
         for row in frame.to_dict("records")
     ]
-    return Leaderboard(list(tables), heading, lines, frame)
+    single = cells["splits"] == 1
+    note = TESTED * (not single.all()) + NOT_TESTED * bool(single.any()) + NOTE
+    return Leaderboard(list(tables), heading, lines, frame, note)
 
 
 def _answered_no(cells: pd.DataFrame, test: str) -> pd.Series:

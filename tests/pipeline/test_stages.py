@@ -69,8 +69,13 @@ def test_settings_of_one_calibrator_refit_that_one_alone(request_made, tmp_path)
     request = request_made("calibrator=vector", "calibrator.l2=0.1")
     with pytest.raises(UnitsFailed, match=r"tiny vector split 0 and 2 more: not fitted .*fit"):
         run_evaluate(request.units())
+    run_fit(request_made("calibrator=vector", "calibrator.l2=0.1", "split=1").units())
+    with pytest.raises(UnitsFailed, match=r"tiny vector split 0 and 1 more: not fitted .*fit"):
+        run_evaluate(request.units())
+    one = {"fits/tiny/vector/1.npz", "scores/tiny/vector/1.npz"}
+    assert changed_below(data, before) == one  # what is fitted is evaluated
     run_fit(request.units())
-    assert changed_below(data, before) == units_of("fits", "vector")
+    assert changed_below(data, before) == units_of("fits", "vector") | one
     run_evaluate(request.units())
     scored = units_of("scores", "vector") | {"scores/tiny/vector/worst.npz"}
     assert changed_below(data, before) == units_of("fits", "vector") | scored

@@ -12,7 +12,7 @@ from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
 
 def table(*rows):
     columns = ["method", "metric", "mean", "not_worse", "beyond_floor", "upper"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns).assign(splits=10)
 
 
 BENCHMARKS = {
@@ -41,6 +41,16 @@ def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
         "Worse than the best, of 4",
         "Within noise, of 2: shortlists",
     ]
+
+
+def test_the_note_says_where_a_single_split_has_no_test():
+    notes = {}
+    for first, second in ((10, 10), (1, 1), (10, 1)):
+        tables = {"first": BENCHMARKS["first"].assign(splits=first)}
+        tables["second"] = BENCHMARKS["second"].assign(splits=second)
+        note = leaderboard_of(tables, ["uncalibrated", "temperature"]).note
+        notes[first, second] = "paired test" in note, "no test" in note
+    assert notes == {(10, 10): (True, False), (1, 1): (False, True), (10, 1): (True, True)}
 
 
 def test_seconds_are_medians_of_these_benchmarks_fits_and_a_cut_line_of_the_log_is_skipped(
