@@ -132,7 +132,10 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
     if not len(vector):
         raise InputError(f"{name}: none; at least one point is needed")
     if vector.shape[0] != n:
-        raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; the lengths must agree")
+        fix = "the lengths must agree"
+        if vector.shape[0] == classes:
+            fix = "the matrix looks transposed, give one row per point"
+        raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; {fix}")
     if vector.dtype.is_floating_point:
         bad = ~torch.isfinite(vector) | (vector != vector.floor())
         if bool(bad.any()):
@@ -204,10 +207,12 @@ def check_probabilities(
     excess = _check_unit_interval(matrix, name, COARSE_ROUNDING)
     gap = (sums - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
-        row = int(gap.argmax())
+        row, fix = int(gap.argmax()), "divide each row by its sum, or give logits"
+        if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
+            fix = "its columns do, so transpose it: give one row per point"
         raise InputError(
             f"{name}: {int((gap > ROW_SUM_TOLERANCE).sum())} rows do not sum to one, row {row} "
-            f"sums to {float(matrix[row].sum()):.6g}; divide each row by its sum, or give logits"
+            f"sums to {float(matrix[row].sum()):.6g}; {fix}"
         )
     if excess > ROUNDING:
         warnings.warn(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.sources.given import WEIGHTS, Given, is_split, with_labels
@@ -44,6 +46,12 @@ def read_npz_arrays(
             "probabilities"
         )
     matrix, classes = arrays[kinds[0]], arrays.get("class_names")
+    labels = np.size(arrays.get("labels", ()))
+    if labelled and matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == labels:
+        raise InputError(
+            f"{path}: {kinds[0]}: {list(matrix.shape)} for {labels} labels, which looks "
+            "transposed; give one row per point"
+        )
     if classes is not None:
         columns = matrix.shape[1] if matrix.ndim == 2 and matrix.shape[1] > 1 else 2
         classes = text_of(classes, columns, f"{path}: class_names").tolist()

@@ -46,12 +46,14 @@ BAD_PROBABILITIES = {
     "above one": (np.array([[1.2, -0.2]]), ["outside [0, 1]", "row 0", "logits?"]),
     "negative": (with_entry(-1e-3), ["outside [0, 1]", "row 1"]),
     "row sums": (P * 0.9, ["2 rows do not sum to one", "sums to 0.9", "divide each row"]),
+    "transposed": (P.T, ["columns do, so transpose it"]),
     "text": ([["a", "b"]], ["not an array of numbers"]),
     "complex": (P.astype(complex), ["real numbers", "complex128"]),
     "masked": (np.ma.masked_equal(P, 0.8), ["1 values are masked", "row 1", "fill or remove"]),
 }
 BAD_LABELS = {
     "too few": ([0], ["1 labels for 2 rows", "lengths must agree"]),
+    "of columns": ([0, 1, 2], ["3 labels for 2 rows", "looks transposed"]),
     "one-hot": (np.eye(3)[:2], ["shape [n]", "[2, 3]"]),
     "negative": ([-1, 0], ["from -1 to 0", "0 to 2", "-1 in row 0", "remove such rows"]),
     "above the classes": ([0, 7], ["from 0 to 7", "0 to 2", "3 classes", "7 in row 1", "columns"]),
