@@ -10,6 +10,8 @@ the chosen action's utility.
 * `constant_losses`: the mean loss of always taking the same action. A useful forecast must have a
   smaller loss (the "default strategies" of decision analysis: Pauker & Kassirer, N. Engl. J. Med.
   1980).
+* `swap_savings`: what another action would have saved wherever one was chosen; the largest is the
+  swap regret of that action (Blum & Mansour, "From External to Internal Regret", JMLR 2007).
 * `net_benefit`: the decision curve of a binary event (Vickers & Elkin, "Decision Curve Analysis",
   Med. Decis. Making 2006). Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so
   the net benefit of acting is TP/n - t/(1 - t) FP/n.
@@ -80,6 +82,27 @@ def constant_losses(losses: Any, labels: Any, sample_weight: Any = None) -> Any:
     table = parameter_matrix(losses, "losses")
     y = check_labels(labels, check_numbers(labels, "labels").numel(), len(table))
     return like(_shares(sample_weight, len(y)).to(y.device) @ table.to(y.device)[y], labels)
+
+
+def swap_savings(losses: Any, actions: Any, labels: Any, sample_weight: Any = None) -> Any:
+    """Return what action b instead of a would have saved wherever a was chosen: [..., K, K].
+
+    Entry [a, b] is mean((l(y, a) - l(y, b)) 1{action = a}), in the unit of the losses.
+
+    Args:
+        losses: [C, K]; actions: [n], the chosen ones.
+        labels: [n], or [R, n] for R draws of the labels.
+        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+    """
+    y = as_tensor(labels)
+    table = parameter_matrix(losses, "losses").to(y.device)
+    (classes, count), n = table.shape, y.shape[-1]
+    cells = as_tensor(actions).to(y.device) * classes + y.reshape(-1, n)
+    shares = _shares(sample_weight, n).to(y.device).expand(len(cells), n)
+    sums = torch.zeros(len(cells), count * classes, dtype=table.dtype, device=y.device)
+    costs = sums.scatter_add_(1, cells, shares).reshape(-1, count, classes) @ table
+    saved = costs.diagonal(dim1=1, dim2=2)[:, :, None] - costs
+    return like(saved.reshape(*y.shape[:-1], count, count), labels)
 
 
 def _shares(sample_weight: Any, n: int) -> Tensor:

@@ -1,7 +1,9 @@
 """The cost of a user's decision on the test points with each method: out/decisions.{json,md}.
 
 The actions of all methods are priced on the same test points, split by split, so methods are
-compared in pairs. The constant action is the best in hindsight, which no method can know.
+compared in pairs. The constant action is the best in hindsight, which no method can know. So is the
+better action wherever one was chosen, and hindsight finds one by chance as well. What chance saves
+comes from labels drawn from the method's own probabilities (metrics.resampling).
 """
 
 from __future__ import annotations
@@ -11,10 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
-from metrics.decisions import acting_threshold, constant_losses, decisions, net_benefit
+from metrics.decisions import (
+    Decisions,
+    acting_threshold,
+    constant_losses,
+    decisions,
+    net_benefit,
+    swap_savings,
+)
+from metrics.forecast import Forecast
+from metrics.resampling import NoiseFloor, redrawn_outcomes
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
@@ -25,6 +37,8 @@ from pipeline.sources.own_utilities import actions_of
 
 Record = dict[str, Any]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
+MOST_SAVINGS = 1 << 27
+"""Numbers kept per method: savings of each pair of actions under each draw of the labels, 1 GB."""
 
 
 def write_decisions(record: Record, folder: Path, figures: bool = True) -> None:
@@ -45,9 +59,15 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     losses: NDArray[np.float64] = instantiate(entry, _convert_="all").losses[0].numpy()
     names = actions_of(entry["path"])
     by_split: dict[str, list[dict[str, Any]]] = {}
+    drawn: dict[str, Any] = {}  # summed over the splits, because of their size
     for unit in units:
         test = held_out(unit, "cpu")
-        by_split.setdefault(unit.calibrator, []).append(_priced(losses, test))
+        p, rows_sum_to_one = test.probabilities.numpy(), test.rows_sum_to_one
+        taken = decisions(losses, p, test.labels.numpy(), rows_sum_to_one=rows_sum_to_one)
+        by_split.setdefault(unit.calibrator, []).append(_priced(losses, test, taken))
+        if rows_sum_to_one:
+            by_chance = _savings_by_chance(losses, test, taken, unit.settings["evaluation"])
+            drawn[unit.calibrator] = drawn.get(unit.calibrator, 0) + by_chance
     priced = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
         for method, splits in by_split.items()
@@ -72,6 +92,11 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
                     name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
                     for action, name in enumerate(names)
                 },
+                "otherwise": _otherwise(
+                    values["savings"].mean(axis=0),
+                    drawn[method] / len(values["cost"]) if method in drawn else None,
+                    names,
+                ),
                 "against": {
                     other: _mean(values["cost"] - cost, share, "difference")
                     for other, cost in references.items()
@@ -92,10 +117,9 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     return record
 
 
-def _priced(losses: NDArray[np.float64], test: HeldOut) -> dict[str, Any]:
+def _priced(losses: NDArray[np.float64], test: HeldOut, taken: Decisions) -> dict[str, Any]:
     """One method on one split: mean costs, share and gap of each action, and net benefits."""
     p, labels, actions = test.probabilities.numpy(), test.labels.numpy(), losses.shape[1]
-    taken = decisions(losses, p, labels, rows_sum_to_one=test.rows_sum_to_one)
     weights = np.ones(len(labels)) if test.weights is None else test.weights
     priced = {
         "points": len(labels),
@@ -103,12 +127,42 @@ def _priced(losses: NDArray[np.float64], test: HeldOut) -> dict[str, Any]:
         "expected": np.average(taken.expected, weights=weights),
         "constant": constant_losses(losses, labels, weights),
         "gap": taken.gaps(actions, weights),
+        "savings": swap_savings(losses, taken.actions, labels, weights),
         "share": np.bincount(taken.actions, weights, actions) / weights.sum(),
     }
     if len(losses) == 2:
         priced["curve"] = net_benefit(p[:, 1].clip(0, 1), labels, THRESHOLDS, weights)
         priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
     return priced
+
+
+def _savings_by_chance(
+    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, evaluation: Mapping[str, Any]
+) -> NDArray[np.float64]:
+    """`swap_savings` under labels drawn from the forecast: [R, K, K]."""
+    count = losses.shape[1]
+    repetitions = min(evaluation["floor_repetitions"], max(1, MOST_SAVINGS // count**2))
+    forecast, points = Forecast(test.probabilities), torch.from_numpy(test.points)
+    draws = redrawn_outcomes(forecast, points, repetitions, evaluation["noise_seed"])
+    saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for draw in draws]
+    return np.asarray(torch.cat(saved))
+
+
+def _otherwise(
+    savings: NDArray[np.float64], drawn: NDArray[np.float64] | None, names: Sequence[str]
+) -> Record:
+    """The better action instead of one that was chosen, of all such pairs the one that saves most.
+
+    Args:
+        savings: mean over splits, [K, K]; drawn: the same under drawn labels, [R, K, K].
+    """
+    action, instead = divmod(int(savings.argmax()), len(names))
+    saved = float(savings[action, instead])
+    record: Record = {"action": names[action], "instead": names[instead], "saved": saved}
+    if drawn is None or not len(drawn):
+        return record | {"floor_q95": None, "p_value": None}
+    floor = NoiseFloor.of(drawn.max(axis=(1, 2)), saved)
+    return record | {"floor_q95": floor.q95, "p_value": floor.p_value}
 
 
 def _mean(values: NDArray[np.float64], share: float, name: str) -> dict[str, float | None]:

@@ -69,6 +69,6 @@ def with_half(values: Mapping[str, Any], name: str) -> str:
     value, half = values[name], values[f"{name}_half_width"]
     value = value if abs(value) > ROUNDING else 0.0
     if half is None or half <= ROUNDING:
-        return f"{value:.4g}" + ("" if half is None else " ± 0")
+        return f"{value:.3g}" + ("" if half is None else " ± 0")
     digits = max(1 - math.floor(math.log10(half)), 0)
     return f"{round(value, digits) + 0.0:.{digits}f} ± {half:.{digits}f}"  # no -0.00
