@@ -59,8 +59,9 @@ def print_tables(tables: Iterable[ResultTable], console: Console, wide: bool = F
         keys = fitting_columns(table, shown_on.width, starred)
         cut = table.with_columns(keys)
         shown_on.print(rich_table(cut, starred), soft_wrap=False)
-        if left := [c.metric.text for c in table.columns if c.metric.key not in keys]:
-            notes[f"Not shown here: {', '.join(left)}."] = None
+        if left := len(table.columns) - len(keys):
+            columns = "column is" if left == 1 else "columns are"
+            notes[f"{left} more {columns} in the table's files."] = None
         notes.update(dict.fromkeys([*cut.brief("Star" if starred else "Bold"), *cut.spec.remarks]))
     lines = wrap(" ".join(notes), console.width)
     whole = list(notes)

@@ -3,9 +3,9 @@
 Everything follows from tests. Methods are equally good for a use if no paired test over the splits
 finds a difference (the cells marked best). Of those, the ones within noise are preferred: their
 error does not exceed the noise floor of their own probabilities. A method that gives probability 0
-to a label that occurs has an infinite NLL and is not named while another method is there. The
-smallest number alone decides nothing. The one exception is a user's own losses: which method's
-decisions cost least is a fact about the test points, and is told as such.
+to a label that occurs has an infinite NLL and is not named. The smallest number alone decides
+nothing. The one exception is a user's own losses: which method's decisions cost least is a fact
+about the test points, and is told as such.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ FEWEST_POINTS = 200
 """Test points of a split below which no method is recommended."""
 FEWEST_OF_A_CLASS = 3
 """Expected test points of the rarest class: with fewer, test parts without the class are common."""
+MANY_SPLITS = 5
+"""With fewer splits a test finds large differences only, however many points there are."""
 WITHIN, BEYOND, WORSE = "within noise", "beyond noise", "worse than the best"
 UNKNOWN, CHEAP = "no floor", "as cheap as the cheapest"
 
@@ -180,9 +182,8 @@ def _names_of_use(key: str) -> tuple[str, str]:
 
 
 def _infinite(likelihoods: Mapping[str, Cell]) -> tuple[str, ...]:
-    """The methods with an infinite NLL, unless that is all of them."""
-    infinite = [m for m, cell in likelihoods.items() if cell.row["zero_likelihood"] > 0]
-    return tuple(infinite) if len(infinite) < len(likelihoods) else ()
+    """The methods with an infinite NLL."""
+    return tuple(m for m, cell in likelihoods.items() if cell.row["zero_likelihood"] > 0)
 
 
 def _signs(cells: Mapping[str, Cell], is_tested: bool) -> dict[str, str]:
@@ -206,8 +207,9 @@ def _unranked(table: ResultTable, signs: Mapping[str, Mapping[str, str]]) -> str
         reason = "a single split does not test one against another" if table.splits < 2 else reason
         return f"No method is recommended: {reason}."
     if all(WORSE not in of_methods.values() for of_methods in signs.values()):
+        few = "points" if table.splits >= MANY_SPLITS else "points or splits"
         return (
-            f"Too few points to rank the methods: no test finds a difference among the "
+            f"Too few {few} to rank the methods: no test finds a difference among the "
             f"{counted(len(methods))}."
         )
     return ""

@@ -6,7 +6,7 @@ Which methods are named is decided in pipeline.reporting.uses; here it is said.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from pipeline.reporting.uses import (
     Use,
     cheapest,
     choice_of,
+    is_own,
     surely_dearer,
     untested,
 )
@@ -79,7 +80,7 @@ def verdict_of(
     choice = choice_of(table, refused, decisions and decisions["methods"])
     sentences = (
         _choice_sentence(choice),
-        _bound_sentence(table, choice),
+        _own_bound_sentence(table, choice) or _bound_sentence(table, choice),
         _unknown_sentence(choice.uses, table.test_points, table.splits),
     )
     summary = [sentence for sentence in sentences if sentence]
@@ -153,16 +154,24 @@ def _cost_sentence(choice: Choice, decisions: Mapping[str, Any]) -> str:
         text += f", but to {constant} always costs {always:.2g} less"
     calibrated = [use for use in choice.uses if use.metric == "u_losses" and use.named]
     if calibrated and others:
-        named = calibrated[0].named
-        which = f"{names(named)} {'is' if len(named) == 1 else 'are'}"
-        if len(named) > MOST_NAMED:
-            which = f"{counted(len(named))} methods are"
-        if best in named:
-            which = (
-                "it is also" if len(named) == 1 else f"it and {counted(len(named) - 1)} more are"
-            )
-        text += f"; {which} calibrated best for these losses{_left_out(calibrated)}"
+        text += f"; {_calibrated_best(calibrated[0], best)}{_left_out(calibrated)}"
     return f"{text}."
+
+
+def _calibrated_best(losses: Use, cheapest: str) -> str:
+    """Which methods are calibrated best for the user's losses, and whether the cheapest is."""
+    named = losses.named
+    if len(named) == len(losses.signs):
+        return "no test tells the methods apart in calibration for these losses"
+    if named == (cheapest,):
+        which = "it is also"
+    elif len(named) <= MOST_NAMED:
+        which = f"{names(named)} {'is' if len(named) == 1 else 'are'}"
+    elif cheapest in named:
+        which = f"it and {counted(len(named) - 1)} other methods are"
+    else:
+        which = f"{counted(len(named))} other methods are"
+    return f"{which} calibrated best for these losses"
 
 
 def _choice_sentence(choice: Choice) -> str:
@@ -195,17 +204,53 @@ def _bound_sentence(table: ResultTable, choice: Choice) -> str:
     """
     taken = dict.fromkeys(use.take for use in choice.uses if use.take)
     methods = [choice.overall] if choice.overall else list(taken) or list(table.spec.methods)
-    uppers = [table.certificates.get(method, math.nan) for method in methods]
-    uppers = [upper for upper in uppers if math.isfinite(upper)]
-    if not uppers:
+    value = _largest(table.certificates.get(method) for method in methods)
+    if value is None:
         return ""
-    value = bound(max(uppers))
-    which = names(methods) if len(methods) <= MOST_NAMED else "each of these methods"
     if table.splits < 2 and len(methods) == 1:
-        return f"With 95 % confidence no {USERS} is off by more than {value} with {which}."
-    most = "" if len(methods) == 1 else "at most "
-    over = f", on average over the {table.splits} splits" if table.splits > 1 else ""
-    return f"With {which} the 95 % upper bound on the error of any {USERS} is {most}{value}{over}."
+        return (
+            f"With 95 % confidence no {USERS} is off by more than {bound(value)} with "
+            f"{names(methods)}."
+        )
+    users = f"the error of any {USERS} is"
+    return f"{_bound_on(users, methods)}{bound(value)}{_on_average(table)}."
+
+
+def _own_bound_sentence(table: ResultTable, choice: Choice) -> str:
+    """The bounds for the user's own utilities and what follows from them; "" where there are none.
+
+    A threshold rule acts where the predicted utility is at least t. Acting pays the utility minus
+    t, not acting pays nothing. No monotone change of the predicted utility raises the mean pay by
+    more than 2 UC, for any utility and any t (the paper's proposition "Utility Risk Gap").
+    """
+    methods = [choice.overall] if choice.overall else list(table.spec.methods)
+    uppers = {
+        column.metric.text: _largest(column.cells[method].row.get("upper") for method in methods)
+        for column in table.columns
+        if is_own(column.metric.key)
+    }
+    bounds = [f"{bound(upper)} ({text})" for text, upper in uppers.items() if upper is not None]
+    if not bounds:
+        return ""
+    return (
+        f"{_bound_on('the error of your utility is', methods)}{listed(bounds)}{_on_average(table)};"
+        " no monotone change of a threshold rule on this utility gains more than twice the bound."
+    )
+
+
+def _largest(uppers: Iterable[float | None]) -> float | None:
+    known = [upper for upper in uppers if upper is not None and math.isfinite(upper)]
+    return max(known, default=None)
+
+
+def _bound_on(error: str, methods: Sequence[str]) -> str:
+    which = names(methods) if len(methods) <= MOST_NAMED else "each of these methods"
+    most = "at most " if len(methods) > 1 else ""
+    return f"With {which} the 95 % upper bound on {error} {most}"
+
+
+def _on_average(table: ResultTable) -> str:
+    return f", on average over the {table.splits} splits" if table.splits > 1 else ""
 
 
 def _unknown_sentence(uses: Sequence[Use], points: int, splits: int) -> str:

@@ -194,8 +194,14 @@ def test_with_losses_headline_grid_and_summary_name_the_cheapest_method():
 def test_own_utilities_are_a_use_and_shared_columns_are_none():
     keys = ("u_payoffs_ann", "u_tce", "accuracy")
     table = {key: {"temperature": cell(0.1, True)} for key in keys}
-    (use,) = verdict(table).uses
-    assert use.use == "your own utility payoffs_ann"
+    table["u_payoffs_ann"]["temperature"].row["upper"] = 0.031
+    result = verdict(table, certificates={"temperature": 0.5})
+    assert [use.use for use in result.uses] == ["your own utility payoffs_ann"]
+    assert result.summary[0] == (
+        "With Temp. Scaling the 95 % upper bound on the error of your utility is .031 "
+        "(u_payoffs_ann), on average over the 10 splits; no monotone change of a threshold rule on "
+        "this utility gains more than twice the bound."
+    )
 
 
 def test_only_the_bound_of_a_single_split_is_said_to_hold_with_95_percent_confidence():
