@@ -1,7 +1,7 @@
 """What every calibrator shares: input checks, scikit-learn's conventions, and files.
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
-per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.classes`). Classes
+per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.inputs`). Classes
 without a sample in the calibration data are allowed: C comes from the columns.
 """
 
@@ -21,18 +21,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from calibrators.classes import classes_of, codes_of
 from calibrators.files import read_archive, write_archive
-from calibrators.inputs import Inputs, from_probabilities, lookalike
+from calibrators.inputs import Inputs, classes_of, codes_of, from_probabilities, lookalike
 from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
-from metrics.kinds import like
 from metrics.validation import (
     InputError,
     both_classes,
     check_logits,
     check_numbers,
     check_weights,
+    like,
 )
 
 NOT_STORED = ("tuning_log_",)
@@ -68,7 +67,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1.
         NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
-        clear which column each name belongs to (`calibrators.classes`). `InputError` (one line)
+        clear which column each name belongs to (`calibrators.inputs`). `InputError` (one line)
         reports NaN or infinite logits, labels out of range, and lengths that differ. `fit` warns if
         the values look like probabilities, percentages or votes, because their softmax would be
         something else.

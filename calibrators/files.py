@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 if TYPE_CHECKING:
@@ -43,14 +43,6 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
         raise
 
 
-class Saved(NamedTuple):
-    """The content of a file: class name, constructor arguments and fitted values."""
-
-    kind: str
-    parameters: dict[str, Any]
-    fitted: dict[str, Any]
-
-
 def write_archive(
     path: str | Path, kind: str, parameters: Mapping[str, Any], fitted: Mapping[str, NDArray[Any]]
 ) -> Path:
@@ -73,8 +65,8 @@ def write_archive(
     return target
 
 
-def read_archive(path: str | Path | IO[bytes]) -> Saved:
-    """Return the content of a file that `write_archive` wrote.
+def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return class name, constructor arguments and fitted values from a file of `write_archive`.
 
     Zero-dimensional arrays come back as plain numbers, strings or booleans. JSON members
     are notes of the program that wrote the file and are ignored. `InputError` (one line) reports a
@@ -111,7 +103,7 @@ def read_archive(path: str | Path | IO[bytes]) -> Saved:
     fitted = {name: array if array.ndim else array.item() for name, array in content.items()}
     if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
         raise InputError(f"{path}: classes_ and n_features_in_ differ; {fix}")
-    return Saved(kind, parameters, fitted)
+    return kind, parameters, fitted
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -39,13 +39,9 @@ class OfProbabilities(nn.Module):
 class ScaledSoftmax(nn.Module):
     """softmax(w ⊙ z + b): the uncalibrated model, temperature scaling and vector scaling."""
 
-    scale: Tensor
-    shift: Tensor
-
     def __init__(self, scale: Tensor, shift: Tensor) -> None:
         super().__init__()
-        self.register_buffer("scale", scale)
-        self.register_buffer("shift", shift)
+        self.scale, self.shift = nn.Buffer(scale), nn.Buffer(shift)
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
@@ -55,13 +51,9 @@ class ScaledSoftmax(nn.Module):
 class LinearSoftmax(nn.Module):
     """softmax(W x + b) for log-probabilities x or, with `on_logits`, for the logits themselves."""
 
-    matrix: Tensor
-    intercept: Tensor
-
     def __init__(self, matrix: Tensor, intercept: Tensor, on_logits: bool) -> None:
         super().__init__()
-        self.register_buffer("matrix", matrix)
-        self.register_buffer("intercept", intercept)
+        self.matrix, self.intercept = nn.Buffer(matrix), nn.Buffer(intercept)
         self.on_logits = on_logits
 
     def forward(self, logits: Tensor) -> Tensor:
@@ -84,9 +76,6 @@ class PiecewiseLinearMaps(nn.Module):
             infinity. A row takes C · K comparisons, because ONNX has no binary search.
     """
 
-    thresholds: Tensor
-    values: Tensor
-
     def __init__(
         self,
         thresholds: NDArray[Any],
@@ -104,14 +93,14 @@ class PiecewiseLinearMaps(nn.Module):
             x[c, :size] = constant(thresholds[start : start + size], dtype)
             level[c, :size] = constant(values[start : start + size], dtype)
             level[c, size:] = level[c, size - 1]
-        self.register_buffer("thresholds", x)
-        self.register_buffer("values", level)
+        self.thresholds, self.values = nn.Buffer(x), nn.Buffer(level)
         self.normalize = normalize
         self.tie_break = tie_break
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        x, level = self.thresholds, self.values
+        x: Tensor = self.thresholds
+        level: Tensor = self.values
         p = torch.softmax(logits.to(x.dtype), dim=1)
         passed = (p[:, :, None] >= x[None]).sum(dim=2)
         left = (passed - 1).clamp(min=0) + torch.arange(x.shape[0], device=x.device) * x.shape[1]

@@ -72,7 +72,7 @@ def read_arrays(
             if name in mapped and stored.can_be_mapped:
                 arrays[name] = _map(file, archive, member, stored)
             else:
-                _check_limit(member, limit, name in mapped)
+                _check_limit(member, limit)
                 with archive.open(member) as stream:  # its end is read, so its checksum is compared
                     arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
         return arrays
@@ -137,15 +137,12 @@ def _members(
     }
 
 
-def _check_limit(member: zipfile.ZipInfo, limit: int, is_compressed: bool) -> None:
+def _check_limit(member: zipfile.ZipInfo, limit: int) -> None:
     if member.file_size > limit:  # zipfile unpacks no more than `file_size`
-        name = member.filename.removesuffix(".npy")
-        fix = (
-            "uncompressed (numpy.savez), so that it need not be" if is_compressed else "as float32"
-        )
         raise _Refused(
-            f"array `{name}` takes {member.file_size:,} bytes unpacked, the limit is {limit:,}; "
-            f"save it {fix}, or fewer rows"
+            f"array `{member.filename.removesuffix('.npy')}` takes {member.file_size:,} bytes "
+            f"unpacked, the limit is {limit:,}; save fewer rows, or logits uncompressed "
+            "(numpy.savez) as float32"
         )
 
 

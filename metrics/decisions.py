@@ -24,14 +24,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from metrics.kinds import as_tensor, like
 from metrics.utilities.base import check_classes, parameter_matrix
 from metrics.validation import (
     InputError,
+    as_tensor,
     check_labels,
     check_numbers,
     check_probabilities,
     check_weights,
+    like,
 )
 
 

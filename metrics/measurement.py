@@ -1,4 +1,4 @@
-"""The input of the metrics: a forecast, its outcomes, and options.
+"""The input of the metrics: a forecast, its outcomes, and options; and the points of a scorecard.
 
 The outcomes are the labels, labels drawn from the forecast, or weights of resampled points. The
 order of the predicted utilities depends on none of them. So all draws share every sort, and the
@@ -8,11 +8,12 @@ binned errors use the sorts of UC.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from metrics.binned import Weights, interval_and_binned_errors
@@ -21,6 +22,9 @@ from metrics.kernels.ranks import sorted_rows
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
 from metrics.validation import InputError
+
+if TYPE_CHECKING:
+    from metrics.registry import Metric
 
 
 @dataclass(frozen=True)
@@ -155,3 +159,40 @@ def sampled_users(classes: int, options: Options, count: int) -> dict[str, Utili
         "linear": Linear(Linear.sample(*size, seed).matrix[:count]),
         "rank": Rank(Rank.sample(*size, seed + 1).matrix[:count]),
     }
+
+
+class Sample(NamedTuple):
+    """Points, their numbers in the whole data set, and the metrics to compute on them.
+
+    weights: weights of the points, [n], if they have any.
+    families: families of the sampled users, "linear" and "rank", or none.
+    """
+
+    forecast: Forecast
+    labels: Tensor
+    points: Tensor
+    weights: Tensor | None
+    metrics: Sequence[Metric]
+    families: Sequence[str]
+
+    def at(self, rows: Tensor) -> Sample:
+        """Return the sample of the points with the indices `rows` [k]."""
+        return self._replace(
+            forecast=Forecast(self.forecast.probabilities[rows]),
+            labels=self.labels[rows],
+            points=self.points[rows],
+            weights=None if self.weights is None else self.weights[rows],
+        )
+
+
+def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
+    """Return the whole sample, and the batches after it if utility metrics are means over them."""
+    n = len(whole.labels)
+    count = 1 if utility_batch is None else n // utility_batch
+    if count <= 1:
+        return [whole]
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    batches = [rows.sort().values for rows in order.to(whole.labels.device).tensor_split(count)]
+    of_utilities = whole._replace(metrics=[m for m in whole.metrics if m.of_utilities])
+    others = [metric for metric in whole.metrics if not metric.of_utilities]
+    return [whole._replace(metrics=others, families=()), *map(of_utilities.at, batches)]

@@ -28,7 +28,7 @@ from metrics.certificate import (
     normal_multipliers,
 )
 from metrics.forecast import Forecast, Outcomes
-from metrics.measurement import Measurement, Noise, Options, sampled_users
+from metrics.measurement import Measurement, Noise, Options, Sample, in_batches, sampled_users
 from metrics.registry import Metric, metrics_of
 from metrics.report import report_of
 from metrics.resampling import (
@@ -38,7 +38,6 @@ from metrics.resampling import (
     redrawn_outcomes,
     resampled_weights,
 )
-from metrics.samples import Sample, in_batches
 from metrics.scores import zero_likelihoods
 from metrics.validation import check_labels, check_probabilities, check_weights
 

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from metrics.kernels.prefix_range import prefix_range
-from metrics.kinds import like
-from metrics.validation import InputError, check_numbers, check_weights
+from metrics.validation import InputError, check_numbers, check_weights, like
 
 ROUNDING = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal."""

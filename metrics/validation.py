@@ -1,4 +1,8 @@
-"""Checks of input. An error is one clear line that names the field and the fix."""
+"""Checks of input, and its conversion to torch, which the code inside the package uses.
+
+An error is one clear line that names the field and the fix. A result has the kind of the input: a
+NumPy array or a torch tensor.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-
-from metrics.kinds import as_tensor
 
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
@@ -28,6 +30,31 @@ LARGEST_LOGIT = 1e100
 
 class InputError(ValueError):
     """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
+
+
+def as_tensor(values: Any, dtype: torch.dtype | None = None) -> Tensor:
+    """Return `values` as a tensor on their own device, without a copy if possible."""
+    if isinstance(values, Tensor):
+        tensor = values.detach()
+    else:
+        array = np.asarray(values)
+        if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
+            array = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        # torch cannot wrap read-only memory or negative strides without a warning or an error.
+        if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+            array = array.copy()
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
+        tensor = torch.from_numpy(array)
+    return tensor if dtype is None else tensor.to(dtype)
+
+
+def like(result: Tensor, original: Any) -> Any:
+    """Return `result` as the kind that `original` has: a tensor on its device, or NumPy."""
+    if isinstance(original, Tensor):
+        return result.to(original.device)
+    array = result.cpu().numpy()
+    return array[()] if array.ndim == 0 else array
 
 
 def is_whole(value: Any) -> bool:

@@ -178,11 +178,6 @@ class PatchedModule(nn.Module):
         InputError: a patch belongs to a utility of the user, which is code and not an array.
     """
 
-    payoffs: Tensor
-    lows: Tensor
-    highs: Tensor
-    steps: Tensor
-
     def __init__(
         self, start: nn.Module, patches: Sequence[Patch], projected: bool, dtype: torch.dtype
     ) -> None:
@@ -197,13 +192,9 @@ class PatchedModule(nn.Module):
         self.projected = projected
         self.by_rank = [utility.by_rank for utility in payoffs]
         table = torch.stack([utility.payoff for utility in payoffs]) if payoffs else torch.empty(0)
-        self.register_buffer("payoffs", table.to(dtype))
-        for name, values in (
-            ("lows", [patch.low for patch in patches]),
-            ("highs", [patch.high for patch in patches]),
-            ("steps", [patch.step for patch in patches]),
-        ):
-            self.register_buffer(name, torch.tensor(values, dtype=torch.float64).to(dtype))
+        numbers = [(patch.low, patch.high, patch.step) for patch in patches]
+        self.payoffs = nn.Buffer(table.to(dtype))
+        self.numbers = nn.Buffer(torch.tensor(numbers, dtype=torch.float64).to(dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
@@ -212,8 +203,9 @@ class PatchedModule(nn.Module):
             vector = self.payoffs[number]
             vectors = vector[_places(p)] if by_rank else vector.expand_as(p)
             v = (p * vectors).sum(dim=1, keepdim=True)
-            inside = (v >= self.lows[number]) & (v <= self.highs[number])
-            p = torch.where(inside, self._moved(p, self.steps[number] * vectors), p)
+            low, high, step = self.numbers[number].unbind()
+            inside = (v >= low) & (v <= high)
+            p = torch.where(inside, self._moved(p, step * vectors), p)
         return p
 
     def _moved(self, p: Tensor, push: Tensor) -> Tensor:

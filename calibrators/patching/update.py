@@ -6,6 +6,11 @@
 class, or the K most probable classes) it shifts the logit of its probability v by ν δ. The classes
 inside the event keep their proportions, and so do those outside it. δ minimises the NLL of the
 witness's points, a convex problem in one dimension. docs/methods/logit_shift.md has the proofs.
+
+Each has `loss`, the mean loss that every step lowers; `step`, the step η > 0 (line 8) and its
+change, or None if no step lowers the loss; and `moved`, the new probabilities of rows after a step
+along u⃗, of either sign. Threads call `moved` for blocks of rows, so the result of a row must depend
+on that row alone.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -44,22 +49,6 @@ class Step(NamedTuple):
 
     size: float
     change: float
-
-
-class Update(Protocol):
-    """How Algorithm 1 moves points and chooses steps; the audits are the same for every update."""
-
-    def loss(self, state: PatchedForecast) -> float:
-        """Return the mean loss that every step lowers."""
-
-    def step(self, state: PatchedForecast, witness: Witness, vectors: Vectors) -> Step | None:
-        """Return the step η > 0 (line 8) and its change; None if no step lowers the loss."""
-
-    def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
-        """Return the new probabilities of `rows` after a step along u⃗, of either sign: [k, C].
-
-        Threads call it for blocks of rows. The result of a row depends on that row alone.
-        """
 
 
 @dataclass(frozen=True)
@@ -273,3 +262,6 @@ class TiltProblem:
         else:
             total, first, second = torch.einsum("kl,klr->rk", self.masses, powers)
         return total, first, second
+
+
+Update = ProjectedDescent | ExponentialTilting

@@ -32,10 +32,8 @@ from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
 
 SUMMED_AT_ONCE = 1 << 22
 """Predictions times draws that a thread works on at a time; it holds the order of the former."""
-TILE = 8
-"""Utilities read together: where they are columns of a matrix, neighbours share cache lines."""
-POINTS = 64
-"""Points of a tile that are read utility by utility."""
+TOGETHER = 8
+"""Fewest utilities of a block: where they are columns of a matrix, neighbours share cache lines."""
 
 
 class PrefixRange(NamedTuple):
@@ -62,7 +60,7 @@ def prefix_range(
 
     Args:
         predicted: float64 [b, n], the predicted utilities v of b utilities at n points; columns of
-            a matrix [n, b] are read in place.
+            a matrix [n, b] are copied block by block.
         payoffs: float64 [b, L], the realized utility of each outcome code.
         codes: integers [R, n] in [0, L), the outcome of each point in R draws of the labels.
         edges: float64 [1, E] or, for R sets of weights, [R, E], increasing: the weight passed where
@@ -93,7 +91,8 @@ def prefix_range_torch(
 ) -> PrefixRange:
     """`prefix_range` in plain torch: any device; the reference for the compiled versions."""
     ordered, order = torch.sort(predicted, dim=1, stable=True)
-    ends = _ends(ordered, tolerance)
+    gaps = ordered[:, 1:] - ordered[:, :-1] > tolerance
+    ends = torch.nn.functional.pad(gaps, (0, 1), value=True)  # of groups of tied predictions
     weights = torch.ones_like(ordered[:1]) if weights is None else weights.double()
     edges = edges.to(ordered)
     draws = max(len(codes), len(weights))
@@ -112,50 +111,32 @@ def prefix_range_torch(
     return PrefixRange(torch.stack(low), torch.stack(high), torch.stack(at_edges))
 
 
-def _ends(ordered: Tensor, tolerance: float) -> Tensor:
-    """Where a group of tied predictions ends: bool, the shape of `ordered` [b, n]."""
-    gaps = ordered[:, 1:] - ordered[:, :-1] > tolerance
-    return torch.nn.functional.pad(gaps, (0, 1), value=True)
-
-
 @compiled
 def _ranges_once(
-    predicted: Any,
-    start: int,
-    stop: int,
-    payoffs: Any,
-    codes: Any,
-    tolerance: float,
-    low: Any,
-    high: Any,
+    predicted: Any, payoffs: Any, codes: Any, tolerance: float, low: Any, high: Any
 ) -> None:
-    """Write low, high [b] of the utilities from `start` to `stop`."""
-    n = predicted.shape[1]
-    v = np.empty((TILE, n))
+    """Write low, high [b] of utilities whose predictions [b, n] lie row by row."""
+    rows, n = predicted.shape
     scratch = np.empty(n)
     places = np.empty((2, n), np.int32)
-    for first in range(start, stop, TILE):
-        width = min(TILE, stop - first)
-        for point in range(0, n, POINTS):
-            for k in range(width):
-                for i in range(point, min(n, point + POINTS)):
-                    v[k, i] = predicted[first + k, i]
-        for row in range(first, first + width):
-            low[row], high[row] = range_by_buckets(
-                v[row - first], payoffs[row], codes, scratch, places, tolerance
-            )
+    for row in range(rows):
+        low[row], high[row] = range_by_buckets(
+            predicted[row], payoffs[row], codes, scratch, places, tolerance
+        )
 
 
 def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float) -> PrefixRange:
-    v, table = predicted.numpy(), payoffs.contiguous().numpy()
+    table = payoffs.contiguous().numpy()
     outcome = _short_codes(codes, table.shape[1])[0]
-    rows, n = v.shape
+    rows, n = predicted.shape
     low, high = np.empty(rows), np.empty(rows)
 
     def work(start: int, stop: int) -> None:
-        _ranges_once(v, start, stop, table, outcome, tolerance, low, high)
+        block = slice(start, stop)
+        v = predicted[block].contiguous().numpy()
+        _ranges_once(v, table[block], outcome, tolerance, low[block], high[block])
 
-    over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TILE * n)))
+    over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
     at_edges = predicted.new_empty(1, rows, 0)
     return PrefixRange(torch.from_numpy(low)[None], torch.from_numpy(high)[None], at_edges)
 

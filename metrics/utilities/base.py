@@ -17,10 +17,9 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
-from metrics.kinds import like
 from metrics.scores import checked
 from metrics.utility_calibration import WorstInterval, worst_interval
-from metrics.validation import InputError, check_numbers
+from metrics.validation import InputError, check_numbers, like
 
 BLOCK_BYTES = 64 << 20
 """Largest size of a block of predicted utilities [b, n], unless `FEWEST_ROWS` rows need more."""
