@@ -48,9 +48,9 @@ from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
 
 TITLE = "Utility calibration of multiclass classifiers"
 INTRODUCTION = (
-    "Results of the suite {suite}: post-hoc calibration methods on cached logits, scored on "
-    "held-out points. Errors are shares or units of utility, scaled as the column says; smaller is "
-    "better except for accuracy."
+    "This page compares calibration methods on the benchmarks of the suite {suite}. All scores are "
+    "from points that no method was fitted on. A column's heading has its scale. Smaller is "
+    "better, except for accuracy."
 )
 
 

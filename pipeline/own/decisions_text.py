@@ -38,15 +38,15 @@ def decisions_table(record: Mapping[str, Any]) -> TextTable:
     ]
     constants = ", ".join(f"{name} {cost:.3g}" for name, cost in record["constant"].items())
     note = (
-        "Mean loss of taking the action of least expected loss, on the test points"
-        f"{_over(record['splits'])}; foreseen: the loss that the probabilities expect of these "
-        "actions. Differences: negative is cheaper. Most misjudged: the action with the largest "
-        "mean of realized minus expected loss over its points (decision calibration, Zhao et al. "
-        "2021), in brackets how often it is taken. Another action: what one change would have "
-        "saved, another action wherever one action was taken, chosen with the labels known (swap "
-        "regret). Chance alone saves up to the number in brackets, in 95 % of cases. One action "
-        f"for all points: {constants}; the best in hindsight is the reference. All pairs of "
-        "methods: decisions.json."
+        "At each test point the action of least expected loss is taken. Mean loss: what this costs"
+        f"{_over(record['splits'])}. Foreseen: what the probabilities expect it to cost. Against: "
+        "the difference; negative is cheaper. Most misjudged action: the one with the largest sum "
+        "of realized minus expected loss, divided by all points (decision calibration, Zhao et al. "
+        "2021), and how often it is taken. Another action would save: one action instead of "
+        "another, wherever that one is taken (swap regret). The table has the change that saves "
+        "most, found with the labels known, and what chance alone saves at most in 95 % of cases. "
+        f"One action for all points costs: {constants}; the best of these is the reference. "
+        "decisions.json has all pairs of methods."
     )
     return TextTable("Decisions", heading, rows, note)
 

@@ -29,10 +29,10 @@ from pipeline.scoring.files import score_files
 from pipeline.sources.own_utilities import aim_of
 
 INTRODUCTION = (
-    "Post-hoc calibration methods on {files}, scored on held-out points. Errors are shares or "
-    "units of utility, scaled as the column says; smaller is better except for accuracy."
+    "This page compares calibration methods on {files}. All scores are from points that no method "
+    "was fitted on. A column's heading has its scale. Smaller is better, except for accuracy."
 )
-MADE = "Made by scripts/score.py; the parameters of every split lie under data/fits."
+MADE = "scripts/score.py made this page. The fitted parameters of every split are in data/fits."
 
 
 def write_results(
@@ -106,7 +106,9 @@ def _splits(settings: Settings) -> list[str]:
     splits = find_logits(settings).details.get("given_splits")
     if splits is None:
         share = 100 * settings["splits"]["calibration_fraction"]
-        return [f"Splits are random, {share:.0f} % calibrate; own ones: --test or `split`."]
+        return [
+            f"Splits are random: {share:.0f} % calibrate. Choose your own by --test or `split`."
+        ]
     numbers = "; ".join(f"{sizes['calibration']} and {sizes['test']}" for sizes in splits[:5])
     more = ", …" if len(splits) > 5 else ""
     return [f"Calibration and test points are the file's own: {numbers}{more}."]

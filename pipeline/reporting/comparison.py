@@ -42,15 +42,15 @@ CELL_COLUMNS = (
 
 TITLE = "Comparison with the printed numbers"
 INTRO = (
-    "Printed value, ours, their difference and z = difference / sqrt(se² + se²), where a standard "
-    "error is half the ± number beside a mean (both are taken over random splits of the same "
-    f"test points). Cells with |z| > {LIMIT:g} are marked ▲ (ours is larger) or ▼ (smaller). "
+    "A line has the printed value, ours, their difference and z = difference / sqrt(se² + se²). A "
+    "standard error se is half of the ± beside a mean; both are taken over random splits of the "
+    f"same test points. Cells with |z| > {LIMIT:g} are marked ▲ (ours is larger) or ▼ (smaller). "
     "Values are scaled as in the paper's tables."
 )
 SUMMARY_HEADING = ("Printed table", "Our default", "preset=paper")
 RULE = (
-    "The default is what we would use; preset=paper is one rule for all tables that follows the "
-    "paper. comparison.csv has every alternative that was scored."
+    "The default is what we would use. preset=paper is one choice of settings for all tables, the "
+    "one that comes closest to the paper. comparison.csv has every alternative that was scored."
 )
 COLUMNS = ("Method", "Metric", "Printed", "Ours", "Difference", "z", "")
 LEFT = "Printed cells that preset=paper leaves more than 3 s.e. apart, and what is known of them:"

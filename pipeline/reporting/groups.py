@@ -56,10 +56,10 @@ class Gap:
         """One sentence."""
         has_floor = metric(self.metric).has_floor
         larger, smaller = (short(max(value, 0.0) if has_floor else value) for value in self.beyond)
-        sure = "a single split tests nothing"
+        sure = "a single split cannot test the difference"
         if self.p_value is not None:
-            how = "more than chance" if self.p_value <= SIZE else "no more than chance may do"
-            sure = f"they differ by {how} (p = {short(self.p_value)})"
+            how = "by more than chance" if self.p_value <= SIZE else "perhaps by chance alone"
+            sure = f"they differ {how} (p = {short(self.p_value)})"
         return (
             f"{metric(self.metric).text}, {method_name(self.method)}"
             f"{', beyond chance' if has_floor else ''}: "

@@ -32,10 +32,11 @@ from pipeline.reporting.verdict import MEANINGS, SIGNS, Verdict
 from pipeline.reporting.wording import short
 
 STUDY_CAPTIONS = {
-    "history": "Patching against users with gain matrices of their own (appendix), sampled anew "
-    "in every iteration: the worst user's calibration error, and the spread over all users. "
-    "Aligned users tolerate hardly any error; misaligned ones each care for a part of the labels.",
-    "snapshots": "The distribution of all users' calibration errors at selected iterations.",
+    "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
+    "Every iteration samples new users. The curves show the worst user's calibration error and "
+    "the spread over all users. Aligned users tolerate hardly any error. A misaligned user cares "
+    "for a part of the labels.",
+    "snapshots": "The distribution of all users' calibration errors after some iterations.",
 }
 """The figures of the dynamics stage, in their order on the page."""
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}

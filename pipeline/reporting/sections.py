@@ -148,9 +148,9 @@ def pooled_note(splits: int, pooled: int) -> str:
         return ""
     first = "the first split" if pooled == 1 else f"the first {pooled} splits together"
     return (
-        "Interval, share and gap are over the test points of "
-        f"{'all splits together' if pooled == splits else first}; the calibration error is the "
-        "table's, a mean over the splits, so it is not gap times share."
+        "The interval, its share and its gap are of the test points of "
+        f"{'all splits together' if pooled == splits else first}. The calibration error is the "
+        "table's, a mean over the splits. So it is not the gap times the share."
     )
 
 

@@ -15,17 +15,17 @@ from pipeline.reporting.wording import bound, names
 MARK = "†"
 """Behind every number beyond its noise floor."""
 INTERVALS = {
-    "bootstrap": "It is 1.96 standard errors of the bootstrap over points, in which all splits are "
-    "reweighted at once.",
-    "corrected": "It allows for the points which splits share (Nadeau & Bengio 2003).",
+    "bootstrap": "It is 1.96 standard errors of a bootstrap over the points, which reweights all "
+    "splits at once.",
+    "corrected": "It allows for the points that splits share (Nadeau & Bengio 2003).",
 }
 TESTS = (
-    "The tests are paired over splits (corrected variance, Holm over methods, 5 %), so a smaller "
-    "mean may lack it where a larger one has it."
+    "The tests are paired over splits (corrected variance, Holm over methods, 5 %). So a test can "
+    "find a method worse and one with a larger mean not worse."
 )
 FLOOR = (
-    "The floor is the 95 % quantile of what the method's own probabilities show on these points "
-    "when labels are drawn from them; each method's own may be smaller or larger."
+    "The floor is the 95 % quantile of the errors that the method's own probabilities show on "
+    "these points when labels are drawn from them. Each method has a floor of its own."
 )
 
 
@@ -137,13 +137,13 @@ class ResultTable:
             notes.append((f"{mark}: no test finds it worse than the best.", TESTS))
         if self.has_floor:
             short = (
-                f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases "
-                f"(last row: that of {self.floor_source})."
+                f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases. "
+                f"Last row: the floor of {self.floor_source}."
             )
             notes += [(short, FLOOR), *(("", note) for note in self._notes_on_floors())]
         if any(column.metric.key == "nll" for column in self.columns):
-            infinite = "∞: infinite NLL, as so many labels had probability 0."
-            floored = f"NLL: probabilities below {LIKELIHOOD_FLOOR:g} count as that."
+            infinite = "∞: infinite NLL, because so many labels had probability 0."
+            floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
             notes.append((infinite if any(cell.note for cell in cells) else "", floored))
         return notes
 
@@ -164,8 +164,8 @@ class ResultTable:
         ]
         if with_floor and within:
             notes.append(
-                f"No method is beyond its noise floor in {', '.join(within)}: nothing there speaks "
-                "against the calibration of any of them."
+                f"No method is beyond its noise floor in {', '.join(within)}: these columns are no "
+                "evidence against the calibration of any method."
             )
         if self.certificates:
             bounds = ", ".join(

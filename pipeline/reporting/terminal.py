@@ -90,10 +90,11 @@ def print_verdict(verdict: Verdict, title: str, console: Console) -> None:
     text = f"{title}: {verdict.headline}" if title else verdict.headline
     print_lines([text], console, style="bold")
     if verdict.uses:
-        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         grid.add_column("Method", no_wrap=True)
         for use in verdict.uses:
-            grid.add_column(use.label, justify="center")
+            longest = max(map(len, use.label.split()))
+            grid.add_column(use.label, justify="center", min_width=longest, overflow="fold")
         for method, *signs in verdict.grid:
             grid.add_row(method, *signs)
         console.print(grid, soft_wrap=False)

@@ -204,8 +204,8 @@ def _unranked(table: ResultTable, signs: Mapping[str, Mapping[str, str]]) -> str
     if len(methods) == 1:
         return f"{method_name(methods[0])} is the only method here: there is nothing to choose."
     if reason := untested(table):
-        reason = "a single split does not test one against another" if table.splits < 2 else reason
-        return f"No method is recommended: {reason}."
+        reason = "a single split cannot test one against another" if table.splits < 2 else reason
+        return f"No method is recommended, because {reason}."
     if all(WORSE not in of_methods.values() for of_methods in signs.values()):
         few = "points" if table.splits >= MANY_SPLITS else "points or splits"
         return (

@@ -142,19 +142,20 @@ def _cost_sentence(choice: Choice, decisions: Mapping[str, Any]) -> str:
     if others:
         second = min(others, key=lambda method: float(costs[method]["cost"]))
         gap = costs[second]["against"][best]
-        text += f", {with_half(gap, 'difference')} less than {method_name(second)}, the next"
+        text += f", {with_half(gap, 'difference')} less than with {method_name(second)}, the next"
         if gap["difference_half_width"] is not None:
             dearer = len(surely_dearer(costs, best))
             of_all = "the others" if len(others) > 1 else "it"
             sure = f"{counted(dearer)} of {counted(len(others))} others" if dearer else of_all
-            text += f", and {'surely' if dearer else 'not surely'} less than {sure}"
+            text += f", and {'surely' if dearer else 'not surely'} less than with {sure}"
     constant = decisions["best_constant"]
     always = costs[best]["against"][f"always {constant}"]["difference"]
     if always > ROUNDING:
         text += f", but to {constant} always costs {always:.2g} less"
     calibrated = [use for use in choice.uses if use.metric == "u_losses" and use.named]
     if calibrated and others:
-        text += f"; {_calibrated_best(calibrated[0], best)}{_left_out(calibrated)}"
+        sentence = _calibrated_best(calibrated[0], best)
+        text += f". {sentence[0].upper()}{sentence[1:]}{_left_out(calibrated)}"
     return f"{text}."
 
 
@@ -180,7 +181,7 @@ def _choice_sentence(choice: Choice) -> str:
     if not any(use.take for use in uses):
         return ""
     if overall is None:
-        return "No method is among the best for all of these uses: choose by yours."
+        return "No method is among the best for all of these uses: choose for yours."
     labels = {
         sign: [use.label for use in uses if use.signs[overall] == sign]
         for sign in (WITHIN, BEYOND, WORSE)
@@ -192,7 +193,7 @@ def _choice_sentence(choice: Choice) -> str:
     is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
     sure = "clearly" if is_alone else "no test finds a better one"
     start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
-    return f"{start}: {sure}{f'; it is {noise}' if noise else ''}."
+    return f"{start}: {sure}.{f' It is {noise}.' if noise else ''}"
 
 
 def _bound_sentence(table: ResultTable, choice: Choice) -> str:
@@ -263,8 +264,8 @@ def _unknown_sentence(uses: Sequence[Use], points: int, splits: int) -> str:
     if not limits:
         return ""
     return (
-        f"Not known: with {points:,} test points{' a split' if splits > 1 else ''} an error "
-        f"below {listed(limits)} could not have been seen."
+        f"With {points:,} test points{' a split' if splits > 1 else ''}, errors below "
+        f"{listed(limits)} cannot be told from chance."
     )
 
 

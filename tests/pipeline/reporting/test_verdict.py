@@ -51,7 +51,7 @@ def test_a_method_within_noise_goes_before_a_smaller_error_that_no_test_tells_ap
             "isotonic",
             "is IR: no test finds a better one",
         ),
-        ({"u_cwe": ["vector"], "u_topk": ["isotonic"]}, None, "choose by yours"),
+        ({"u_cwe": ["vector"], "u_topk": ["isotonic"]}, None, "choose for yours"),
     ],
 )
 def test_one_method_for_all_uses_where_it_is_among_the_best_everywhere(best, overall, words):
@@ -89,12 +89,12 @@ def test_the_headline_says_for_each_use_what_will_do_and_the_signs_say_why():
     assert result.uses[1].signs == {m: WITHIN_NOISE if m == "vector" else WORSE for m in FIVE}
     assert result.grid[1] == ["Vector Scaling", "○", "✓", "✓"]
     assert result.summary == [
-        "One method for all of these is Vector Scaling: no test finds a better one; it is within "
+        "One method for all of these is Vector Scaling: no test finds a better one. It is within "
         "noise for shortlists and graded gains and beyond noise for single decisions.",
         "With Vector Scaling the 95 % upper bound on the error of any user of these classes "
         "(U_CWE, U_topK, U_dcg and the like) is .013, on average over the 10 splits.",
-        "Not known: with 3,000 test points a split an error below .0050 (U_CWE), .0050 (U_topK) "
-        "and .0050 (U_dcg) could not have been seen.",
+        "With 3,000 test points a split, errors below .0050 (U_CWE), .0050 (U_topK) and .0050 "
+        "(U_dcg) cannot be told from chance.",
     ]
 
 
@@ -145,7 +145,7 @@ def test_one_split_compares_nothing():
     }
     result = verdict(table, splits=1)
     assert result.overall is None
-    assert result.headline.startswith("No method is recommended: a single split")
+    assert result.headline.startswith("No method is recommended, because a single split")
     assert result.legend == (
         "✓ within noise of perfectly calibrated; not tested against each other: one split"
     )
@@ -173,9 +173,9 @@ def test_with_losses_headline_grid_and_summary_name_the_cheapest_method():
     result = verdict(table, decisions=costs)
     assert result.headline == (
         "Temp. Scaling acts cheapest, though its NLL is infinite: mean loss 0.2, 0.020 ± 0.050 "
-        "less than Vector Scaling, the next, and surely less than one of two others; Vector "
-        "Scaling is calibrated best for these losses (not named, because of an infinite NLL: "
-        "Temp. Scaling)."
+        "less than with Vector Scaling, the next, and surely less than with one of two others. "
+        "Vector Scaling is calibrated best for these losses (not named, because of an infinite "
+        "NLL: Temp. Scaling)."
     )
     assert result.overall == "temperature"
     assert result.grid == [
@@ -185,9 +185,9 @@ def test_with_losses_headline_grid_and_summary_name_the_cheapest_method():
     one = verdict(table, splits=1, decisions=costs_of(None, temperature=0.2, vector=0.22))
     assert one.overall is None and [use.label for use in one.uses] == ["losses"]
     assert one.headline == (
-        "No method is recommended: a single split does not test one against another. On these "
-        "test points Temp. Scaling acts cheapest, though its NLL is infinite: mean loss 0.2, 0.02 "
-        "less than Vector Scaling, the next."
+        "No method is recommended, because a single split cannot test one against another. On "
+        "these test points Temp. Scaling acts cheapest, though its NLL is infinite: mean loss 0.2, "
+        "0.02 less than with Vector Scaling, the next."
     )
 
 
