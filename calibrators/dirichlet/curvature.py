@@ -118,7 +118,7 @@ class ClassCurvature:
         small.diagonal(dim1=1, dim2=2).add_(1.0)
         # Inverses by triangular solves: `cholesky_inverse` takes one matrix at a time on a GPU.
         identity = torch.eye(count, dtype=torch.float64, device=small.device).expand_as(small)
-        root = torch.linalg.solve_triangular(torch.linalg.cholesky(small), identity, upper=False)
+        root = _solved(torch.linalg.cholesky(small), identity)
         kernel = (root.mT @ root).to(self.rows.dtype)
 
         def solve(gradients: Tensor) -> Tensor:
@@ -129,3 +129,17 @@ class ClassCurvature:
             return first - correction.to(first.dtype) / diagonal
 
         return solve
+
+
+def _solved(lower: Tensor, right: Tensor) -> Tensor:
+    """Return lower⁻¹ right for small triangular matrices [C, m, m], on one thread.
+
+    Threads would share each small matrix. They would mostly wait for each other, and the last bit
+    would depend on their number.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return torch.linalg.solve_triangular(lower, right, upper=False)
+    finally:
+        torch.set_num_threads(threads)
