@@ -63,7 +63,7 @@ endif
 
 # A wrong name of a suite ends the command before the set-up, which takes minutes.
 known-suite:
-	@case "$$SUITE" in extended|cifar_closest|synthetic_imagenet) echo \
+	@case "$$SUITE" in extended|extended_1000|cifar_closest) echo \
 	  "SUITE=$$SUITE: run its stages by hand; conf/suite/$$SUITE.yaml says how" >&2; exit 2;; esac
 	@test -z "$$SUITE" || test -f "conf/suite/$$SUITE.yaml" || { \
 	  echo "SUITE=$$SUITE: no such suite; choose one of:" $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
