@@ -86,17 +86,7 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         "splits": len(first["cost"]),
         "methods": {
             method: {
-                **_mean(values["cost"], share, "cost"),
-                **_mean(values["expected"], share, "expected"),
-                "actions": {
-                    name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
-                    for action, name in enumerate(names)
-                },
-                "otherwise": _otherwise(
-                    values["savings"].mean(axis=0),
-                    drawn[method] / len(values["cost"]) if method in drawn else None,
-                    names,
-                ),
+                **_method_record(values, names, share, drawn.get(method)),
                 "against": {
                     other: _mean(values["cost"] - cost, share, "difference")
                     for other, cost in references.items()
@@ -115,6 +105,30 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
             "methods": {m: values["curve"].mean(axis=0).tolist() for m, values in priced.items()},
         }
     return record
+
+
+def _method_record(
+    values: Mapping[str, NDArray[np.float64]], names: Sequence[str], share: float, drawn: Any
+) -> Record:
+    """The costs of one method, its share and gap per action, and the better action of hindsight.
+
+    Args:
+        values: what `_priced` returns, one entry per split; drawn: [R, K, K], the savings by chance
+            summed over the splits, or None.
+    """
+    return {
+        **_mean(values["cost"], share, "cost"),
+        **_mean(values["expected"], share, "expected"),
+        "actions": {
+            name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
+            for action, name in enumerate(names)
+        },
+        "otherwise": _otherwise(
+            values["savings"].mean(axis=0),
+            None if drawn is None else drawn / len(values["cost"]),
+            names,
+        ),
+    }
 
 
 def _priced(losses: NDArray[np.float64], test: HeldOut, taken: Decisions) -> dict[str, Any]:
