@@ -104,6 +104,17 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -
 
 
 @compiled
+def _widest(parts: Any) -> Any:
+    """Return bounds on the extremes of the running sum: inside a bucket, one sign comes first."""
+    total = low = high = 0.0
+    for b in range(BUCKETS):
+        low = min(low, total - parts[b, 1])
+        high = max(high, total + parts[b, 0])
+        total += parts[b, 0] - parts[b, 1]
+    return low, high
+
+
+@compiled
 def _cumulate(parts: Any, ends: Any, starts: Any) -> Any:
     """Write the sum of all points before each bucket.
 
@@ -153,11 +164,18 @@ def _walk_open(
 
 @compiled
 def range_by_buckets(
-    v: Any, payoffs: Any, codes: Any, scratch: Any, places: Any, tolerance: float
+    v: Any,
+    payoffs: Any,
+    codes: Any,
+    scratch: Any,
+    places: Any,
+    tolerance: float,
+    least: float = -np.inf,
 ) -> Any:
     """Return the extremes of the running sum of payoffs[codes] - v in the order of v [n].
 
-    They are taken at the end of all points, and where the next v is further than the tolerance.
+    They are taken at the end of all points, and where the next v is further than the tolerance. If
+    bounds on them show that their range is below `least`, the bounds are returned.
     `scratch` float64 [n] and `places` int32 [2, n] are working memory.
     """
     n = v.size
@@ -165,6 +183,9 @@ def range_by_buckets(
     _fill_buckets(v, scratch, bucket)
     parts = np.zeros((BUCKETS, 2))
     _fill_parts(v, payoffs, codes, bucket, parts)
+    lowest, highest = _widest(parts)
+    if highest - lowest < least:
+        return lowest, highest
     ends, is_wide = np.ones(BUCKETS, np.bool_), np.ones(BUCKETS, np.bool_)
     if tolerance > 0:
         _mark_gaps(v, bucket, tolerance, ends, is_wide)

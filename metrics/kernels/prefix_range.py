@@ -18,6 +18,7 @@ sort for several), `torch.sort` and `torch.cumsum` elsewhere. Both sum in float6
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,7 @@ def prefix_range(
     edges: Tensor | None = None,
     weights: Tensor | None = None,
     tolerance: float = 0.0,
+    margin: float = math.inf,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
@@ -71,11 +73,14 @@ def prefix_range(
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
+        margin: for one draw without edges on the CPU. A range that is smaller than the largest by
+            more than this may be given as bounds that are so, too. This saves two thirds of the
+            time of a search for the largest.
     """
     if edges is None:
         edges = torch.zeros(1 if weights is None else len(weights), 0)
         if len(codes) == 1 and weights is None and predicted.device.type == "cpu":
-            return _one_draw(predicted, payoffs, codes, tolerance)
+            return _one_draw(predicted, payoffs, codes, tolerance, margin)
     if predicted.device.type != "cpu":
         return prefix_range_torch(predicted, payoffs, codes, edges, weights, tolerance)
     return _several(predicted, payoffs, codes, edges, weights)
@@ -113,19 +118,29 @@ def prefix_range_torch(
 
 @compiled
 def _ranges_once(
-    predicted: Any, payoffs: Any, codes: Any, tolerance: float, low: Any, high: Any
+    predicted: Any,
+    payoffs: Any,
+    codes: Any,
+    tolerance: float,
+    margin: float,
+    low: Any,
+    high: Any,
 ) -> None:
     """Write low, high [b] of utilities whose predictions [b, n] lie row by row."""
     rows, n = predicted.shape
+    largest = 0.0
     scratch = np.empty(n)
     places = np.empty((2, n), np.int32)
     for row in range(rows):
         low[row], high[row] = range_by_buckets(
-            predicted[row], payoffs[row], codes, scratch, places, tolerance
+            predicted[row], payoffs[row], codes, scratch, places, tolerance, largest - margin
         )
+        largest = max(largest, high[row] - low[row])
 
 
-def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float) -> PrefixRange:
+def _one_draw(
+    predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: float, margin: float
+) -> PrefixRange:
     table = payoffs.contiguous().numpy()
     outcome = _short_codes(codes, table.shape[1])[0]
     rows, n = predicted.shape
@@ -134,7 +149,7 @@ def _one_draw(predicted: Tensor, payoffs: Tensor, codes: Tensor, tolerance: floa
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
         v = predicted[block].contiguous().numpy()
-        _ranges_once(v, table[block], outcome, tolerance, low[block], high[block])
+        _ranges_once(v, table[block], outcome, tolerance, margin, low[block], high[block])
 
     over_blocks(work, row_blocks(rows, n, max(BLOCK_ELEMENTS, TOGETHER * n)))
     at_edges = predicted.new_empty(1, rows, 0)

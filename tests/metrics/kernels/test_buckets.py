@@ -10,9 +10,10 @@ from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.prefix_range import prefix_range_torch
 
 
-def by_buckets(v, payoffs, codes):
+def by_buckets(v, payoffs, codes, least=-np.inf):
     n = len(v)
-    return range_by_buckets(v, payoffs, codes, np.empty(n), np.empty((2, n), np.int32), 0.0)
+    places = np.empty((2, n), np.int32)
+    return range_by_buckets(v, payoffs, codes, np.empty(n), places, 0.0, least)
 
 
 def by_sort(v, payoffs, codes):
@@ -45,3 +46,15 @@ def test_extremes_are_those_of_the_sorted_sum(problem):
     v, payoffs, _ = problem
     rounding = 1e-14 * len(v) * (np.abs(v).max() + np.abs(payoffs).max())
     assert by_buckets(*problem) == pytest.approx(by_sort(*problem), abs=rounding)
+
+
+@given(problem=problems(), share=st.sampled_from([0.5, 1.0, 1.5]))
+def test_a_small_range_may_be_given_as_bounds_that_are_small_too(problem, share):
+    v, payoffs, _ = problem
+    rounding = 1e-14 * len(v) * (np.abs(v).max() + np.abs(payoffs).max())
+    low, high = by_buckets(*problem)
+    least = share * (high - low)
+    lowest, highest = by_buckets(*problem, least=least)
+    if (lowest, highest) != (low, high):
+        assert highest - lowest < least
+        assert lowest <= low + rounding and high <= highest + rounding

@@ -110,3 +110,20 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
     )
     for compiled, expected in zip(ours, plain, strict=True):
         torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)
+
+
+def test_ranges_within_the_margin_of_the_largest_are_exact():
+    generator = torch.Generator().manual_seed(0)
+    predicted = torch.rand(300, 400, generator=generator, dtype=torch.float64)
+    payoffs = torch.randn(300, 5, generator=generator, dtype=torch.float64)
+    codes = torch.randint(5, (1, 400), generator=generator)
+    exact, pruned = (
+        (sums.high - sums.low)[0]
+        for sums in (
+            prefix_range(predicted, payoffs, codes),
+            prefix_range(predicted, payoffs, codes, margin=1.0),
+        )
+    )
+    is_exact = pruned == exact
+    assert is_exact[exact >= exact.max() - 1].all() and not is_exact.all()
+    assert (pruned[~is_exact] < exact.max() - 1).all()
