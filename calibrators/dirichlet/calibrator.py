@@ -74,7 +74,7 @@ class DirichletCalibration(LinearMapCalibrator):
     `l2_range` times C. So a range is that of the penalty per entry, which does not depend on C.
 
     Time: by default 81 fits tune λ and μ, which takes more than a second. On two cores, 7,000
-    points take about a second for ten classes, five seconds for a hundred and minutes for a
+    points take about a second for ten classes, eight seconds for a hundred and minutes for a
     thousand; `verbose=True` shows a progress bar. With `odir` and `l2` given, the fit takes a
     fraction of that time.
 
