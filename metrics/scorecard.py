@@ -198,7 +198,7 @@ def _draws(
     outcomes_of: Callable[[Sample], Iterator[Outcomes]],
     options: Options,
 ) -> dict[str, Floats]:
-    """Return `_measured` under all outcomes, for the first `floor_utilities` sampled users."""
+    """Return `_measured` under all outcomes, for `floor_utilities` of the sampled users."""
     users = sampled_users(samples[0].forecast.classes, options, options.floor_utilities)
     results = []
     for sample in samples:

@@ -136,7 +136,7 @@ def test_what_is_not_asked_for_is_left_out(forecast_of):
     assert not any(METRICS[key].sampled for key in card.metrics)
 
 
-def test_floors_and_intervals_of_sampled_users_come_from_the_first_of_them(forecast_of):
+def test_floors_and_intervals_come_from_representative_sampled_users(forecast_of):
     p, y = forecast_of("smooth", 150, 5, 6)
     options = {"utilities": 40, "floor_repetitions": 30, "bootstrap_repetitions": 5}
     few, every = (scorecard(p, y, floor_utilities=count, **options) for count in (15, 40))
@@ -146,10 +146,11 @@ def test_floors_and_intervals_of_sampled_users_come_from_the_first_of_them(forec
     for key, draws in few.draws.items():
         is_sampled = METRICS[key.split("_", 1)[1]].sampled
         assert (draws != every.draws[key]).any() == is_sampled, key
-    first = Linear(Linear.sample(40, 5, 0).matrix[:15])
+    payoffs = Linear.sample(40, 5, 0).matrix
+    spread = payoffs[payoffs.var(dim=1).argsort()][[int((i + 0.5) * 40 / 15) for i in range(15)]]
     forecast = Forecast(torch.from_numpy(p))
     drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0))
-    errors = first.errors(forecast, drawn).sort(dim=1).values.numpy()
+    errors = Linear(spread).errors(forecast, drawn).sort(dim=1).values.numpy()
     np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
     line = few.ecdf["linear_floor_mean"]
     np.testing.assert_allclose(line[[0, -1]], errors.mean(axis=0)[[0, -1]], atol=1e-12)
