@@ -116,7 +116,7 @@ def _indicator_family(
 def _payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Family:
     """Return the utilities with predictions [m, n] and payoffs [m, C] by class or by rank.
 
-    All errors are computed; bounds would take hardly less time.
+    Only the errors near the largest are exact; the others are bounds.
     """
     errors = _errors(predicted, payoffs, codes)
     # The clone is needed, because a view of a row would keep the family's payoffs in memory.
@@ -126,21 +126,22 @@ def _payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
-    """Return the utilities of a `UtilityClass`, numbered from `first`, with all their errors."""
+    """Return the utilities of a `UtilityClass`, numbered from `first`, with their exact errors."""
     forecast = state.forecast()
     outcomes = Outcomes(state.labels[None], forecast=forecast)
     blocks = utilities.tied_blocks(forecast, outcomes)
-    errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0]) for b in blocks])
+    errors = torch.cat([_errors(b.predicted, b.payoffs, b.codes[0], math.inf) for b in blocks])
     return Family(errors, errors.__getitem__, lambda k: ClassUtility(utilities, first + k, first))
 
 
-def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Tensor:
+def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2 * EQUAL) -> Tensor:
     """Return the errors [k] over intervals between gaps: predicted [k, n], payoffs [k, L].
 
-    Only the largest errors are exact. Others may be too large, but they stay below the largest.
+    An error that is smaller than the largest by more than `margin` may be given too large, but
+    then it is still smaller by more than that.
     """
     n = predicted.shape[1]
-    sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED, margin=2 * EQUAL * n)
+    sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED, margin=margin * n)
     return (sums.high - sums.low)[0] / n
 
 

@@ -10,12 +10,14 @@ from calibrators.patching import audit
 from calibrators.patching.audit import (
     TIED,
     Family,
+    class_family,
     find_worst,
     witness_of,
 )
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import ProjectedDescent, armijo_step, first_step
 from calibrators.patching.utilities import PayoffUtility
+from metrics.utilities.payoffs import Linear
 
 
 def given(errors, bound=1.0):
@@ -30,6 +32,15 @@ def test_of_errors_equal_but_for_rounding_the_first_wins(monkeypatch, at_once, n
     monkeypatch.setattr(audit, "EXACT_AT_ONCE", at_once)
     families = [given([0.1, 0.2]), given([0.0, 0.3 + noise, 0.3], 0.9), given([0.3 + 2 * noise])]
     assert find_worst(families)[:2] == (1, 1)
+
+
+def test_errors_of_a_utility_class_are_exact_for_every_utility():
+    generator = torch.Generator().manual_seed(0)
+    p = torch.rand(200, 4, generator=generator, dtype=torch.float64)
+    state = PatchedForecast(p / p.sum(1, keepdim=True), torch.arange(200) % 4)
+    users = class_family(Linear.sample(50, 4, 0), state)
+    every = [witness_of(state, users.utility(k)).error for k in range(50)]
+    assert users.bounds.tolist() == pytest.approx(every, abs=1e-12)
 
 
 def test_intervals_end_in_the_middle_of_wide_gaps():
