@@ -137,8 +137,8 @@ def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0
 def _errors(predicted: Tensor, payoffs: Tensor, codes: Tensor, margin: float = 2 * EQUAL) -> Tensor:
     """Return the errors [k] over intervals between gaps: predicted [k, n], payoffs [k, L].
 
-    An error that is smaller than the largest by more than `margin` may be given too large, but
-    then it is still smaller by more than that.
+    Errors within `margin` of the largest are exact. The others are upper bounds, which are also
+    smaller than the largest by more than `margin`.
     """
     n = predicted.shape[1]
     sums = prefix_range(predicted, payoffs, codes[None], tolerance=TIED, margin=margin * n)

@@ -105,7 +105,10 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -
 
 @compiled
 def _widest(parts: Any) -> Any:
-    """Return bounds on the extremes of the running sum: inside a bucket, one sign comes first."""
+    """Return bounds on the extremes of the running sum, whatever the order inside each bucket.
+
+    It is smallest if the negative terms come first in a bucket, and largest if the positive ones do.
+    """
     total = low = high = 0.0
     for b in range(BUCKETS):
         low = min(low, total - parts[b, 1])

@@ -73,9 +73,9 @@ def prefix_range(
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
-        margin: for one draw without edges on the CPU. A range that is smaller than the largest by
-            more than this may be given as bounds that are so, too. This saves two thirds of the
-            time of a search for the largest.
+        margin: for one draw without edges on the CPU. Ranges that are smaller than the largest by
+            more than this need not be exact: the result may be bounds instead, whose range is also
+            smaller by more than this. That saves time in a search for the largest.
     """
     if edges is None:
         edges = torch.zeros(1 if weights is None else len(weights), 0)
