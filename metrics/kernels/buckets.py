@@ -107,7 +107,7 @@ def _mark_gaps(v: Any, bucket: Any, tolerance: float, ends: Any, is_wide: Any) -
 def _widest(parts: Any) -> Any:
     """Return bounds on the extremes of the running sum, whatever the order inside each bucket.
 
-    It is smallest if the negative terms come first in a bucket, and largest if the positive ones do.
+    It is smallest if each bucket has its negative terms first, and largest with its positive ones.
     """
     total = low = high = 0.0
     for b in range(BUCKETS):
