@@ -6,13 +6,14 @@ Only the rows that a patch moves are ranked again. Every number of a row depends
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast
-from metrics.kernels.ranks import places_of
+from metrics.kernels.compiled import compiled
+from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
 
@@ -56,12 +57,16 @@ class PatchedForecast:
         """
 
         def work(start: int, stop: int) -> None:
-            block = rows[start:stop]
-            forecast = Forecast(moved(slice(start, stop)), TIED_RANKS)
-            self.probabilities[block] = forecast.probabilities
-            self.order[block] = forecast.order
-            self.top_sums[block] = forecast.top_sums
-            self.ranks[block] = places_of(self.labels[block], forecast.order)
+            block, p = rows[start:stop], moved(slice(start, stop))
+            order = descending_order(p, TIED_RANKS)
+            if self.on_cpu:
+                own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
+                _replace_rows(*(tensor.numpy() for tensor in (p, order, block, *own)))
+            else:
+                self.probabilities[block] = p
+                self.order[block] = order
+                self.top_sums[block] = p.gather(1, order).cumsum(dim=1)
+                self.ranks[block] = places_of(self.labels[block], order)
 
         classes = self.probabilities.shape[1]
         size = MOVED_ELEMENTS if self.on_cpu else max(1, len(rows)) * classes
@@ -79,3 +84,19 @@ class PatchedForecast:
         """Return the current forecast of all points or of `rows`, with the same ties."""
         p = self.probabilities
         return Forecast(p if rows is None else p[rows], TIED_RANKS)
+
+
+@compiled
+def _replace_rows(
+    p: Any, order: Any, rows: Any, to_p: Any, to_order: Any, to_sums: Any, labels: Any, ranks: Any
+) -> None:
+    """Copy p and order [k, C] to `rows` of a state's arrays; write their top-K sums and ranks."""
+    for k, i in enumerate(rows):
+        to_p[i] = p[k]
+        to_order[i] = order[k]
+        total, ranks[i] = 0.0, 0
+        for place, label in enumerate(order[k]):
+            total += p[k, label]
+            to_sums[i, place] = total
+            if label == labels[i]:
+                ranks[i] = place

@@ -18,18 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from calibrators.patching.audit import Witness
-from calibrators.patching.state import MOVED_ELEMENTS, PatchedForecast
+from calibrators.patching.projected_rows import displacement, moved_rows
+from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import Vectors
 from calibrators.solvers.root import solve_increasing
-from metrics.kernels.compiled import compiled
-from metrics.kernels.projection import project_row, project_rows_torch
-from metrics.kernels.threads import over_blocks, row_blocks
 
 GRID = 2.0**40
 """`on_grid` rounds to multiples of 1 / GRID, which is far above rounding errors in float64."""
@@ -74,7 +72,7 @@ class ProjectedDescent:
         n, classes = state.probabilities.shape
 
         def try_step(eta: float) -> tuple[float, float]:
-            return self.displacement(state, witness.rows, vectors, -witness.sign * eta)
+            return displacement(state, witness.rows, vectors, -witness.sign * eta)
 
         if self.theory:
             eta = witness.error / classes
@@ -86,39 +84,7 @@ class ProjectedDescent:
 
     def moved(self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float) -> Tensor:
         """Return Π_simplex(p + step u⃗) of `rows`."""
-        p = state.probabilities[rows]
-        push = step * vectors.table
-        if vectors.by_rank:
-            classes = state.order[rows, : push.shape[1]].to(torch.int64)
-            p.scatter_add_(1, classes, push.expand(len(p), -1))
-        else:
-            p += push
-        if p.device.type != "cpu":
-            return project_rows_torch(p)
-        _project_rows(p.numpy())
-        return p
-
-    def displacement(
-        self, state: PatchedForecast, rows: Tensor, vectors: Vectors, step: float
-    ) -> tuple[float, float]:
-        """Return Σ<p - y, d> and Σ‖d‖² over `rows`, where d are the displacements by a step.
-
-        The sum of Brier scores would change by exactly 2 Σ<p - y, d> + Σ‖d‖².
-        """
-
-        def sums_of_rows(start: int, stop: int) -> Tensor:
-            block = slice(start, stop)
-            p = state.probabilities[rows[block]]
-            d = self.moved(state, rows[block], vectors.of(block), step).sub_(p)
-            of_label = d.gather(1, state.labels[rows[block], None])[:, 0]
-            vecdot = torch.linalg.vecdot
-            return torch.stack([vecdot(d, p) - of_label, vecdot(d, d)])
-
-        blocks = row_blocks(len(rows), state.probabilities.shape[1], MOVED_ELEMENTS)
-        # NumPy's sum, because the last bit of torch's depends on the number of threads.
-        sums = torch.cat(over_blocks(sums_of_rows, blocks), dim=1).cpu().numpy()
-        slope, square = sums.sum(axis=1)
-        return float(slope), float(square)
+        return moved_rows(state, rows, vectors, step)
 
 
 def armijo_step(
@@ -165,12 +131,6 @@ def on_grid(moved: Tensor, before: Tensor) -> Tensor:
     """
     changed = (moved != before).any(dim=1, keepdim=True)
     return torch.where(changed, (moved * GRID).round_().div_(GRID), moved)
-
-
-@compiled
-def _project_rows(points: Any) -> None:
-    for k in range(points.shape[0]):
-        project_row(points[k])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from calibrators.patching.algorithm import move
+from calibrators.patching.projected_rows import displacement
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
@@ -90,7 +91,7 @@ def test_moves_are_projected_steps_that_change_the_brier_score_as_said(kind, cla
         expected[rows] = project_rows_torch((before + step * vectors_of(here, utility))[rows])
         on_device = rows.to(device)
         vectors = utility.vectors(there, on_device)
-        slope, square = UPDATE.displacement(there, on_device, vectors, step)
+        slope, square = displacement(there, on_device, vectors, step)
         loss = UPDATE.loss(there)
         move(there, UPDATE, on_device, vectors, step)
         move(here, UPDATE, rows, utility.vectors(here, rows), step)
