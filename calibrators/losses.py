@@ -44,6 +44,19 @@ def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
     return 2 * squares * ((1 - p) ** 2 + squares.sum(dim=1, keepdim=True) - squares)
 
 
+def logit_hessian(probabilities: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
+    """Return d and r [n, C]: a row's Hessian by the logits is diag(d) - r pᵀ - p rᵀ.
+
+    For the likelihood it is diag(p) - p pᵀ, for the Brier score the Gauss-Newton part
+    (`logit_curvature` has its diagonal).
+    """
+    p = probabilities
+    if loss == "likelihood":
+        return p, p / 2
+    squares = p * p
+    return 2 * squares, 2 * squares - squares.sum(dim=1, keepdim=True) * p
+
+
 def mean_logit(logits: Tensor, weights: Tensor | None) -> float:
     """Return the mean of all logits [n, C], their rows weighted by `weights` [n] if given.
 
