@@ -13,6 +13,7 @@ from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Unit
 from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
+from pipeline.sources.peers import PeerCalibration
 
 PREDICTED = 200
 """Number of test points whose predicted probabilities the record has a digest of."""
@@ -29,6 +30,8 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
         torch.from_numpy(labels[points]).to(device),
         sample_weight=weights_at(cached, points),
     )
+    if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
+        calibrator.keep(torch.from_numpy(rows_of(logits, test)).to(device))
     rows = torch.from_numpy(rows_of(logits, test[:PREDICTED])).to(device)
     predicted = calibrator.predict_proba(rows).cpu().numpy().tobytes()
     log = getattr(calibrator, "tuning_log_", [])

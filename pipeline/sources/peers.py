@@ -8,6 +8,7 @@ docs/methods/peers.md says how to run them.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +63,8 @@ class PeerCalibration(Calibrator):
 
     Only pickle could store a package's object. So `save` stores the calibration points, and a
     loaded calibrator fits again when it first predicts. Each fit starts from the same SEED, so the
-    result is the same. It refuses other versions of the packages than those of the fit.
+    result is the same. It refuses other versions of the packages than those of the fit. `keep`
+    stores predictions, too, so that predicting the same points needs no other fit.
 
     `MissingResource` (one line) if a package is not installed; `InputError` if `method` is not in
     `PEERS`, if the class does not have these `options`, or if the package cannot fit these points:
@@ -81,11 +83,14 @@ class PeerCalibration(Calibrator):
     ----------
     logits_, labels_ : the calibration points, [n, C] and [n]
     versions_ : [packages], as `name version`
+    kept_, kept_for_ : float64 [m, C], the predictions of `keep`, and the digest of their logits
     """
 
     logits_: NDArray[np.floating[Any]]
     labels_: NDArray[np.int64]
     versions_: NDArray[np.str_]
+    kept_: NDArray[np.float64]
+    kept_for_: str
     _foreign: Any = None
     """The package's fitted object; None after `load`."""
 
@@ -97,8 +102,15 @@ class PeerCalibration(Calibrator):
         self.logits_, self.labels_ = logits.cpu().numpy().copy(), labels.cpu().numpy().copy()
         self._foreign = self._fit_foreign()
         self.versions_ = self._versions()
+        self.kept_, self.kept_for_ = np.empty((0, logits.shape[1])), ""
+
+    def keep(self, logits: Tensor) -> None:
+        """Store the predictions for `logits` [m, C], in the file of `save` as well."""
+        self.kept_, self.kept_for_ = self.predict_proba(logits).cpu().numpy(), _digest(logits)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
+        if self._foreign is None and _digest(logits) == self.kept_for_:
+            return torch.from_numpy(self.kept_).to(logits.device)
         if self._foreign is None:
             self._foreign = self._fit_again()
         with warnings.catch_warnings():
@@ -152,6 +164,10 @@ class PeerCalibration(Calibrator):
         if self.method not in PEERS:
             raise InputError(f"method: {self.method!r} is none of {', '.join(PEERS)}")
         return PEERS[self.method]
+
+
+def _digest(logits: Tensor) -> str:
+    return hashlib.sha256(logits.cpu().contiguous().numpy().tobytes()).hexdigest()
 
 
 def _probabilities(logits: Tensor) -> NDArray[np.float64]:
