@@ -90,7 +90,7 @@ class PeerCalibration(Calibrator):
     labels_: NDArray[np.int64]
     versions_: NDArray[np.str_]
     kept_: NDArray[np.float64]
-    kept_for_: str
+    kept_for_: str = ""
     _foreign: Any = None
     """The package's fitted object; None after `load`."""
 
