@@ -9,6 +9,9 @@ track the extremes of the shared sum and add each draw's difference once per str
 *Weights.* The sums of all sets of weights are kept side by side, in vector lanes.
 
 A bin ends where the weight passed reaches an edge. A point across an edge is divided.
+
+Running extremes are stored as `min(…) + 0.0`. Without the addition, the compiler stores only where
+the extreme changes, and such masked stores are four times as slow on AMD processors with AVX2.
 """
 
 from __future__ import annotations
@@ -153,8 +156,8 @@ def _add_unusual(
 @compiled
 def _widen(lowest: float, highest: float, away: Any, smallest: Any, largest: Any) -> None:
     for draw in range(away.size):
-        smallest[draw] = min(smallest[draw], lowest + away[draw])
-        largest[draw] = max(largest[draw], highest + away[draw])
+        smallest[draw] = min(smallest[draw], lowest + away[draw]) + 0.0
+        largest[draw] = max(largest[draw], highest + away[draw]) + 0.0
 
 
 @compiled
@@ -188,8 +191,8 @@ def ranges_of_weights(
                 for draw in range(draws):
                     moved = total[draw] + of_point[draw] * residual
                     total[draw] = moved
-                    smallest[draw] = min(smallest[draw], moved)
-                    largest[draw] = max(largest[draw], moved)
+                    smallest[draw] = min(smallest[draw], moved) + 0.0
+                    largest[draw] = max(largest[draw], moved) + 0.0
             else:
                 for draw in range(draws):
                     total[draw] += of_point[draw] * residual
