@@ -42,7 +42,7 @@ def code_digest(*targets: str) -> str:
         module = waiting.pop()
         if module in sources or module.startswith(NOT_COUNTED):
             continue
-        sources[module] = ast.dump(_tree(module))
+        sources[module] = _content(module)
         names = [name for _, name in _imports(module)]
         waiting += [_module_of(name) for name in names if name.partition(".")[0] in packages]
     return hashlib.sha256(json.dumps(sorted(sources.items())).encode()).hexdigest()
@@ -86,24 +86,32 @@ def _tree(module: str) -> ast.Module:
     return tree
 
 
+@cache
+def _content(module: str) -> str:
+    return ast.dump(_tree(module))
+
+
 def _is_text(node: ast.AST) -> bool:
     is_constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_constant and isinstance(node.value.value, str)  # type: ignore[attr-defined]
 
 
-def _imports(module: str) -> Iterator[tuple[str, str]]:
+@cache
+def _imports(module: str) -> list[tuple[str, str]]:
     """Each name that a module imports, and the dotted name that it refers to."""
     is_package = str(_file(module)).endswith("__init__.py")
     package = module if is_package else module.rpartition(".")[0]
+    names = []
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Import):
-            yield from ((alias.asname or alias.name, alias.name) for alias in node.names)
+            names += [(alias.asname or alias.name, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             relative = "." * node.level + (node.module or "")
             base = importlib.util.resolve_name(relative, package)
             for alias in node.names:
                 target = base if alias.name == "*" else f"{base}.{alias.name}"
-                yield alias.asname or alias.name, target
+                names.append((alias.asname or alias.name, target))
+    return names
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 
 import pytest
@@ -89,14 +88,12 @@ def edited(monkeypatch):
         module = file.removesuffix(".py").replace("/", ".")
         code_digest.cache_clear()
 
-        def tree(name):
-            parsed = read(name)
-            extra = ast.parse("EDITED = 1").body if name == module else []
-            return ast.Module([*parsed.body, *extra], [])
+        def content(name):
+            return read(name) + ("EDITED = 1" if name == module else "")
 
-        monkeypatch.setattr(code, "_tree", tree)
+        monkeypatch.setattr(code, "_content", content)
 
-    read = code._tree
+    read = code._content
     yield edit
     code_digest.cache_clear()
 

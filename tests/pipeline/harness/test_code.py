@@ -34,7 +34,8 @@ def package(tmp_path, monkeypatch):
 
 def digest(target):
     """The digest as the next program computes it."""
-    for function in (code.code_digest, code._module_of, code._tree, code._file):
+    cached = code.code_digest, code._module_of, code._tree, code._content, code._imports, code._file
+    for function in cached:
         function.cache_clear()
     return code_digest(target)
 
