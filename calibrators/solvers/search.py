@@ -36,10 +36,14 @@ def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]
 def search(
     score: Callable[..., float], space: Mapping[str, Any], number: int, seed: int, how: How = "even"
 ) -> list[Run]:
-    """Return the log of `number` runs of `score`; only the Bayesian search uses `seed`."""
+    """Return the log of `number` runs of `score`; only the Bayesian search uses `seed`.
+
+    Evenly spread points are tried in descending order, so that each is near to earlier ones.
+    """
     log: list[Run] = []
     if how == "even":
-        for tried in evenly_spread(space, number):
+        points = evenly_spread(space, number)
+        for tried in sorted(points, key=lambda point: tuple(point.values()), reverse=True):
             run_and_log(partial(score, **tried), tried, log)
         return log
     from skopt import Optimizer
