@@ -9,6 +9,7 @@ which has no penalty, would overfit for every λ and μ, and the ranking would m
 from __future__ import annotations
 
 import math
+import warnings
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +25,7 @@ from calibrators.dirichlet.linear_map import (
     map_loss,
     odir_weights,
     products_type,
+    start_point,
 )
 from calibrators.losses import Loss, check_loss, mean_logit
 from calibrators.modules import LinearSoftmax, constant
@@ -39,6 +41,8 @@ TINY = 1e-300
 """Added to λ and μ before their logarithm is taken, because a user may set either to zero."""
 WARM_STARTS = 8
 """Number of earlier solutions that a fit may start from."""
+PRINTED = 1e-7
+"""Hold-out losses that differ by less than this share are equal."""
 PATIENCE = 1
 """Iterations after which a fit may be stopped; the first iteration may overshoot."""
 MAX_ITERATIONS = 300
@@ -72,6 +76,8 @@ class DirichletCalibration(LinearMapCalibrator):
     If λ or μ is None, it is chosen by the loss on a seeded hold-out (`TuningFits`), and the map
     is refitted on all data. The search is log-uniform over `odir_range` times C (C - 1) and
     `l2_range` times C. So a range is that of the penalty per entry, which does not depend on C.
+    If no penalty that was tried beats temperature scaling on the hold-out, `fit` warns. With
+    `fallback` it then returns the temperature-scaled solution instead of the map.
 
     Time: by default 81 fits tune λ and μ, which takes more than a second. On two cores, 7,000
     points take about a second for ten classes and eight seconds for a hundred; 35,000 points of a
@@ -90,6 +96,7 @@ class DirichletCalibration(LinearMapCalibrator):
     loss : "likelihood" or "brier"
     search : "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
         process as in the paper, which takes longer and found no better λ and μ
+    fallback : bool, whether temperature scaling replaces a map that is worse on the hold-out
     inputs : "logits" or "probabilities", what X is
     verbose : bool, whether tuning shows a progress bar on stderr
 
@@ -100,6 +107,8 @@ class DirichletCalibration(LinearMapCalibrator):
     matrix_, intercept_ : float64 [C, C] and [C], W and b
     odir_, l2_ : float, the λ and μ used
     loss_, nll_ : float, mean loss and mean NLL of the calibration data
+    worse_than_temperature_ : bool, whether temperature scaling was better on the hold-out than all
+        tuned maps; False if nothing was tuned
     n_evaluations_ : int, passes over the data in the final fit
     """
 
@@ -114,6 +123,7 @@ class DirichletCalibration(LinearMapCalibrator):
     max_iterations: int = 1000
     loss: Loss = "likelihood"
     search: How = "even"
+    fallback: bool = True
     verbose: bool = False
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
@@ -125,21 +135,25 @@ class DirichletCalibration(LinearMapCalibrator):
             inputs = inputs - centre
         fast = inputs.to(products_type(*logits.shape))
         strengths = {"odir": self.odir, "l2": self.l2}
+        self.worse_than_temperature_ = False
         if None in strengths.values():
             strengths |= self._tuned(fast, labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
         temperature = fit_temperature(logits, labels, self.loss, weights)
         beta, spread = temperature.beta, temperature.spread
-        fit = LinearMapProblem(fast, labels, beta, spread, self.loss, weights).solve(
-            odir_weights(classes, self.odir_, self.l2_, logits.device),
-            max_iterations=self.max_iterations,
-        )
-        warn_unless_converged(fit, "DirichletCalibration")
-        self.n_evaluations_ = fit.evaluations
-        self.nll_ = map_loss(inputs, labels, fit.point, counts=weights)
-        self.loss_ = map_loss(inputs, labels, fit.point, loss=self.loss, counts=weights)
-        fit.point[:, classes] -= centre * fit.point[:, :classes].sum(dim=1)
-        self._keep(fit.point)
+        if self.worse_than_temperature_ and self.fallback:
+            point, self.n_evaluations_ = start_point(classes, beta, logits.device), 0
+        else:
+            fit = LinearMapProblem(fast, labels, beta, spread, self.loss, weights).solve(
+                odir_weights(classes, self.odir_, self.l2_, logits.device),
+                max_iterations=self.max_iterations,
+            )
+            warn_unless_converged(fit, "DirichletCalibration")
+            point, self.n_evaluations_ = fit.point, fit.evaluations
+        self.nll_ = map_loss(inputs, labels, point, counts=weights)
+        self.loss_ = map_loss(inputs, labels, point, loss=self.loss, counts=weights)
+        point[:, classes] -= centre * point[:, :classes].sum(dim=1)
+        self._keep(point)
 
     def _tuned(self, inputs: Tensor, labels: Tensor, weights: Tensor | None) -> dict[str, float]:
         """Return the λ and μ of least hold-out loss, without those that the user gave."""
@@ -159,7 +173,16 @@ class DirichletCalibration(LinearMapCalibrator):
         score = partial(counted, **fixed)
         score(**{name: dimension.high for name, dimension in space.items()})
         self.tuning_log_ = search(score, space, self.tuning_runs, self.seed, self.search)
-        return dict(best_run(self.tuning_log_)["parameters"])
+        best = best_run(self.tuning_log_)
+        self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
+        if self.worse_than_temperature_:
+            then = "temperature scaling is taken" if self.fallback else "the map is taken"
+            warnings.warn(
+                f"DirichletCalibration: no map beats temperature scaling on the hold-out (loss "
+                f"{best['score']:.4f} for {fits.temperature_loss:.4f}); {then}",
+                stacklevel=4,  # the caller of fit
+            )
+        return dict(best["parameters"])
 
     def _fits_to_tune_by(
         self, inputs: Tensor, labels: Tensor, weights: Tensor | None = None

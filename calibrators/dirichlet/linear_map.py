@@ -58,6 +58,11 @@ def odir_weights(classes: int, odir: float, l2: float, device: torch.device) -> 
     return penalty_weights(classes, 0.0, odir / (classes * (classes - 1)), l2 / classes, device)
 
 
+def start_point(classes: int, beta: float, device: torch.device) -> Tensor:
+    """Return the temperature-scaled solution W = β I, b = 0: float64 [C, C + 1]."""
+    return torch.eye(classes, classes + 1, dtype=torch.float64, device=device) * beta
+
+
 class LinearMapProblem:
     """Data and starting point of a fit; the penalties come with each call of `solve`.
 
@@ -81,8 +86,7 @@ class LinearMapProblem:
         self.inputs, self.labels, self.loss, self.counts = inputs, labels, loss, counts
         self.curvature = ClassCurvature.at(inputs, beta, loss, counts)
         classes = inputs.shape[1]
-        self.start = torch.zeros(classes, classes + 1, dtype=torch.float64, device=inputs.device)
-        self.start[:, :classes].fill_diagonal_(beta)
+        self.start = start_point(classes, beta, inputs.device)
         self.ridge = torch.full_like(self.start, RIDGE * (spread or 1.0) ** 2)
         self.ridge[:, classes] = RIDGE
 

@@ -44,4 +44,5 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
         "logits_sha256": cached.sha256,
         "predictions": hashlib.sha256(predicted).hexdigest(),
         "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],
+        "worse_than_temperature": bool(getattr(calibrator, "worse_than_temperature_", False)),
     }

@@ -189,3 +189,16 @@ def test_a_tuned_fit_scores_its_runs_by_its_own_loss(made_up):
     assert max(scores) < 1  # Brier scores; the likelihood's lie above
     plain = DirichletCalibration(tuning_runs=10).fit(logits, labels)
     assert min(run["score"] for run in plain.tuning_log_) > max(scores)
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reported(fallback):
+    generator = np.random.default_rng(0)
+    logits = 3 * generator.normal(size=(150, 30))
+    labels = (logits / 2 + generator.gumbel(size=logits.shape)).argmax(axis=1)
+    method = DirichletCalibration(odir_range=(1e-4, 1e-3), tuning_runs=4, fallback=fallback)
+    with pytest.warns(UserWarning, match="no map beats temperature scaling on the hold-out"):
+        method.fit(logits, labels)
+    temperature = TemperatureScaling().fit(logits, labels).predict_proba(logits)
+    same = np.allclose(method.predict_proba(logits), temperature, rtol=0, atol=1e-12)
+    assert method.worse_than_temperature_ and same == fallback
