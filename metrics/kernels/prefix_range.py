@@ -69,7 +69,7 @@ def prefix_range(
             the running sum is reported. Without weights this is the number of points. A point
             across an edge is divided.
         weights: float64 or float32 [R, n], of each point, with codes [1, n]; or [1, n] with R
-            draws.
+            draws. They are negative only without edges.
         tolerance: neighbours in the order of v that lie no further apart are tied; for one draw
             without edges. A rounding-size change of v then changes the extremes by no more than
             rounding.
@@ -165,7 +165,7 @@ def _several(
     kernel: Any = ranges_of_draws
     if weights is not None and len(weights) > 1:
         kernel = ranges_of_weights
-        given: tuple[Any, ...] = outcomes[0], _by_point(weights)
+        given: tuple[Any, ...] = outcomes[0], _by_point(weights), bool(weights.min() < 0)
     else:
         of_points = np.ones(v.shape[1]) if weights is None else weights[0].double().numpy()
         given = (*Draws.of(np.ascontiguousarray(outcomes.T)), of_points)
@@ -192,7 +192,7 @@ def _by_point(weights: Tensor) -> NDArray[Any]:
     Reading the weights takes most of the time.
     """
     short = weights.to(torch.uint8)
-    chosen = short if torch.equal(short.to(weights.dtype), weights) else weights.double()
+    chosen = short if torch.equal(short.to(weights.dtype), weights) else weights
     return np.ascontiguousarray(chosen.numpy().T)
 
 

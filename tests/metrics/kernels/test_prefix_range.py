@@ -88,11 +88,11 @@ def test_outcome_codes_may_be_many():
 
 
 @given(
-    n=st.integers(1, 30),
+    n=st.integers(1, 100),
     draws=st.integers(1, 4),
     bins=st.integers(0, 6),
     distinct=st.sampled_from([1, 5, 40]),
-    kind=st.sampled_from(["whole", "float32", "float64"]),
+    kind=st.sampled_from(["whole", "float32", "float64", "signed"]),
     of_labels=st.booleans(),
     seed=st.integers(0, 999),
 )
@@ -101,6 +101,8 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
     predicted, payoffs, outcome = problem(3, n, 4, draws if of_labels else 1, seed, distinct)
     random, size = np.random.default_rng(seed), (1 if of_labels else draws, n)
     drawn = random.integers(4, size=size) if kind == "whole" else random.random(size)
+    if kind == "signed":
+        drawn, bins = drawn - 0.5, 0  # multipliers have no edges
     weights = torch.from_numpy(drawn.astype(np.float32 if kind == "float32" else np.float64))
     edges = weights.double().sum(dim=1, keepdim=True) * torch.arange(bins + 1) / max(1, bins)
     given = predicted, payoffs, outcome, edges if bins else None, weights
