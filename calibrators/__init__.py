@@ -38,8 +38,8 @@ __all__ = list(WHERE)
 
 def __getattr__(name: str) -> object:
     if name not in WHERE:
-        raise AttributeError(f"module 'calibrators' has no attribute {name!r}")
-    return getattr(import_module(f"calibrators.{WHERE[name]}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{WHERE[name]}"), name)
 
 
 def __dir__() -> list[str]:

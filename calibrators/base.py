@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self, get_args
 
@@ -169,9 +168,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         (one line) reports a file that is missing, damaged, of another kind or of a newer format.
         """
         kind, parameters, fitted = read_archive(path)
-        package = import_module("calibrators")
-        for name in package.__all__:  # importing a calibrator makes it a known subclass
-            getattr(package, name)
+        import calibrators  # not above: a circle
+
+        for name in calibrators.__all__:  # importing a calibrator makes it a known subclass
+            getattr(calibrators, name)
         kinds = {subclass.__name__: subclass for subclass in _descendants(cls)}
         if kind not in kinds:
             raise InputError(

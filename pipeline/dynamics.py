@@ -71,7 +71,7 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         for key, value in settings["dynamics"].items()
         if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
     }  # options of other families have no effect
-    code = code_digest("pipeline.scoring.dynamics_study")
+    code = code_digest(f"{__package__}.scoring.dynamics_study")
     return task_on_split(
         settings,
         split,

@@ -64,7 +64,7 @@ def evaluate_task(unit: Unit) -> Task:
         "fitted": [fit.get("arrays"), fit.get("predictions")],
         "similarity": find_logits(unit.settings).similarity_sha256,
         "evaluation": evaluation,
-        "code": code_digest("pipeline.scoring.held_out", *targets_in(evaluation)),
+        "code": code_digest(f"{__package__}.scoring.held_out", *targets_in(evaluation)),
     }
     make = partial(evaluated, unit)
     return task_on_split(unit.settings, unit.split, str(unit), unit.scores_path, make, content)

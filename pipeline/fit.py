@@ -45,7 +45,7 @@ def run_fit(units: Sequence[Unit]) -> None:
 def fit_task(unit: Unit) -> Task:
     """The task of fitting `unit`; its key has configuration, split, logits and code."""
     calibrator = unit.settings["calibrator"]
-    code = code_digest("pipeline.scoring.fitted", *targets_in(calibrator))
+    code = code_digest(f"{__package__}.scoring.fitted", *targets_in(calibrator))
     return task_on_split(
         unit.settings,
         unit.split,

@@ -48,7 +48,7 @@ def main(config: DictConfig) -> None:
 
 
 def _run(call: list[str]) -> int:
-    program = [sys.executable, "-m", f"pipeline.{call[0]}", *call[1:]]
+    program = [sys.executable, "-m", f"{__package__}.{call[0]}", *call[1:]]
     environment = os.environ | {FULL_ERROR: str(int(SHOW_TRACEBACKS))}
     return subprocess.run(program, env=environment).returncode
 

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
+if not __package__:  # started as a file of a clone
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
 
 # isort: split

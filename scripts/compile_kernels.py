@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if not __package__:  # started as a file of a clone
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import calibrators
 from metrics import scorecard

@@ -37,8 +37,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a plain checkout, not installed
-import pipeline  # noqa: F401  (before NumPy and torch: it says how their threads wait)
+if not __package__:  # started as a file of a clone
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import pipeline  # (before NumPy and torch: it says how their threads wait)
 
 # isort: split
 
@@ -112,7 +113,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     benchmark.source.groups = options.groups
     if options.similarity is not None:
         benchmark.similarity = {
-            "_target_": "pipeline.sources.similarity.file_similarity",
+            "_target_": f"{pipeline.__name__}.sources.similarity.file_similarity",
             "path": str(options.similarity),
         }
     return config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -16,12 +17,23 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CORE = {"numpy", "scipy", "torch", "numba", "scikit-learn", "scikit-optimize"}
+IMPORTED_AS = {
+    "scikit-learn": "sklearn",
+    "scikit-optimize": "skopt",
+    "hydra-core": "hydra",
+    "pyyaml": "yaml",
+    "venn-abers": "venn_abers",
+    "cir-model": "cir_model",
+}
+"""Distributions whose package has another name."""
+BY_OTHERS = {"markupsafe", "llvmlite", "setuptools", "threadpoolctl"}
+"""Packages that a declared one brings: jinja2, numba, torch, scikit-learn."""
+FOLDERS = ("metrics", "calibrators", "pipeline", "scripts", "utility_calibration")
 SCORE_AN_ARRAY = """
 import sys
 import numpy as np
-from calibrators import TemperatureScaling, UtilityPatching
-from metrics import TopK, scorecard
+from utility_calibration.calibrators import TemperatureScaling, UtilityPatching
+from utility_calibration.metrics import TopK, scorecard
 rng = np.random.default_rng(0)
 labels = rng.integers(0, 3, 300)
 logits = 3 * np.eye(3)[labels] + 3 * rng.normal(size=(300, 3))
@@ -52,8 +64,19 @@ def requirements(extra: str) -> list[Requirement]:
     return [*outside, *(line for other in sorted(others) for line in requirements(other))]
 
 
-def test_the_core_asks_for_six_packages_only() -> None:
-    assert {Requirement(line).name for line in PROJECT["dependencies"]} == CORE
+def test_every_package_that_the_code_imports_is_declared() -> None:
+    extras = PROJECT["optional-dependencies"].values()
+    lines = [*PROJECT["dependencies"], *(line for extra in extras for line in extra)]
+    declared = {canonicalize_name(Requirement(line).name) for line in lines}
+    known = {IMPORTED_AS.get(name, name) for name in declared} | sys.stdlib_module_names | BY_OTHERS
+    imported: dict[str, str] = {}
+    for path in (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [str(node.module)]
+            imported |= {name.partition(".")[0]: str(path) for name in names}
+    assert {k: v for k, v in imported.items() if k not in known and k not in FOLDERS} == {}
 
 
 def test_the_lock_meets_every_declared_range() -> None:
@@ -86,11 +109,11 @@ def test_importing_the_calibrators_does_not_load_scikit_learn() -> None:
 
 
 @pytest.mark.slow
-def test_the_core_alone_scores_an_array_in_an_empty_environment(tmp_path: Path) -> None:
+def test_a_plain_installation_scores_an_array_in_an_empty_environment(tmp_path: Path) -> None:
     python, project = tmp_path / "environment" / "bin" / "python", tmp_path / "project"
-    for name in ("metrics", "calibrators", "pipeline"):  # building leaves folders in the project's
+    for name in (*FOLDERS, "conf"):  # building leaves folders in the project's
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project)
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -3,7 +3,8 @@
 A target is a module, or a name in one, such as a `_target_` of a configuration. The digest covers
 its file and each file of this repository that it imports, at any depth. It leaves out comments,
 docstrings and `pipeline.harness`, which decides when a unit is computed, not how. The source is
-read, not imported.
+read, not imported. The digest is the same in a clone and in a wheel, whose modules' names begin
+with `utility_calibration.` (setup.py).
 """
 
 from __future__ import annotations
@@ -12,13 +13,26 @@ import ast
 import hashlib
 import importlib.util
 import json
+import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 PACKAGES = ("pipeline", "calibrators", "metrics")
-NOT_COUNTED = "pipeline.harness"
+NOT_COUNTED = __name__.rpartition(".")[0]
+LONG = "utility_calibration."
+PREFIX = LONG if __name__.startswith(LONG) else ""
+"""What the names of our modules begin with, here."""
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that holds our packages: the clone, or `utility_calibration/` of a wheel."""
+COMMAND = re.compile(r"python -m pipeline\.(\w+)|(?:python )?scripts/(score|apply)\.py")
+
+
+def as_typed(text: str) -> str:
+    """A text with the commands of a clone, as a person types them where this is installed."""
+    return COMMAND.sub(r"utility-calibration \1\2", text) if PREFIX else text
 
 
 class UnknownTarget(LookupError):
@@ -36,16 +50,30 @@ def code_digest(*targets: str) -> str:
         UnknownTarget: a target's module does not exist.
     """
     sources: dict[str, str] = {}
-    waiting = [_module_of(target) for target in targets]
-    packages = {*PACKAGES, *(module.partition(".")[0] for module in waiting)}
+    waiting = [_module_of(_here(target)) for target in targets]
+    others = {module.partition(".")[0] for module in waiting if not is_ours(module)}
     while waiting:
         module = waiting.pop()
         if module in sources or module.startswith(NOT_COUNTED):
             continue
         sources[module] = _content(module)
         names = [name for _, name in _imports(module)]
-        waiting += [_module_of(name) for name in names if name.partition(".")[0] in packages]
-    return hashlib.sha256(json.dumps(sorted(sources.items())).encode()).hexdigest()
+        followed = [name for name in names if is_ours(name) or name.partition(".")[0] in others]
+        waiting += map(_module_of, followed)
+    content = sorted((module.removeprefix(LONG), text) for module, text in sources.items())
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def is_ours(name: str) -> bool:
+    """Whether a dotted name leads to a package of this project, as it is called here."""
+    inner = name.removeprefix(PREFIX)
+    return (inner != name or not PREFIX) and inner.partition(".")[0] in PACKAGES
+
+
+def _here(name: str) -> str:
+    """The name of a module here; in a clone, `utility_calibration.metrics` is `metrics`."""
+    short = name.removeprefix(LONG)
+    return PREFIX + short if short != name and is_ours(PREFIX + short) else name
 
 
 def targets_in(settings: Any) -> Iterator[str]:
@@ -88,7 +116,23 @@ def _tree(module: str) -> ast.Module:
 
 @cache
 def _content(module: str) -> str:
-    return ast.dump(_tree(module))
+    return ast.dump(_Short().visit(deepcopy(_tree(module))))
+
+
+class _Short(ast.NodeTransformer):
+    """Takes the wheel's prefix from imports."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        node.module = node.module and node.module.removeprefix(LONG)
+        return node
+
+    def visit_Import(self, node: ast.Import) -> ast.Import:
+        for alias in node.names:
+            alias.name = alias.name.removeprefix(LONG)
+            alias.asname = None if alias.asname == alias.name else alias.asname
+        inner = {alias.name.partition(".")[0] for alias in node.names if "." in alias.name}
+        node.names = [alias for alias in node.names if alias.asname or alias.name not in inner]
+        return node
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -104,24 +148,30 @@ def _imports(module: str) -> list[tuple[str, str]]:
     names = []
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Import):
-            names += [(alias.asname or alias.name, alias.name) for alias in node.names]
+            names += [(alias.asname or alias.name, _here(alias.name)) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             relative = "." * node.level + (node.module or "")
             base = importlib.util.resolve_name(relative, package)
             for alias in node.names:
                 target = base if alias.name == "*" else f"{base}.{alias.name}"
-                names.append((alias.asname or alias.name, target))
+                names.append((alias.asname or alias.name, _here(target)))
     return names
 
 
 @cache
 def _file(module: str) -> Path | None:
     """The source file of a module; None for a name in a module and for modules without source."""
+    if is_ours(module):
+        inside = ROOT.joinpath(*module.removeprefix(PREFIX).split("."))
+        return next((file for file in _sources(inside) if file.is_file()), None)
     top, *rest = module.split(".")
     spec = importlib.util.find_spec(top)
     if spec is None or not (spec.origin or "").endswith(".py"):
         return None
     path = Path(str(spec.origin))
-    inside = path.parent.joinpath(*rest)
-    files = (inside.with_suffix(".py"), inside / "__init__.py") if rest else (path,)
+    files = _sources(path.parent.joinpath(*rest)) if rest else (path,)
     return next((file for file in files if file.is_file()), None)
+
+
+def _sources(place: Path) -> tuple[Path, Path]:
+    return place.with_suffix(".py"), place / "__init__.py"

@@ -22,7 +22,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
-from pipeline.harness.code import PACKAGES
+from pipeline.harness.code import PREFIX, as_typed, is_ours
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 """The configuration's folder, so that stages start from any working folder."""
@@ -45,7 +45,12 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, doc: str | None) -> None:
         summary, _, details = (doc or "").partition("\n")
         form = argparse.RawDescriptionHelpFormatter
-        super().__init__(description=summary, epilog=details, formatter_class=form)
+        program = f"utility-calibration {Path(sys.argv[0]).stem}" if PREFIX else None
+        super().__init__(program, description=summary, epilog=details, formatter_class=form)
+
+    def format_help(self) -> str:
+        """Return the help with the commands of this installation."""
+        return as_typed(super().format_help())
 
     def error(self, message: str) -> NoReturn:
         """End the program without printing the whole usage."""
@@ -73,7 +78,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
     def main() -> None:
         os.environ[FULL_ERROR] = "1"  # Hydra raises an error of the configuration, prints nothing
         if {"-h", "--help"} & {*sys.argv[1:]}:
-            print(task.__globals__["__doc__"])  # Hydra's own help has only the settings
+            print(as_typed(task.__globals__["__doc__"]))  # Hydra's own help has only the settings
         with user_errors_in_one_line():
             hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 
@@ -97,7 +102,7 @@ def user_errors_in_one_line() -> Iterator[None]:
     except Exception as error:
         if SHOW_TRACEBACKS or not is_user_error(error):
             raise
-        print(f"error: {one_line(error)}", file=sys.stderr)
+        print(f"error: {as_typed(one_line(error))}", file=sys.stderr)
         sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -120,7 +125,7 @@ def is_user_error(error: BaseException) -> bool:
         return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
     if isinstance(error, RuntimeError) and "slurm cluster" in str(error):
         return True  # hydra/launcher=slurm on a machine without Slurm
-    is_from_here = type(error).__module__.partition(".")[0] in PACKAGES
+    is_from_here = is_ours(type(error).__module__)
     return is_from_here or _is_about_configuration(error) or isinstance(error, OSError)
 
 

@@ -16,6 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from pipeline.harness.code import as_typed
+
 console = Console(soft_wrap=True)
 
 SECONDS_BETWEEN_LINES = 15.0
@@ -62,7 +64,7 @@ class Bar:
 
 def say(text: str) -> None:
     """Print one line without markup."""
-    console.print(text, highlight=False, markup=False)
+    console.print(as_typed(text), highlight=False, markup=False)
 
 
 def say_files(paths: Iterable[Path]) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
+from pipeline.harness.code import as_typed
 from pipeline.harness.progress import console
 from pipeline.harness.units import Settings, Unit
 from pipeline.own.decisions import decisions_of, write_decisions
@@ -123,7 +124,7 @@ def _write_pages(
     files = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     introduction = INTRODUCTION.format(files=" and ".join(files))
     sections = [section, *groups.sections.values()]
-    made = provenance_of(MADE, [scores], section.spec.methods)
+    made = provenance_of(as_typed(MADE), [scores], section.spec.methods)
     write_text(folder / "report.html", report_html(title, introduction, sections, made))
     write_text(folder / "report.md", report_markdown(title, sections))
     write_json(folder / "verdict.json", groups.added_to(section.verdict))

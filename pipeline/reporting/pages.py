@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from metrics.ecdf import levels, thin
@@ -48,7 +48,7 @@ BLACK = "#000000"
 def templates() -> Environment:
     """The templates of the page, in the folder beside this file."""
     environment = Environment(
-        loader=PackageLoader("pipeline.reporting"),
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -45,7 +45,7 @@ def across_splits_task(units: Sequence[Unit]) -> Task:
         "scores": [str((record_of(unit.scores_path) or {}).get("key")) for unit in units],
         "arrays": logits.arrays_sha256,
         "class_names": logits.details.get("class_names"),
-        "code": code_digest("pipeline.scoring.across_splits"),
+        "code": code_digest(__name__),
     }
     return Task(
         name=f"{first.benchmark} {first.calibrator}, all splits",

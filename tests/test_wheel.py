@@ -1,0 +1,189 @@
+"""The wheel: one top-level name, which works beside a user's modules of the same names as ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from shutil import copy, copytree, ignore_patterns
+
+import numpy as np
+import pytest
+
+import utility_calibration
+from pipeline.harness.code import code_digest
+from setup import FOLDERS, renamed
+from tests.test_environment import PROJECT, ROOT
+
+BUILD = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
+OPTIONAL = {"torchmetrics", "metric_cases", "calibrator_cases"}
+"""Modules that import a package which the lock does not have."""
+IMPORT_ALL = """
+import sys
+from importlib import import_module
+from pathlib import Path
+import utility_calibration
+package = Path(utility_calibration.__file__).parent
+for path in sorted(package.rglob("*.py")):
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    if path.stem not in sys.argv[1].split():
+        import_module(".".join(parts[:-1] if path.stem == "__init__" else parts))
+from utility_calibration.pipeline.harness.code import as_typed, code_digest
+print(code_digest("utility_calibration.pipeline.scoring.held_out"))
+print(as_typed("python -m pipeline.fit, scripts/apply.py"))
+"""
+
+
+def built(kind: str, project: Path, folder: Path) -> Path:
+    """Build a `wheel` or an `sdist` of a project into a folder."""
+    program = [sys.executable, "-c", BUILD.format(kind), str(folder)]
+    subprocess.run(program, cwd=project, check=True, capture_output=True)
+    return next(folder.iterdir())
+
+
+def content(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, because building leaves folders in the project's."""
+    project = tmp_path_factory.mktemp("project") / "copy"
+    for name in (*FOLDERS, "utility_calibration"):
+        copytree(ROOT / name, project / name, ignore=ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        copy(ROOT / name, project)
+    return project
+
+
+@pytest.fixture(scope="module")
+def wheel(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built("wheel", project, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a person's own modules; the wheel is installed in its folder `site`."""
+    place = tmp_path_factory.mktemp("place")
+    install = ["install", "--no-deps", "--no-index", "--no-compile", "--quiet", "--target"]
+    program = [sys.executable, "-m", "pip", "--disable-pip-version-check", *install]
+    subprocess.run([*program, place / "site", wheel], check=True)
+    for name in ("metrics", "calibrators", "pipeline", "scripts"):
+        (place / f"{name}.py").write_text(f"raise RuntimeError('a person's own {name}')")
+    return place
+
+
+def ran(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where the wheel is installed. Kernels are not compiled, to spare a minute."""
+    environment = os.environ | {"PYTHONPATH": str(place / "site"), "NUMBA_DISABLE_JIT": "1"}
+    program = [sys.executable, *arguments]
+    return subprocess.run(program, cwd=place, env=environment, capture_output=True, text=True)
+
+
+def command(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return ran(place, "-m", "utility_calibration", *arguments)
+
+
+def test_the_wheel_has_one_name_and_the_sdist_gives_the_same_wheel(project, wheel, tmp_path):
+    names = {name.partition("/")[0] for name in content(wheel)}
+    assert {name for name in names if ".dist-info" not in name} == {"utility_calibration"}
+    for file in ("py.typed", "conf/config.yaml", "pipeline/reporting/templates/page.js"):
+        assert f"utility_calibration/{file}" in content(wheel)
+    (project / "build" / "lib" / "utility_calibration" / "metrics" / "removed.py").touch()
+    with tarfile.open(built("sdist", project, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / f"utility_calibration-{PROJECT['version']}"
+    assert content(built("wheel", unpacked, tmp_path / "wheel")) == content(wheel)
+    assert content(built("wheel", project, tmp_path / "again")) == content(wheel)
+
+
+def test_every_module_is_imported_beside_a_persons_own(place: Path) -> None:
+    done = ran(place, "-c", IMPORT_ALL, " ".join(OPTIONAL))
+    digest = code_digest("pipeline.scoring.held_out")
+    typed = "utility-calibration fit, utility-calibration apply"
+    assert done.stdout.splitlines() == [digest, typed], done.stderr
+
+
+def test_mistakes_are_one_line(place: Path) -> None:
+    for arguments, told in (
+        (["fitt"], "error: fitt: no such program; choose one of: score, apply"),
+        (["status", "suite=nothing"], "error: suite=nothing: no such name; known: "),
+    ):
+        done = command(place, *arguments)
+        assert done.returncode in (1, 2) and told in done.stderr, done.stdout + done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_the_command_scores_applies_and_fits_beside_a_persons_own_modules(place: Path) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 120)
+    logits = 2 * np.eye(3)[labels] + rng.normal(size=(120, 3))
+    np.savez(place / "my.npz", logits=logits, labels=labels)
+    quick = ["--quick", "--splits", "2", "--draws", "20", "--save", "saved.npz"]
+    for arguments in (
+        ["score", "my.npz", "--output", "out", "--method", "temperature", *quick],
+        ["apply", "saved.npz", "my.npz", "--output", "calibrated.csv"],
+        ["logits", "benchmark=digits"],
+        ["fit", "benchmark=digits", "calibrator=temperature", "split=0"],
+        ["status", "benchmark=digits", "calibrator=temperature", "split=0"],
+    ):
+        done = command(place, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "missing: 1 units (not evaluated)" in done.stdout
+    for file in ("out/report.html", "calibrated.csv", "data/fits/digits/temperature/0.npz"):
+        assert (place / file).is_file()
+
+
+def test_only_imports_are_renamed() -> None:
+    source = (
+        "from metrics.scores import accuracy  # from metrics\n"
+        "import metrics, calibrators.base as c, os\n"
+        "if True: from  pipeline import (\n    fit,\n)\n"
+        'é = "pipeline.csv", "from metrics import x", "metrics.scores"; import metrics.ecdf\n'
+        "from .metrics import y\nimport metricsx\n"
+    )
+    assert renamed(source.encode()).decode() == (
+        "from utility_calibration.metrics.scores import accuracy  # from metrics\n"
+        "import utility_calibration.metrics as metrics, "
+        "utility_calibration.calibrators.base as c, os\n"
+        "if True: from  utility_calibration.pipeline import (\n    fit,\n)\n"
+        'é = "pipeline.csv", "from metrics import x", "metrics.scores"; '
+        "import utility_calibration.metrics.ecdf, utility_calibration.metrics as metrics\n"
+        "from .metrics import y\nimport metricsx\n"
+    )
+
+
+def test_in_a_clone_both_names_give_the_same_modules() -> None:
+    import utility_calibration.metrics.plots
+    from utility_calibration.calibrators import Calibrator as Same
+
+    import metrics.plots
+    from calibrators.base import Calibrator
+
+    assert utility_calibration.metrics.plots is metrics.plots and Same is Calibrator
+    assert metrics.plots.__spec__.name == "metrics.plots"
+    assert code_digest("utility_calibration.metrics.TopK") == code_digest("metrics.TopK")
+    with pytest.raises(ModuleNotFoundError):
+        import utility_calibration.metrics.absent
+
+
+def test_a_persons_module_that_hides_a_folder_of_the_clone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "metrics.py").touch()
+    (tmp_path / "pipeline.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", "import utility_calibration.metrics"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+    )
+    assert f"ImportError: metrics: {tmp_path}/metrics.py hides" in done.stderr
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert utility_calibration.__version__ == PROJECT["version"]
