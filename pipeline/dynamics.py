@@ -11,7 +11,7 @@ dynamics.json}.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,8 @@ from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
 from pipeline.harness.parallel import Task, run_tasks
 from pipeline.harness.progress import say, say_files
-from pipeline.harness.units import Request, Settings
+from pipeline.harness.settings import Settings
+from pipeline.harness.units import Request
 from pipeline.logits import require_logits
 from pipeline.scoring.dynamics_study import studied
 from pipeline.scoring.files import csv_text, rounded
@@ -53,7 +54,7 @@ def run_dynamics(request: Request) -> None:
     tasks = []
     for settings in request.benchmark_settings():
         require_logits([settings])
-        families = settings["dynamics"]["families"]
+        families = settings.dynamics.families
         tasks += [dynamics_task(settings, family, request.splits[0]) for family in families]
     run_tasks("dynamics", tasks, one_by_one=True)
     for task in tasks:
@@ -65,10 +66,10 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
 
     Its key has the options, the points and the code; not the device.
     """
-    benchmark = settings["benchmark"]["name"]
+    benchmark = settings.benchmark.name
     options = {
         key: value
-        for key, value in settings["dynamics"].items()
+        for key, value in asdict(settings.dynamics).items()
         if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
     }  # options of other families have no effect
     code = code_digest(f"{__package__}.scoring.dynamics_study")
@@ -76,7 +77,7 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         settings,
         split,
         f"{benchmark} {family}",
-        Path(settings["paths"]["data"]) / "dynamics" / benchmark / f"{family}.npz",
+        settings.paths.data / "dynamics" / benchmark / f"{family}.npz",
         partial(studied, settings, family, split),
         {"family": family, "options": options, "code": code},
     )
@@ -85,7 +86,7 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
 def write_results(task: Task) -> list[Path]:
     """Write the text of a finished study; return its files."""
     record, arrays = record_of(task.path) or {}, read_npz(task.path)
-    results = Path(task.settings["paths"]["results"])
+    results = task.settings.paths.results
     folder = results / "dynamics" / record["benchmark"] / record["family"]
     content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
     written = []

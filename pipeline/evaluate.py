@@ -9,7 +9,7 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 from omegaconf import DictConfig
@@ -59,7 +59,7 @@ def evaluate_task(unit: Unit) -> Task:
     Its key has the fitted arrays, their predictions, the test points, the options and the code. It
     does not have the fit's own key, so a new fit with the same arrays keeps its scores.
     """
-    fit, evaluation = record_of(unit.fit_path) or {}, unit.settings["evaluation"]
+    fit, evaluation = record_of(unit.fit_path) or {}, asdict(unit.settings.evaluation)
     content = {
         "fitted": [fit.get("arrays"), fit.get("predictions")],
         "similarity": find_logits(unit.settings).similarity_sha256,
@@ -77,7 +77,7 @@ def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:
         all_splits = [
             replace(unit, split=split)
             for unit in pairs.values()
-            for split in range(unit.settings["splits"]["count"])
+            for split in range(unit.settings.splits.count)
         ]
         if current := [unit for unit in all_splits if _is_current(unit)]:
             yield current

@@ -44,7 +44,7 @@ def run_fit(units: Sequence[Unit]) -> None:
 
 def fit_task(unit: Unit) -> Task:
     """The task of fitting `unit`; its key has configuration, split, logits and code."""
-    calibrator = unit.settings["calibrator"]
+    calibrator = unit.settings.calibrator
     code = code_digest(f"{__package__}.scoring.fitted", *targets_in(calibrator))
     return task_on_split(
         unit.settings,
@@ -60,7 +60,7 @@ def say_replaced_seeds(units: Sequence[Unit]) -> None:
     """Report benchmarks whose fits are of another seed; the new fits replace them."""
     said: set[str] = set()
     for unit in units:
-        record, seed = record_of(unit.fit_path), unit.settings["splits"]["seed"]
+        record, seed = record_of(unit.fit_path), unit.settings.splits.seed
         if unit.benchmark in said or record is None or record["splits"]["seed"] == seed:
             continue
         said.add(unit.benchmark)

@@ -26,7 +26,8 @@ from pipeline.harness.command import UsageError, command
 from pipeline.harness.machine import versions
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
-from pipeline.harness.units import Request, Settings
+from pipeline.harness.settings import Settings, Target
+from pipeline.harness.units import Request
 from pipeline.scoring.cached_logits import logits_path
 from pipeline.scoring.files import columns_of
 from pipeline.sources.result import MissingResource, SourceResult
@@ -39,8 +40,8 @@ WITHOUT_EFFECT = ("batch_size", "workers")
 
 def logits_task(settings: Settings) -> Task:
     """The task of making a benchmark's logits; its key has source, similarity and their code."""
-    name, made_from = settings["benchmark"]["name"], _made_from(settings)
-    similarity = _key_of_target(settings["benchmark"].get("similarity"))
+    name, made_from = settings.benchmark.name, _made_from(settings)
+    similarity = _key_of_target(settings.benchmark.similarity)
     return Task(
         name=name,
         settings=settings,
@@ -62,7 +63,7 @@ def _made_from(settings: Settings) -> str:
     origin = record.get("details", {}).get("origin")
     if isinstance(origin, dict) and origin.get("precomputed"):
         return str(record["made_from"])
-    return _key_of_target(settings["benchmark"]["source"])
+    return _key_of_target(settings.benchmark.source)
 
 
 def _made(
@@ -70,9 +71,9 @@ def _made(
 ) -> tuple[Save, Record]:
     """Run the source; if only the similarity changed, keep the logits."""
     # The similarity comes first: if its word vectors are missing, no time goes into a forward pass.
-    similarity = instantiate(settings["benchmark"].get("similarity"), _convert_="all")
+    similarity = instantiate(settings.benchmark.similarity, _convert_="all")
     record = record_of(logits_path(settings)) or {}
-    if record.get("made_from") == made_from and "details" in record and not settings["force"]:
+    if record.get("made_from") == made_from and "details" in record and not settings.force:
         arrays, details = dict(read_npz(logits_path(settings))), dict(record["details"])
         arrays.pop("similarity", None)
         details.pop("similarity", None)
@@ -81,7 +82,7 @@ def _made(
     if similarity is not None:
         arrays["similarity"], details["similarity"] = similarity
         if line := details["similarity"].get("line"):
-            say(f"{settings['benchmark']['name']}: {line}")
+            say(f"{settings.benchmark.name}: {line}")
     return partial(save_npz, arrays=arrays), {"made_from": made_from, "details": details}
 
 
@@ -89,14 +90,14 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     """The checked arrays of the source, and the record's details about them."""
     from metrics.validation import check_labels, check_logits
 
-    benchmark = settings["benchmark"]
-    name = benchmark["name"]
+    benchmark = settings.benchmark
+    name = benchmark.name
     result = _taken_or_computed(settings, progress)
     check_logits(result.logits, name=f"{name}: logits")
     n, classes = result.logits.shape
     check_labels(result.labels, n, classes, name=f"{name}: labels")
     accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
-    published = benchmark["published_accuracy"]
+    published = benchmark.published_accuracy
     warnings = list(result.details.get("warnings", []))
     if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
         warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
@@ -154,20 +155,20 @@ def require_logits(settings: Iterable[Settings]) -> None:
         InputError: a metric of a benchmark that does not exist.
         UnitsFailed: the logits could not be made.
     """
-    by_name = {benchmark["benchmark"]["name"]: benchmark for benchmark in settings}
+    by_name = {benchmark.benchmark.name: benchmark for benchmark in settings}
     for benchmark in by_name.values():
         columns_of(benchmark)
-        unforced = {**benchmark, "force": False}  # `force` is for the units of the later stage
+        unforced = replace(benchmark, force=False)  # `force` is for the units of the later stage
         if not logits_task(unforced).is_current():
             run_logits([unforced])
 
 
 def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
-    benchmark, ready = settings["benchmark"], ready_made(settings)
+    benchmark, ready = settings.benchmark, ready_made(settings)
     if ready is None:
-        source = instantiate(benchmark["source"], _convert_="all", _partial_=True)
+        source = instantiate(benchmark.source, _convert_="all", _partial_=True)
         expected = signature(source.func)
-        work = {"device": settings["device"], "progress": progress}
+        work = {"device": settings.device, "progress": progress}
         options = {key: value for key, value in work.items() if key in expected.parameters}
         try:
             expected.bind(**source.keywords, **options)
@@ -185,8 +186,8 @@ def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
 
 def ready_made(settings: Settings) -> Path | None:
     """The ready-made npz of the benchmark, from paths.precomputed or the variable PRECOMPUTED."""
-    folder = settings["paths"]["precomputed"] or os.environ.get("PRECOMPUTED")
-    stem = settings["benchmark"].get("precomputed")
+    folder = settings.paths.precomputed or os.environ.get("PRECOMPUTED")
+    stem = settings.benchmark.precomputed
     if not folder or not stem:
         return None
     if not Path(folder).is_dir():
@@ -205,7 +206,7 @@ def _readme_beside(path: Path) -> dict[str, str]:
     return {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
 
 
-def _key_of_target(entry: Settings | None) -> str:
+def _key_of_target(entry: Target | None) -> str:
     """A digest of what a `_target_` makes: of its options, its code, and its files' content."""
     if entry is None:
         return ""

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from omegaconf import DictConfig
 
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.command import UsageError, command
 from pipeline.harness.progress import console, say, say_files
-from pipeline.harness.units import Request, Settings
+from pipeline.harness.settings import Settings
+from pipeline.harness.units import Request
 from pipeline.reporting.collect import Scores, wanted_scores
 from pipeline.reporting.comparison import (
     SUMMARY_HEADING,
@@ -41,7 +43,7 @@ from pipeline.reporting.names import ordered
 from pipeline.reporting.pages import STUDY_CAPTIONS, report_html, report_markdown
 from pipeline.reporting.sections import Section, provenance_of, section_of
 from pipeline.reporting.style import Drawings, draw_all
-from pipeline.reporting.table_model import TableSpec
+from pipeline.reporting.table_model import Look, TableSpec
 from pipeline.reporting.tables import long_form, remarks_of, write_tables
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
@@ -79,11 +81,11 @@ def run_report(request: Request) -> None:
         MissingScores: scores that are absent or of other settings, and the command for them.
     """
     settings = request.benchmark_settings()
-    results = Path(settings[0]["paths"]["results"])
+    results = settings[0].paths.results
     scores = wanted_scores(request.units(), _command(request))
     methods = ordered(request.calibrators)
     reports = [
-        report_benchmark(benchmark, scores[benchmark["benchmark"]["name"]], methods, results)
+        report_benchmark(benchmark, scores[benchmark.benchmark.name], methods, results)
         for benchmark in settings
     ]
     written = [path for report in reports for path in report.files]
@@ -99,7 +101,7 @@ def run_report(request: Request) -> None:
     sections = [s for r in reports for s in (r.section, *r.groups.sections.values())]
     introduction = INTRODUCTION.format(suite=request.suite)
     provenance = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
-    timed = leaderboard and leaderboard.with_seconds(Path(settings[0]["paths"]["data"]) / "log")
+    timed = leaderboard and leaderboard.with_seconds(settings[0].paths.data / "log")
     html = report_html(TITLE, introduction, sections, provenance, comparison, timed)
     markdown = report_markdown(TITLE, sections, leaderboard)
     written.append(write_text(results / f"{stem}.html", html))
@@ -111,8 +113,8 @@ def run_report(request: Request) -> None:
 
 def page_stem(settings: Settings, request: Request) -> str:
     """`report` for a whole suite; a part of one, or another evaluation, has a name of its own."""
-    evaluation, parts = settings["evaluation"]["name"], ["report"]
-    if list(request.benchmarks) != settings["suite"]["benchmarks"]:
+    evaluation, parts = settings.evaluation.name, ["report"]
+    if list(request.benchmarks) != settings.suite.benchmarks:
         parts += request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
     if evaluation != DEFAULT_EVALUATION:
         parts.append(evaluation)
@@ -145,10 +147,10 @@ def report_benchmark(
     settings: Settings, scores: Scores, methods: Sequence[str], results: Path
 ) -> BenchmarkReport:
     """Tables and verdict of one benchmark, and of the groups of its points; what to draw."""
-    evaluation = settings["evaluation"]["name"]
+    evaluation = settings.evaluation.name
     stem = ScoreFiles(results, scores.benchmark, evaluation).stem
     specs = table_specs(settings, scores, stem, methods)
-    study = study_drawings(scores, settings["benchmark"]["title"], results)
+    study = study_drawings(scores, settings.benchmark.title, results)
     figures = {
         kind: results / "figures" / f"{name}.png" for kind, name in zip(STUDY_CAPTIONS, study)
     }
@@ -176,14 +178,14 @@ def table_specs(
     settings: Settings, scores: Scores, stem: str, methods: Sequence[str]
 ) -> list[TableSpec]:
     """The tables of one benchmark: the main table, and Table 1 if the paper prints it there."""
-    benchmark, look = settings["benchmark"], settings["tables"]
-    name, title, remarks = benchmark["name"], benchmark["title"], remarks_of(scores.facts, methods)
+    benchmark, look = settings.benchmark, cast(Look, settings.tables)
+    name, title, remarks = benchmark.name, benchmark.title, remarks_of(scores.facts, methods)
     columns, printed = columns_of(settings), printed_values()
-    table = printed[printed["table"] == benchmark["paper_key"]]
+    table = printed[printed["table"] == benchmark.paper_key]
     if look == "paper" and not table.empty:
         columns = tuple(dict.fromkeys(table["metric"]))
     specs = [TableSpec(name, title, columns, methods, stem, remarks, look)]
-    short = printed[printed["table"] == f"{benchmark['paper_key']}_table1"]
+    short = printed[printed["table"] == f"{benchmark.paper_key}_table1"]
     if not short.empty:
         keys = tuple(dict.fromkeys(short["metric"]))
         label = f"{title} (Table 1)"
@@ -211,9 +213,9 @@ def write_paper_comparison(
     Returns:
         The files, and the lines of the summary; both are empty if the paper prints nothing.
     """
-    if not any(benchmark["benchmark"]["paper_key"] for benchmark in settings):
+    if not any(benchmark.benchmark.paper_key for benchmark in settings):
         return [], []
-    cells = paper_cells(results, settings[0]["splits"]["count"])
+    cells = paper_cells(results, settings[0].splits.count)
     files = write_comparison(cells, results / "tables")
     return files, [SUMMARY_HEADING, *summary_lines(cells)]
 

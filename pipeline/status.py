@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def main(config: DictConfig) -> None:
 
 def states(units: Sequence[Unit]) -> list[State]:
     """The state of every unit, by the keys that the stages themselves use."""
-    errors = _last_errors(Path(units[0].settings["paths"]["data"]))
+    errors = _last_errors(units[0].settings.paths.data)
     logits = {
         name: _not_done(logits_task(settings), "no logits", errors)
         for name, settings in {unit.benchmark: unit.settings for unit in units}.items()
@@ -94,9 +95,13 @@ def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str
     if record is None:
         return MISSING, absent
     settings = task.settings
-    for name, setting in (("config", "calibrator"), ("splits", "splits"), ("evaluation",) * 2):
-        if name in record and record[name] != settings[setting]:
-            return STALE, f"other settings of {setting}"
+    for name, key, wanted in (
+        ("calibrator", "config", settings.calibrator),
+        ("splits", "splits", asdict(settings.splits)),
+        ("evaluation", "evaluation", asdict(settings.evaluation)),
+    ):
+        if key in record and record[key] != wanted:
+            return STALE, f"other settings of {name}"
     return STALE, "other input or other code"
 
 

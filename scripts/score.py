@@ -50,7 +50,8 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.command import UnitsFailed, UsageError, user_errors_in_one_line
 from pipeline.harness.progress import say
-from pipeline.harness.units import Settings, Unit, composed, resolved, units_of
+from pipeline.harness.settings import Settings
+from pipeline.harness.units import Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.deployed import fit_to_keep
 from pipeline.own.options import parsed
@@ -66,7 +67,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parsed(__doc__, arguments)
 
 
-def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> Settings:
+def settings_of(options: argparse.Namespace, calibrator: str = "uncalibrated") -> Settings:
     """The pipeline's configuration for this file, as the stages take it."""
     overrides = [
         "benchmark=file",
@@ -75,11 +76,10 @@ def settings_of(options: argparse.Namespace, calibrator: str | None = None) -> S
         f"seed={options.seed}",
         f"jobs={options.jobs}",
         *options.evaluation,
+        f"calibrator={calibrator}",
     ]
-    if calibrator is not None:
-        overrides.append(f"calibrator={calibrator}")
     config = _with_paths(deepcopy(_composed(tuple(overrides))), options)
-    if calibrator is not None and is_patching(calibrator) and options.own:
+    if is_patching(calibrator) and options.own:
         aim_at(config, [f"u_{kind}" for kind in options.calibrate_for])
     return resolved(config)
 
@@ -170,7 +170,7 @@ def _prepare(options: argparse.Namespace) -> int:
     check_fits(options.file, {name: settings_of(options, name) for name in used}, general)
     _read(settings)
     options.draws = affordable_draws(settings)
-    if options.draws < settings["evaluation"]["floor_repetitions"]:
+    if options.draws < settings.evaluation.floor_repetitions:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
@@ -190,7 +190,7 @@ def _with_weights(options: argparse.Namespace) -> list[str]:
     """
     takes = []
     for method in dict.fromkeys([*options.methods, *filter(None, [options.method])]):
-        kind: Any = get_class(settings_of(options, method)["calibrator"]["_target_"])
+        kind: Any = get_class(settings_of(options, method).calibrator["_target_"])
         if kind.takes_weights:
             takes.append(method)
         elif method == options.method:
@@ -211,7 +211,7 @@ def _read(settings: Settings) -> None:
     try:
         run_logits([settings])
     except UnitsFailed as error:
-        name = settings["benchmark"]["name"]
+        name = settings.benchmark.name
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
 
 

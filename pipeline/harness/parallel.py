@@ -23,7 +23,7 @@ from pipeline.harness.cache import Record, Save, is_current, publish
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
 from pipeline.harness.machine import core_count, device_name, free_memory, run_notes
 from pipeline.harness.progress import Bar, say
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 
 BYTES_PER_LOGIT = 60
 """Memory of a process per logit of its unit (n x C). Patching takes most, about 48 bytes."""
@@ -63,7 +63,7 @@ class Task:
     @property
     def place(self) -> Path:
         """The unit's file below the folder of data, without its ending."""
-        return self.path.relative_to(self.settings["paths"]["data"]).with_suffix("")
+        return self.path.relative_to(self.settings.paths.data).with_suffix("")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
         UnitsFailed: the units that failed, after all others are done.
     """
     began = time.perf_counter()
-    waiting = [task for task in tasks if task.settings["force"] or not task.is_current()]
+    waiting = [task for task in tasks if task.settings.force or not task.is_current()]
     if not waiting:
         say(f"{title}: nothing to do, {len(tasks)} up to date")
         return
@@ -136,8 +136,8 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     from joblib import Parallel, delayed, parallel_config
 
     settings = tasks[0].settings
-    device = device_name(settings["device"])
-    jobs = job_count(settings["jobs"], [task.size for task in tasks], device)
+    device = device_name(settings.device)
+    jobs = job_count(settings.jobs, [task.size for task in tasks], device)
     # loky replaces a worker that keeps much memory after a large unit. Users need not know.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
     busy = []
@@ -174,16 +174,16 @@ def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Out
     Args:
         wait: wait for another process that works on the unit.
     """
-    data = Path(task.settings["paths"]["data"])
+    data = task.settings.paths.data
     lock = data / "locks" / f"{'-'.join(task.place.parts)}.lock"
     began, core_seconds = time.perf_counter(), time.process_time()
     error, details = "", ""
     with warnings.catch_warnings(record=True) as caught:
         try:
             with FileLock(lock, timeout=-1 if wait else 0):
-                if not task.settings["force"] and task.is_current():
+                if not task.settings.force and task.is_current():
                     return Outcome(task, "current")
-                save, record = task.make(device_name(task.settings["device"]), progress)
+                save, record = task.make(device_name(task.settings.device), progress)
                 publish(task.path, save, {"key": task.key, **record})
         except Timeout:  # of this lock, or of one that `make` needs
             return Outcome(task, "busy")

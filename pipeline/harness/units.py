@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigKeyError, ValidationError
 
 from pipeline.harness.command import CONF, UsageError
+from pipeline.harness.settings import Settings
 
-Settings = dict[str, Any]
-"""A configuration composed for one benchmark (and calibrator), resolved to plain values."""
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
 ALLOWED_VALUES = {
@@ -53,11 +53,11 @@ class Unit:
     @property
     def scores_path(self) -> Path:
         """The scores; those of a named evaluation have a folder of their own."""
-        name = self.settings["evaluation"]["name"]
+        name = self.settings.evaluation.name
         return self._path("scores" if name == "default" else f"scores-{name}")
 
     def _path(self, stage: str) -> Path:
-        folder = Path(self.settings["paths"]["data"]) / stage / self.benchmark
+        folder = self.settings.paths.data / stage / self.benchmark
         return folder / self.calibrator / f"{self.split}.npz"
 
     def __str__(self) -> str:
@@ -107,9 +107,11 @@ class Request:
         units = []
         for benchmark in self.benchmarks:
             config = self._composed(benchmark, self.calibrators[0])
+            settings = resolved(config)
             for name, calibrator in calibrators.items():
-                config.calibrator = calibrator
-                units += units_of(resolved(config), name, self.splits)
+                config.calibrator = calibrator  # it interpolates values of this benchmark
+                plain: Any = OmegaConf.to_container(config.calibrator, resolve=True)
+                units += units_of(replace(settings, calibrator=plain), name, self.splits)
         return units
 
     def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
@@ -119,7 +121,7 @@ class Request:
 
 def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:
     """The units of one composed pair."""
-    name = settings["benchmark"]["name"]
+    name = settings.benchmark.name
     return [Unit(name, calibrator, split, settings) for split in splits]
 
 
@@ -135,13 +137,21 @@ def resolved(config: DictConfig) -> Settings:
     """`config` as checked plain values.
 
     Raises:
-        UsageError: a setting of ALLOWED_VALUES has another value.
+        UsageError: a setting has a value of another kind, or does not exist.
         MissingMandatoryValue: a value left open (`???`).
     """
     _check(config)
-    settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    assert isinstance(settings, dict)
-    return {str(key): value for key, value in settings.items()}
+    kinds = OmegaConf.structured(Settings)
+    for node in (kinds, *(kinds._get_node(key) for key in kinds)):  # frozen, until it is an object
+        if OmegaConf.is_config(node):
+            OmegaConf.set_readonly(node, False)
+    try:
+        settings: Any = OmegaConf.to_object(OmegaConf.merge(kinds, config))
+    except (ConfigKeyError, ValidationError) as error:
+        reason, _, where = str(error).partition("\n")
+        raise UsageError(f"{where.strip().partition(chr(10))[0]}: {reason}") from error
+    assert isinstance(settings, Settings)
+    return settings
 
 
 def _selects(override: str) -> bool:

@@ -28,6 +28,7 @@ from metrics.decisions import (
 from metrics.forecast import Forecast
 from metrics.resampling import NoiseFloor, redrawn_outcomes
 from pipeline.harness.artifacts import write_json, write_text
+from pipeline.harness.settings import Evaluation
 from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
 from pipeline.reporting.intervals import corrected_half_width
@@ -66,7 +67,7 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         taken = decisions(losses, p, test.labels.numpy(), rows_sum_to_one=rows_sum_to_one)
         by_split.setdefault(unit.calibrator, []).append(_priced(losses, test, taken))
         if rows_sum_to_one:
-            by_chance = _savings_by_chance(losses, test, taken, unit.settings["evaluation"])
+            by_chance = _savings_by_chance(losses, test, taken, unit.settings.evaluation)
             drawn[unit.calibrator] = drawn.get(unit.calibrator, 0) + by_chance
     priced = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
@@ -151,13 +152,13 @@ def _priced(losses: NDArray[np.float64], test: HeldOut, taken: Decisions) -> dic
 
 
 def _savings_by_chance(
-    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, evaluation: Mapping[str, Any]
+    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, evaluation: Evaluation
 ) -> NDArray[np.float64]:
     """`swap_savings` under labels drawn from the forecast: [R, K, K]."""
     count = losses.shape[1]
-    repetitions = min(evaluation["floor_repetitions"], max(1, MOST_SAVINGS // count**2))
+    repetitions = min(evaluation.floor_repetitions, max(1, MOST_SAVINGS // count**2))
     forecast, points = Forecast(test.probabilities), torch.from_numpy(test.points)
-    draws = redrawn_outcomes(forecast, points, repetitions, evaluation["noise_seed"])
+    draws = redrawn_outcomes(forecast, points, repetitions, evaluation.noise_seed)
     saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for draw in draws]
     return np.asarray(torch.cat(saved))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import pipeline.sources.peers  # noqa: F401  (so that `Calibrator.load` knows its calibrator)
 from calibrators.base import Calibrator
 from metrics.validation import InputError
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 from pipeline.sources.answers import to_logits
@@ -36,7 +36,7 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
         points, _ = indices_of(settings, cached, 0)
         logits, labels = rows_of(logits, points), labels[points]
     record = cached.details
-    calibrator: Any = instantiate(settings["calibrator"], _convert_="all")
+    calibrator: Any = instantiate(settings.calibrator, _convert_="all")
     calibrator.fit(logits, labels, sample_weight=weights_at(cached, points))
     calibrator.takes_ = record.get("origin", {}).get("values", "logits")
     if "class_names" in record:

@@ -13,7 +13,8 @@ from metrics.registry import METRICS
 from pipeline.harness.artifacts import CorruptFile, write_json, write_text
 from pipeline.harness.code import as_typed
 from pipeline.harness.progress import console
-from pipeline.harness.units import Settings, Unit
+from pipeline.harness.settings import Settings
+from pipeline.harness.units import Unit
 from pipeline.own.decisions import decisions_of, write_decisions
 from pipeline.own.decisions_text import decisions_table
 from pipeline.reporting.collect import Scores, summarise
@@ -59,13 +60,13 @@ def write_results(
     methods = list(dict.fromkeys(unit.calibrator for unit in units))
     spec = TableSpec(
         scores.benchmark,
-        settings["benchmark"]["title"],
+        settings.benchmark.title,
         _metrics(scores),
         methods,
         "table",
         (*remarks_of(scores.facts, methods), *_aims(units), *_splits(settings)),
     )
-    losses = settings["evaluation"]["own"].get("u_losses")
+    losses = settings.evaluation.own.get("u_losses")
     record = None if losses is None else decisions_of(losses, units)
     section = section_of(scores, [spec], decisions=record)
     groups = groups_of(scores, section)
@@ -106,7 +107,7 @@ def _splits(settings: Settings) -> list[str]:
     """A remark on which points calibrate and test."""
     splits = find_logits(settings).details.get("given_splits")
     if splits is None:
-        share = 100 * settings["splits"]["calibration_fraction"]
+        share = 100 * settings.splits.calibration_fraction
         return [
             f"Splits are random: {share:.0f} % calibrate. Choose your own by --test or `split`."
         ]
@@ -119,8 +120,8 @@ def _write_pages(
     settings: Settings, scores: Scores, section: Section, groups: Groups, folder: Path
 ) -> None:
     """report.html, report.md and verdict.json."""
-    title = settings["benchmark"]["title"]
-    source = settings["benchmark"]["source"]
+    title = settings.benchmark.title
+    source = settings.benchmark.source
     files = [Path(file).name for file in (source["path"], source["test"]) if file is not None]
     introduction = INTRODUCTION.format(files=" and ".join(files))
     sections = [section, *groups.sections.values()]

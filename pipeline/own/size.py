@@ -13,7 +13,7 @@ from metrics.archive import array_headers
 from metrics.validation import InputError
 from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.sources.npz_arrays import MATRICES, SAVE
 from pipeline.sources.tables import TABLES
@@ -43,8 +43,8 @@ def affordable_draws(settings: Settings) -> int:
 
     The logits must have been read.
     """
-    details, wanted = find_logits(settings).details, settings["evaluation"]["floor_repetitions"]
-    share = 1 - settings["splits"]["calibration_fraction"]
+    details, wanted = find_logits(settings).details, settings.evaluation.floor_repetitions
+    share = 1 - settings.splits.calibration_fraction
     sizes = [split["test"] for split in details.get("given_splits", [])]
     test = max(sizes, default=max(1, round(share * details["n"])))
     return min(int(wanted), max(FEWEST_DRAWS, MOST_DRAWN // test))
@@ -62,7 +62,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
         InputError: one line with the needed bytes, the free bytes, and the fix.
     """
     first = next(iter(methods.values()))
-    source = first["benchmark"]["source"]
+    source = first.benchmark.source
     files = [Path(file) for file in (path, source["test"]) if file is not None]
     if any(file.suffix.lower() in TABLES for file in files):
         return
@@ -75,7 +75,7 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     n, classes = sum(shape[0] for shape in shapes), shapes[0][1]
     if n * classes <= SMALL:
         return
-    test = round((1 - first["splits"]["calibration_fraction"]) * n)
+    test = round((1 - first.splits.calibration_fraction) * n)
     if len(shapes) == 2:
         test = shapes[1][0]
     elif held[0].keys() & SPLITS:
@@ -90,11 +90,11 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
 
 def _check(path: Path, methods: Mapping[str, Settings], n: int, classes: int, scaling: int) -> None:
     """Compare the bytes of each method with the free ones; `scaling`: bytes of SCALING."""
-    jobs = str(next(iter(methods.values()))["jobs"])
+    jobs = str(next(iter(methods.values())).jobs)
     processes = int(jobs) if jobs.isdecimal() else 1
     needed = {}
     for name, settings in methods.items():
-        is_scaling = settings["calibrator"]["_target_"].rpartition(".")[2] in SCALING
+        is_scaling = settings.calibrator["_target_"].rpartition(".")[2] in SCALING
         other = BYTES_PER_LOGIT * n * classes
         needed[name] = processes * (BASE + (scaling if is_scaling else other))
     free = free_memory()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -174,11 +174,11 @@ def _why_not(unit: Unit, scores: Scores) -> str:
     name, configured = unit.calibrator, scores.facts["calibrators"]
     if name not in configured or name not in scores.methods:
         return f"no rows of {name}"
-    if configured[name]["config"] != without_folders(unit.settings["calibrator"]):
+    if configured[name]["config"] != without_folders(unit.settings.calibrator):
         return f"the rows of {name} are of another configuration of it"
     settings = {
-        "splits": unit.settings["splits"],
-        "evaluation": without_folders(unit.settings["evaluation"]),
+        "splits": asdict(unit.settings.splits),
+        "evaluation": without_folders(asdict(unit.settings.evaluation)),
         "logits": {"sha256": scores.facts["logits"].get("sha256")},
     }
     other = difference(scores.facts, settings)

@@ -12,6 +12,7 @@ from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import method_name
 from pipeline.reporting.wording import bound, names
 
+Look = Literal["default", "paper"]
 MARK = "†"
 """Behind every number beyond its noise floor."""
 INTERVALS = {
@@ -43,7 +44,7 @@ class TableSpec:
     methods: Sequence[str]
     stem: str = ""
     remarks: tuple[str, ...] = ()
-    look: Literal["default", "paper"] = "default"
+    look: Look = "default"
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.harness.artifacts import CorruptFile, read_npz
 from pipeline.harness.cache import arrays_digest, record_of
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 
 READ_TOGETHER = 4096
 """Rows copied at a time."""
@@ -54,7 +54,7 @@ class CachedLogits:
 
 def logits_path(settings: Settings) -> Path:
     """data/logits/<benchmark>.npz"""
-    return Path(settings["paths"]["data"]) / "logits" / f"{settings['benchmark']['name']}.npz"
+    return settings.paths.data / "logits" / f"{settings.benchmark.name}.npz"
 
 
 def find_logits(settings: Settings) -> CachedLogits:

@@ -5,10 +5,8 @@ Every iteration draws fresh users from its own seed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +24,7 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Dynamics, Settings
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.splits import indices_of
 
@@ -36,8 +34,6 @@ COLUMNS = (
     "user", "low", "high", "step", "points",
 )  # fmt: skip
 DRAWS_TOGETHER = 5
-Options = Mapping[str, Any]
-"""conf/dynamics/*.yaml"""
 
 
 @dataclass
@@ -64,17 +60,17 @@ class Study:
         }
 
 
-def sample_users(family: str, classes: int, iteration: int, options: Options) -> GainMatrix:
+def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -> GainMatrix:
     """The users of one iteration; the same for the same seed.
 
     Raises:
         InputError: a family that does not exist.
     """
-    count, seed = options["utilities"], options["seed"] * 1_000_003 + iteration
+    count, seed = options.utilities, options.seed * 1_000_003 + iteration
     if family == "aligned":
-        return GainMatrix.sample_aligned(count, classes, seed, **options["aligned"])
+        return GainMatrix.sample_aligned(count, classes, seed, **options.aligned)
     if family == "misaligned":
-        return GainMatrix.sample_misaligned(count, classes, seed, **options["misaligned"])
+        return GainMatrix.sample_misaligned(count, classes, seed, **options.misaligned)
     raise InputError(f"dynamics.families: {family}; known: aligned, misaligned")
 
 
@@ -86,7 +82,7 @@ def studied(
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, _ = indices_of(settings, cached, split)
     probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
-    options = settings["dynamics"]
+    options = settings.dynamics
     truth = torch.from_numpy(labels[points]).to(device)
     study = run_study(probabilities, truth, family, options, progress)
     arrays = {
@@ -95,12 +91,12 @@ def studied(
         for column in table
     }
     return partial(save_npz, arrays=arrays), {
-        "benchmark": settings["benchmark"]["name"],
+        "benchmark": settings.benchmark.name,
         "family": family,
         "split": split,
         "n": len(points),
         "classes": cached.details["classes"],
-        "config": options,
+        "config": asdict(options),
         "logits_sha256": cached.sha256,
         "worst_noise_floor": study.worst_floor,
     }
@@ -110,7 +106,7 @@ def run_study(
     probabilities: Tensor,
     labels: Tensor,
     family: str,
-    options: Options,
+    options: Dynamics,
     progress: Progress | None = None,
 ) -> Study:
     """Patch `probabilities` [n, C] as the options say.
@@ -118,11 +114,11 @@ def run_study(
     Raises:
         InputError: the options do not fit the number of classes.
     """
-    update = ProjectedDescent(options["step_size"], options["armijo"])
+    update = ProjectedDescent(options.step_size, options.armijo)
     state = PatchedForecast(probabilities, labels)
     study = Study(update.loss(state))
     auditor = UserAuditor(family, options)
-    last = options["iterations"]
+    last = options.iterations
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
     for iteration in range(last + 1):
         algorithm.number = iteration  # even if a round finds no step: the next one has other users
@@ -132,15 +128,15 @@ def run_study(
             patch = None
             auditor(state, iteration)
         errors = auditor.errors
-        if iteration in (*options["snapshots"], last):
+        if iteration in (*options.snapshots, last):
             study.snapshots[iteration] = errors
         study.history.append(_row(iteration, errors, study.brier, patch))
         study.brier += patch.loss_change if patch else 0.0
         if progress:
             progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
-    if options["floor_draws"]:
+    if options.floor_draws:
         users = sample_users(family, state.probabilities.shape[1], last, options)
-        noise = noise_errors(state, users, options["floor_draws"], options["seed"])
+        noise = noise_errors(state, users, options.floor_draws, options.seed)
         worst = noise.cpu().numpy().max(axis=1)
         q05, q95 = np.quantile(worst, [0.05, 0.95])
         study.worst_floor = {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
@@ -150,7 +146,7 @@ def run_study(
 class UserAuditor:
     """An auditor of users who are sampled anew in every round; their errors are kept."""
 
-    def __init__(self, family: str, options: Options) -> None:
+    def __init__(self, family: str, options: Dynamics) -> None:
         self.family, self.options = family, options
         self.errors = np.empty(0)
 

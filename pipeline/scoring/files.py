@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline.harness.artifacts import CorruptFile, json_text, write_text
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 
 DEFAULT_EVALUATION = "default"
 """The evaluation whose name is not part of file names."""
@@ -94,8 +94,8 @@ def without_folders(value: Any) -> Any:
 
 def score_files(settings: Settings) -> ScoreFiles:
     """The files of a benchmark's scores."""
-    results, name = Path(settings["paths"]["results"]), settings["benchmark"]["name"]
-    return ScoreFiles(results, name, settings["evaluation"]["name"])
+    results, name = settings.paths.results, settings.benchmark.name
+    return ScoreFiles(results, name, settings.evaluation.name)
 
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
@@ -108,11 +108,11 @@ def columns_of(settings: Settings) -> tuple[str, ...]:
     """
     from metrics.registry import METRICS, check_keys  # with torch, which not every command needs
 
-    benchmark, own = settings["benchmark"], settings["evaluation"]["own"]
-    chosen = benchmark["metrics"]
+    benchmark, own = settings.benchmark, settings.evaluation.own
+    chosen = benchmark.metrics
     if chosen is None:
         chosen = [key for key in METRICS if key not in ON_REQUEST]
-    check_keys(chosen, own, f"benchmark={benchmark['name']}: metrics")
+    check_keys(chosen, own, f"benchmark={benchmark.name}: metrics")
     return tuple(dict.fromkeys([*chosen, *own]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, test = indices_of(unit.settings, cached, unit.split)
-    calibrator: Any = instantiate(unit.settings["calibrator"], _convert_="all")
+    calibrator: Any = instantiate(unit.settings.calibrator, _convert_="all")
     calibrator.fit(
         torch.from_numpy(rows_of(logits, points)).to(device),
         torch.from_numpy(labels[points]).to(device),
@@ -39,8 +40,8 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
         "split": unit.split,
-        "config": unit.settings["calibrator"],
-        "splits": unit.settings["splits"],
+        "config": unit.settings.calibrator,
+        "splits": asdict(unit.settings.splits),
         "logits_sha256": cached.sha256,
         "predictions": hashlib.sha256(predicted).hexdigest(),
         "tuning_log": [{k: v for k, v in run.items() if k != "seconds"} for run in log],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ from metrics.scorecard import Scorecard
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
-from pipeline.harness.units import Settings, Unit
+from pipeline.harness.settings import Settings
+from pipeline.harness.units import Unit
 from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
@@ -61,18 +63,18 @@ def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record
         "benchmark": unit.benchmark,
         "calibrator": unit.calibrator,
         "split": unit.split,
-        "splits": unit.settings["splits"],
+        "splits": asdict(unit.settings.splits),
         "logits_sha256": cached.sha256,
         "n": cached.n,
         "n_test": len(test.labels),
         **numbers_of(card),
-        "evaluation": unit.settings["evaluation"],
+        "evaluation": asdict(unit.settings.evaluation),
     }
 
 
 def held_out(unit: Unit, device: str) -> HeldOut:
     """A fitted unit's calibrated probabilities and labels on its test points."""
-    kind: Any = get_class(unit.settings["calibrator"]["_target_"])
+    kind: Any = get_class(unit.settings.calibrator["_target_"])
     calibrator = kind.load(unit.fit_path)
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
@@ -117,6 +119,7 @@ def numbers_of(card: Scorecard) -> dict[str, Any]:
 
 def options_of(settings: Settings) -> dict[str, Any]:
     """The options of an evaluation as `metrics.scorecard` takes them."""
-    options = {key: value for key, value in settings["evaluation"].items() if key != "name"}
+    options = asdict(settings.evaluation)
+    del options["name"]
     own = instantiate(options["own"], _convert_="all")
     return options | {"own": own, "similarity": find_logits(settings).arrays().get("similarity")}

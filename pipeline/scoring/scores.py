@@ -8,6 +8,7 @@ no longer has are removed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.cache import record_of
 from pipeline.harness.command import CONF, UsageError
 from pipeline.harness.progress import say
-from pipeline.harness.units import Settings, Unit
+from pipeline.harness.settings import Settings
+from pipeline.harness.units import Unit
 from pipeline.scoring.across_splits import kept_across_splits
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import (
@@ -54,7 +56,7 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
     across = kept_across_splits(list(complete.values()))
     files = score_files(settings)
     files.rows.parent.mkdir(parents=True, exist_ok=True)
-    locks = Path(settings["paths"]["data"]) / "locks"
+    locks = settings.paths.data / "locks"
     with FileLock(locks / f"scores-{files.stem}.lock"):
         rows, curves, calibrators = _of_others(files, header, complete)
         for name, record in across.items():
@@ -68,7 +70,7 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
                 rows.append(table_of(group["rows"], ROW_COLUMNS))
                 curves.append(table_of(group["curves"], CURVE_COLUMNS))
             calibrators[name] = {
-                "config": without_folders(complete[name][0].settings["calibrator"]),
+                "config": without_folders(complete[name][0].settings.calibrator),
                 "patches": _patches(complete[name]),
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in record["groups"].items()},
@@ -84,7 +86,7 @@ def _patches(units: Sequence[Unit]) -> list[int]:
 
 def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:
     """The units of each calibrator that has all splits, in the order of the splits."""
-    count = units[0].settings["splits"]["count"]
+    count = units[0].settings.splits.count
     by_calibrator: dict[str, list[Unit]] = {}
     for unit in sorted(units, key=lambda unit: unit.split):
         by_calibrator.setdefault(unit.calibrator, []).append(unit)
@@ -102,9 +104,9 @@ def _header(settings: Settings) -> Row:
     cached = find_logits(settings)
     details = without_folders({**cached.details, "sha256": cached.sha256})
     return {
-        "benchmark": settings["benchmark"]["name"],
-        "evaluation": without_folders(settings["evaluation"]),
-        "splits": settings["splits"],
+        "benchmark": settings.benchmark.name,
+        "evaluation": without_folders(asdict(settings.evaluation)),
+        "splits": asdict(settings.splits),
         "logits": {k: v for k, v in details.items() if k != "versions"},
     }
 

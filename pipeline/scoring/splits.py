@@ -13,7 +13,7 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress, Task
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 from pipeline.scoring.cached_logits import CachedLogits, find_logits
 
 Indices = NDArray[np.int64]
@@ -44,12 +44,12 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
     Raises:
         InputError: there is no such split.
     """
-    splits, tested = settings["splits"], cached.arrays().get("tested")
+    splits, tested = settings.splits, cached.arrays().get("tested")
     if tested is None:
-        return split_indices(cached.n, split, splits["seed"], splits["calibration_fraction"])
+        return split_indices(cached.n, split, splits.seed, splits.calibration_fraction)
     if split >= len(tested):
         raise InputError(
-            f"splits.count={splits['count']}: the file itself gives {len(tested)}; set "
+            f"splits.count={splits.count}: the file itself gives {len(tested)}; set "
             f"splits.count={len(tested)}"
         )
     return np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
@@ -64,11 +64,11 @@ def task_on_split(
     content: Mapping[str, Any],
 ) -> Task:
     """A task whose key has the points of one split, and `content`: settings and code."""
-    cached, splits = find_logits(settings), settings["splits"]
+    cached, splits = find_logits(settings), settings.splits
     points = {
         "split": split,
-        "seed": splits["seed"],
-        "calibration_fraction": splits["calibration_fraction"],
+        "seed": splits.seed,
+        "calibration_fraction": splits.calibration_fraction,
         "logits": cached.sha256,
     }
     key = sha256_of_json({**points, **content})

@@ -20,7 +20,7 @@ from metrics.forecast import Forecast
 from metrics.measurement import Options
 from metrics.registry import metrics_of
 from metrics.validation import InputError
-from pipeline.harness.units import Settings
+from pipeline.harness.settings import Settings
 from pipeline.scoring.held_out import HeldOut, options_of
 from pipeline.sources.class_names import class_names
 from pipeline.sources.own_utilities import name_of
@@ -54,7 +54,7 @@ def worst_of(
     options = Options(**{key: given[key] for key in given if key in names_of_options})
     forecasts = [Forecast(test.probabilities) for test in splits]  # sorted once for all metrics
     drawn = _redrawn(forecasts, splits)
-    own = settings["evaluation"]["own"]
+    own = settings.evaluation.own
     by_metric = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
@@ -151,7 +151,7 @@ def utility_name(metric: str, index: int, class_names: Sequence[str], exponents:
 
 def class_names_of(settings: Settings, logits: Mapping[str, Any]) -> Sequence[str]:
     """Names of the classes, from the logits' record or the data set; empty if unknown."""
-    names = logits.get("class_names") or settings["benchmark"]["source"].get("dataset")
+    names = logits.get("class_names") or settings.benchmark.source.get("dataset")
     if not names:
         return ()
     try:

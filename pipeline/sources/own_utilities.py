@@ -30,6 +30,7 @@ from metrics.utilities.tables import Decision
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
+from pipeline.harness.settings import Settings
 from pipeline.sources.file import check_is_file
 from pipeline.sources.tables import numbers_of, read_table, text_column
 from pipeline.sources.text import listed, short
@@ -97,10 +98,10 @@ def aim_at(config: DictConfig, keys: Sequence[str]) -> None:
             config.calibrator.standard = False
 
 
-def aim_of(settings: Mapping[str, Any]) -> list[str]:
+def aim_of(settings: Settings) -> list[str]:
     """The keys of `evaluation.own` that the calibrator of `settings` calibrates to."""
-    aims = settings["calibrator"].get("utilities") or []
-    return [key for key, entry in settings["evaluation"]["own"].items() if entry in aims]
+    aims = settings.calibrator.get("utilities") or []
+    return [key for key, entry in settings.evaluation.own.items() if entry in aims]
 
 
 def payoffs(path: str | Path, class_names: Names, sha256: str | None = None) -> Linear:

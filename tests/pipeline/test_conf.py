@@ -34,22 +34,25 @@ OPEN = {
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_every_option_composes_and_resolves(group, option):
     left_open = OPEN.get(option, []) if group == "benchmark" else []
-    settings = resolved(composed([f"{group}={option}", *left_open]))
+    start = [] if group == "benchmark" else ["benchmark=digits"]
+    start += [] if group == "calibrator" else ["calibrator=vector"]
+    settings = resolved(composed([*start, f"{group}={option}", *left_open]))
     if group != "paths" and not left_open:
-        name = settings[group].get("name", option)
+        chosen = getattr(settings, group)
+        name = chosen.get("name", option) if isinstance(chosen, dict) else chosen.name
         assert name == option
 
 
 def test_the_preset_is_a_suite_and_an_evaluation_that_the_command_line_may_change():
-    settings = resolved(composed(["preset=paper"]))
-    assert settings["suite"]["name"] == "cifar_closest"
-    assert settings["evaluation"]["name"] == "paper_batches"
-    assert resolved(composed(["preset=paper", "suite=digits"]))["suite"]["name"] == "digits"
+    settings = composed(["preset=paper"])
+    assert settings.suite.name == "cifar_closest"
+    assert settings.evaluation.name == "paper_batches"
+    assert composed(["preset=paper", "suite=digits"]).suite.name == "digits"
 
 
 def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_order():
     for suite in options("suite"):
-        content = resolved(composed([f"suite={suite}"]))["suite"]
+        content = composed([f"suite={suite}"]).suite
         assert set(content["benchmarks"]) <= set(options("benchmark"))
         # A variant, such as isotonic_raw, counts as its method. The last two methods are not the
         # paper's. Other packages' methods come after them.
@@ -66,24 +69,23 @@ def test_a_benchmark_needs_no_more_than_name_title_and_source(tmp_path):
         "name: mine\ntitle: Mine\nsource: {_target_: my.source, samples: 5}\n"
     )
     with initialize_config_dir(str(folder), version_base="1.3"):
-        mine = resolved(compose("config", ["benchmark=mine"]))
-    digits = resolved(composed(["benchmark=digits"]))["benchmark"]
-    assert set(mine["benchmark"]) == set(digits)
-    assert mine["benchmark"]["precomputed"] == "mine"
+        mine = resolved(compose("config", ["benchmark=mine", "calibrator=vector"]))
+    assert mine.benchmark.precomputed == "mine"
     assert columns_of(mine) == tuple(key for key in metrics.METRICS if key not in ON_REQUEST)
 
 
 def test_calarena_has_28_experiments_with_one_split_each():
-    suite = resolved(composed(["suite=calarena"]))
-    assert suite["splits"]["count"] == 1 and len(suite["suite"]["benchmarks"]) == 28
-    first = resolved(composed([f"benchmark={suite['suite']['benchmarks'][0]}"]))
-    assert first["splits"]["count"] == 1
-    assert first["benchmark"]["source"]["dataset"] == "imagenet"
+    config = composed(["suite=calarena"])
+    assert config.splits.count == 1 and len(config.suite.benchmarks) == 28
+    first = composed([f"benchmark={config.suite.benchmarks[0]}"])
+    assert first.splits.count == 1
+    assert first.benchmark.source.dataset == "imagenet"
 
 
 @pytest.mark.parametrize("option", options("calibrator"))
 def test_calibrators_take_what_their_files_say(option):
-    settings = resolved(composed([f"calibrator={option}", "tuning=quick", "seed=7"]))["calibrator"]
+    overrides = ["benchmark=digits", f"calibrator={option}", "tuning=quick", "seed=7"]
+    settings = resolved(composed(overrides)).calibrator
     calibrator = instantiate(settings, _convert_="all")
     given = {key: value for key, value in settings.items() if key != "_target_"}
     assert {key: calibrator.get_params()[key] for key in given} == given
@@ -92,7 +94,7 @@ def test_calibrators_take_what_their_files_say(option):
 
 @pytest.mark.parametrize("option", [o for o in options("benchmark") if o not in OPEN])
 def test_sources_accept_what_their_files_say(option):
-    source = resolved(composed([f"benchmark={option}"]))["benchmark"]["source"]
+    source = resolved(composed([f"benchmark={option}", "calibrator=vector"])).benchmark.source
     signature = inspect.signature(get_method(source["_target_"]))
     given = {key: value for key, value in source.items() if key != "_target_"}
     signature.bind(**given)
@@ -100,14 +102,14 @@ def test_sources_accept_what_their_files_say(option):
 
 @pytest.mark.parametrize("option", options("evaluation"))
 def test_evaluations_are_options_of_scorecard(option):
-    settings = resolved(composed([f"evaluation={option}"]))["evaluation"]
+    settings = composed([f"evaluation={option}"]).evaluation
     known = {field.name for kind in (metrics.Options, metrics.Noise) for field in fields(kind)}
     assert set(settings) - {"name"} <= known
 
 
 def test_tuning_effort_depends_on_the_benchmark_and_the_command_line_wins():
     def effort(*overrides):
-        return resolved(composed(overrides))["tuning"]["name"]
+        return composed(overrides).tuning.name
 
     assert effort("benchmark=cifar10_resnet") == "paper"
     assert effort("benchmark=cifar10_resnet", "suite=digits") == "paper"

@@ -1,5 +1,7 @@
 """Logits of a benchmark: those of the embedded one, and ready-made ones from paths.precomputed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,16 +23,14 @@ def folder(tmp_path):
 def requested(request_tiny, **paths):
     """Digits, whose own source needs seconds, in the temporary folders of `tiny`."""
     (settings,) = request_tiny("split=0").benchmark_settings()
-    return [
-        {**settings, "benchmark": {**settings["benchmark"], "precomputed": "digits"}}
-        | {"paths": {**settings["paths"], **paths}}
-    ]
+    benchmark = replace(settings.benchmark, precomputed="digits")
+    return [replace(settings, benchmark=benchmark, paths=replace(settings.paths, **paths))]
 
 
 def test_they_are_taken_with_their_origin_and_stay_without_the_folder(
     request_tiny, tmp_path, folder
 ):
-    settings = requested(request_tiny, precomputed=str(folder))
+    settings = requested(request_tiny, precomputed=folder)
     run_logits(settings)
     record = find_logits(settings[0]).details
     assert record["n"] == 90
@@ -52,7 +52,7 @@ def test_the_environment_variable_names_a_folder_too(request_tiny, folder, monke
 
 def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
     (tmp_path / "empty").mkdir()
-    settings = requested(request_tiny, precomputed=str(tmp_path / "empty"))
+    settings = requested(request_tiny, precomputed=tmp_path / "empty")
     run_logits(settings)
     assert find_logits(settings[0]).n == 200
 
@@ -60,7 +60,8 @@ def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
 def test_a_generator_takes_its_fields_and_no_other_option(request_tiny):
     (settings,) = requested(request_tiny)
     target = "pipeline.sources.synthetic.synthetic_logits"
-    settings["benchmark"]["source"] = source = {"_target_": target, "samples": 50, "classes": 4}
+    source = {"_target_": target, "samples": 50, "classes": 4}
+    settings = replace(settings, benchmark=replace(settings.benchmark, source=source))
     run_logits([settings])
     assert find_logits(settings).size == 200
     source["sharpness"] = 2

@@ -44,7 +44,7 @@ def test_accuracy_is_the_published_one_and_the_rows_agree_with_the_reference(mea
     assert "chenyaofo" in details["origin"]["readme_says"]
     summary = measured[1][benchmark]
     (settings,) = request_of(f"benchmark={benchmark}").benchmark_settings()
-    known = KNOWN[settings["benchmark"]["precomputed"]]
+    known = KNOWN[settings.benchmark.precomputed]
     for (metric, scale), expected in zip(SCALES.items(), known, strict=True):
         mean, two_se = summary.loc[metric, ["mean", "two_se"]]
         # Other seeds and fewer splits, and references rounded to one digit.

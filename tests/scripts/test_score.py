@@ -127,7 +127,7 @@ def test_quick_takes_methods_without_tuning_unless_others_are_named():
     quick = score.parse(["x.npz", "--quick"])
     assert (quick.methods, quick.splits) == (["uncalibrated", "temperature", "vector"], 3)
     settings = score.settings_of(quick, "vector")
-    assert settings["evaluation"]["utilities"] == 200
+    assert settings.evaluation.utilities == 200
     named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
     assert (named.methods, named.splits) == (["isotonic"], 2)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import zipfile
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def make_noting(notes, device, progress):
 
 def task_of(folder, make):
     """A unit that `make` makes with the device and the progress."""
-    settings = {"paths": {"data": str(folder)}, "device": "cpu", "force": False}
+    settings = SimpleNamespace(paths=SimpleNamespace(data=folder), device="cpu", force=False)
     return Task("unit", settings, folder / "unit.npz", "k", make)
 
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +35,9 @@ def make(number, how, device, progress):
 
 
 def examples(data, *hows, jobs=1):
-    settings = {"paths": {"data": str(data)}, "device": "cpu", "jobs": jobs, "force": False}
+    settings = SimpleNamespace(
+        paths=SimpleNamespace(data=data), device="cpu", jobs=jobs, force=False
+    )
     return [
         Task(
             name=f"example {number}",

@@ -21,8 +21,8 @@ def test_overrides_reach_every_unit():
     units = request.units()
     assert len(units) == 50
     for unit in units:
-        assert unit.settings["calibrator"]["on"] == "logits"
-        assert unit.settings["calibrator"]["seed"] == unit.settings["splits"]["seed"] == 5
+        assert unit.settings.calibrator["on"] == "logits"
+        assert unit.settings.calibrator["seed"] == unit.settings.splits.seed == 5
 
 
 @pytest.mark.parametrize(

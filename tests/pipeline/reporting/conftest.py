@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from metrics import METRICS
+from pipeline.harness.settings import Settings
 from pipeline.harness.units import Request
 from pipeline.reporting.collect import Scores
 from pipeline.reporting.comparison import printed_values
@@ -89,14 +90,14 @@ def request_of(
 @cache
 def settings_of(
     benchmark: str, calibrator: str, suite: str, splits: int, extra: Sequence[str]
-) -> dict[str, Any]:
+) -> Settings:
     """The configuration of one unit; composing it takes most of a test's time."""
     methods = (calibrator,)
     request = request_of(
         Path("folder"), benchmark, suite=suite, splits=splits, extra=extra, methods=methods
     )
     (unit,) = replace(request, splits=(0,)).units()
-    return dict(unit.settings)
+    return unit.settings
 
 
 def write(files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, Any]) -> Scores:
@@ -141,7 +142,7 @@ def write_scores(tmp_path: Path) -> WriteScores:
     ) -> Scores:
         configured = [settings_of(benchmark, m, suite, splits, tuple(extra)) for m in methods]
         settings = configured[0]
-        files = ScoreFiles(tmp_path / "results", name or benchmark, settings["evaluation"]["name"])
+        files = ScoreFiles(tmp_path / "results", name or benchmark, settings.evaluation.name)
         parts: dict[str, list[Scored]] = {}
         for place, method in enumerate(methods):
             for split in range(splits):
@@ -150,10 +151,14 @@ def write_scores(tmp_path: Path) -> WriteScores:
                 arrays = arrays_of(0.05 / (place + 1), rng, ALL_METRICS)
                 parts.setdefault(method, []).append(scored(split, values, arrays=arrays))
         configs = {
-            method: {"config": without_folders(own["calibrator"])}
+            method: {"config": without_folders(own.calibrator)}
             for method, own in zip(methods, configured, strict=True)
         }
-        facts = {key: settings[key] for key in ("evaluation", "splits")} | {"calibrators": configs}
+        facts = {
+            "evaluation": asdict(settings.evaluation),
+            "splits": asdict(settings.splits),
+            "calibrators": configs,
+        }
         return write(files, parts, facts_of(files.benchmark, splits) | facts)
 
     return written

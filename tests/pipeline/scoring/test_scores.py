@@ -1,6 +1,6 @@
 """The text files of a benchmark: what stays in them, what leaves, what is refused."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -45,8 +45,8 @@ def evaluated(tmp_path, monkeypatch):
             record = dict(scored(unit.split, values).record)
             record |= {
                 "key": "1",
-                "evaluation": unit.settings["evaluation"],
-                "splits": unit.settings["splits"],
+                "evaluation": asdict(unit.settings.evaluation),
+                "splits": asdict(unit.settings.splits),
                 "logits_sha256": "ab",
             }
             publish(unit.scores_path, partial(save_npz, arrays=arrays), record)
@@ -72,7 +72,7 @@ def test_the_files_say_what_was_measured_and_are_the_same_bytes_again(evaluated)
     assert len(read.own_curves()) == 2 * 2 * min(121, UTILITIES)
     assert read.worst("vector")["u_cwe"]["high"] == 0.3333333
     assert "/a/b" not in first["digits.json"] and "versions" not in first["digits.json"]
-    assert read.facts["calibrators"]["vector"]["config"] == units[0].settings["calibrator"]
+    assert read.facts["calibrators"]["vector"]["config"] == units[0].settings.calibrator
     cells = [cell for line in first["digits.csv"].splitlines()[1:] for cell in line.split(",")[4:]]
     assert all(cell == f"{float(cell):.7g}" for cell in cells if cell)
 

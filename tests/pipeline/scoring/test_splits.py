@@ -1,5 +1,7 @@
 """Splits are seeded permutations, 70 % for calibration."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(tmp_path)
     tested = np.array([[False, True, False, True]])
     write_npz(tmp_path / "x.npz", logits=np.zeros((4, 2)), tested=tested)
     cached = CachedLogits(tmp_path / "x.npz", "any", {"n": 4})
-    settings = {"splits": {"count": 2}}
+    settings = SimpleNamespace(splits=SimpleNamespace(count=2))
     calibration, test = indices_of(settings, cached, 0)
     assert (calibration.tolist(), test.tolist()) == ([0, 2], [1, 3])
     with pytest.raises(InputError, match=r"splits.count=2: the file itself gives 1"):

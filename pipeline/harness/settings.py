@@ -1,0 +1,111 @@
+"""The composed configuration with types, so that a misspelt key is found by mypy.
+
+Each class is one group of conf/, whose files say what the values mean. What is handed on to a
+calibrator, a source or a metric stays a dictionary, because its keys are arguments of that target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Target = dict[str, Any]
+"""A `_target_` and its arguments."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """conf/paths"""
+
+    data: Path
+    results: Path
+    precomputed: Path | None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """conf/benchmark"""
+
+    name: str
+    title: str
+    source: Target
+    similarity: Target | None
+    published_accuracy: float | None
+    precomputed: str | None
+    paper_key: str | None
+    metrics: list[str] | None
+
+
+@dataclass(frozen=True)
+class Splits:
+    """How many random splits, the share that calibrates, and their seed."""
+
+    count: int
+    calibration_fraction: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """conf/evaluation"""
+
+    name: str
+    utilities: int
+    floor_utilities: int
+    utility_seed: int
+    bins: int
+    class_weights: str
+    utility_batch: int | None
+    floor_repetitions: int
+    bootstrap_repetitions: int
+    noise_seed: int
+    own: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """conf/dynamics"""
+
+    name: str
+    families: list[str]
+    iterations: int
+    utilities: int
+    snapshots: list[int]
+    aligned: dict[str, Any]
+    misaligned: dict[str, Any]
+    step_size: float
+    armijo: float
+    floor_draws: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Suite:
+    """conf/suite"""
+
+    name: str
+    benchmarks: list[str]
+    calibrators: list[str]
+    dynamics: list[str]
+    tuning: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A configuration composed for one benchmark and one calibrator, as plain values."""
+
+    paths: Paths
+    benchmark: Benchmark
+    calibrator: Target
+    suite: Suite
+    splits: Splits
+    evaluation: Evaluation
+    dynamics: Dynamics
+    tuning: dict[str, Any]
+    split: int | None
+    seed: int
+    jobs: int | str
+    device: str
+    tables: str
+    force: bool
