@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -28,7 +29,13 @@ from calibrators.patching.utilities import (
     drops,
 )
 from metrics.forecast import Outcomes
-from metrics.kernels.bounds import class_wise_sums, indicator_bounds, top_k_sums
+from metrics.kernels.bounds import (
+    chosen_columns,
+    class_wise_sums,
+    indicator_bounds,
+    top_k_bounds,
+    top_k_sums,
+)
 from metrics.kernels.prefix_range import prefix_range
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import sample_unit_sphere_infinity
@@ -40,6 +47,8 @@ EQUAL = 1e-10
 """Errors that differ by less are equal: the first utility in the order of the families wins."""
 EXACT_AT_ONCE = 16
 """Number of a family's errors that the first round computes."""
+WORTH_SHARPENING = 64
+"""Sharper bounds cost less than they save if they replace at least this many errors."""
 MORE_AT_ONCE = 4
 """Each later round computes this many times more: many columns take little longer than a few."""
 
@@ -83,11 +92,13 @@ class Family:
         bounds: float64 [m], upper bounds on their errors.
         errors: maps numbers of utilities, int64 [k], to their errors, float64 [k].
         utility: maps a number to its utility.
+        sharper: maps numbers to upper bounds that are smaller, but take longer to compute.
     """
 
     bounds: Tensor
     errors: Callable[[Tensor], Tensor]
     utility: Callable[[int], Utility]
+    sharper: Callable[[Tensor], Tensor] | None = None
 
 
 def _indicator_family(
@@ -108,9 +119,14 @@ def _indicator_family(
     make = PayoffUtility.of_class if kind == "class" else PayoffUtility.of_top_k
 
     def errors(numbers: Tensor) -> Tensor:
-        return _errors(predicted.T[numbers], payoffs[numbers], codes)
+        return _errors(chosen_columns(predicted, numbers), payoffs[numbers], codes)
 
-    return Family(indicator_bounds(sums, hits, n), errors, lambda number: make(number, m))
+    def sharper(numbers: Tensor) -> Tensor:
+        return top_k_bounds(predicted, codes, numbers)
+
+    has_sharper = kind == "top_k" and predicted.device.type == "cpu"
+    bounds, utility = indicator_bounds(sums, hits, n), partial(make, classes=m)
+    return Family(bounds, errors, utility, sharper if has_sharper else None)
 
 
 def _payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Family:
@@ -209,6 +225,12 @@ def find_worst(families: Sequence[Family]) -> tuple[int, int, float]:
             errors = families[k].errors(numbers.to(device)).cpu()
             candidates += zip([k] * len(numbers), numbers.tolist(), errors.tolist(), strict=True)
             largest = max(largest, float(errors.max()))
+            sharper = families[k].sharper
+            if size == EXACT_AT_ONCE and sharper is not None:
+                left = orders[k][bounds[k][orders[k]] >= largest - EQUAL].sort().values
+                if len(left) >= WORTH_SHARPENING:
+                    bounds[k][left] = torch.minimum(bounds[k][left], sharper(left))
+                    orders[k] = left[bounds[k][left].argsort(descending=True, stable=True)]
         size *= MORE_AT_ONCE
     return min(candidate for candidate in candidates if candidate[2] >= largest - EQUAL)
 

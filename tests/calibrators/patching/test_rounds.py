@@ -3,6 +3,8 @@
 The last bit of a number decides none of them.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -28,9 +30,14 @@ def given(errors, bound=1.0):
 
 @pytest.mark.parametrize("at_once", [1, 2, 16])
 @pytest.mark.parametrize("noise", [-1e-13, 0.0, 1e-13])
-def test_of_errors_equal_but_for_rounding_the_first_wins(monkeypatch, at_once, noise):
+@pytest.mark.parametrize("excess", [None, 0.01, 1.0])
+def test_of_errors_equal_but_for_rounding_the_first_wins(monkeypatch, at_once, noise, excess):
     monkeypatch.setattr(audit, "EXACT_AT_ONCE", at_once)
+    monkeypatch.setattr(audit, "WORTH_SHARPENING", 1)
     families = [given([0.1, 0.2]), given([0.0, 0.3 + noise, 0.3], 0.9), given([0.3 + 2 * noise])]
+    if excess is not None:
+        errors = families[1].errors
+        families[1] = replace(families[1], sharper=lambda numbers: errors(numbers) + excess)
     assert find_worst(families)[:2] == (1, 1)
 
 

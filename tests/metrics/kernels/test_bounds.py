@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.forecast import Forecast
-from metrics.kernels.bounds import class_wise_sums, indicator_bounds, top_k_sums
+from metrics.kernels.bounds import (
+    chosen_columns,
+    class_wise_sums,
+    indicator_bounds,
+    top_k_bounds,
+    top_k_sums,
+)
 from metrics.kernels.prefix_range import prefix_range
 
 
@@ -21,7 +27,7 @@ def overconfident_forecast(n, classes, seed):
 
 
 def bounds_and_errors(p, labels):
-    """Of U_CWE, then of U_topK: [2C] each."""
+    """Of U_CWE, then of U_topK, then of U_topK with its sharper bounds: [3C] each."""
     n, classes = p.shape
     forecast = Forecast(p)
     ranks = forecast.outcomes(labels).ranks[0].long()
@@ -40,7 +46,8 @@ def bounds_and_errors(p, labels):
         bounds.append(indicator_bounds(sums, hits, n))
         ranges = prefix_range(predicted.T.contiguous(), payoffs, codes[None])
         errors.append((ranges.high[0] - ranges.low[0]) / n)
-    return torch.cat(bounds), torch.cat(errors)
+    bounds.append(top_k_bounds(forecast.top_sums, ranks, torch.arange(classes)))
+    return torch.cat(bounds), torch.cat([*errors, errors[1]])
 
 
 @given(st.integers(1, 300), st.integers(2, 12), st.integers(0, 999))
@@ -54,3 +61,17 @@ def test_the_bound_of_a_systematic_error_is_the_error():
     p = torch.tensor([[0.7, 0.3]], dtype=torch.float64).repeat(500, 1)
     bounds, errors = bounds_and_errors(p, torch.ones(500, dtype=torch.int64))
     torch.testing.assert_close(bounds, errors, rtol=0, atol=1e-8)
+
+
+def test_sharper_bounds_are_near_the_errors_of_a_calibrated_forecast():
+    p, _ = overconfident_forecast(2000, 60, seed=1)
+    uniforms = np.random.default_rng(0).random((1, 2000))
+    labels = Forecast(p).redraw(torch.from_numpy(uniforms)).labels[0]
+    bounds, errors = (parts.reshape(3, 60) for parts in bounds_and_errors(p, labels))
+    excess = (bounds - errors).mean(dim=1)
+    assert excess[2] < excess[1] / 5
+
+
+def test_chosen_columns_are_rows():
+    matrix, numbers = torch.rand(21, 9, dtype=torch.float64), torch.tensor([0, 4, 8])
+    assert torch.equal(chosen_columns(matrix, numbers), matrix.T[numbers])
