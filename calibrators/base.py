@@ -1,8 +1,8 @@
 """What every calibrator shares: input checks, scikit-learn's conventions, and files.
 
 A calibrator is a scikit-learn classifier whose features are a model's logits [n, C], one column
-per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.inputs`). Classes
-without a sample in the calibration data are allowed: C comes from the columns.
+per class, and whose labels are the class numbers 0 … C-1, or names (`calibrators.class_order`).
+Classes without a sample in the calibration data are allowed: C comes from the columns.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from calibrators.class_order import classes_of, codes_of, frame_names
 from calibrators.files import read_archive, write_archive
-from calibrators.inputs import Inputs, classes_of, codes_of, from_probabilities, lookalike
+from calibrators.inputs import Inputs, from_probabilities, lookalike
 from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
 from metrics.kernels.softmax import softmax
 from metrics.validation import (
@@ -66,7 +67,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1.
         NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
-        clear which column each name belongs to (`calibrators.inputs`). `InputError` (one line)
+        clear which column each name belongs to (`calibrators.class_order`). `InputError` (one line)
         reports NaN or infinite logits, labels out of range, and lengths that differ. `fit` warns if
         the values look like probabilities, percentages or votes, because their softmax would be
         something else.
@@ -86,7 +87,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
                 "calibrators.from_probabilities(probabilities)",
                 stacklevel=2,
             )
-        classes = classes_of(y, z.shape[1], names)
+        classes = classes_of(y, z.shape[1], frame_names(X))
         labels = codes_of(y, z.shape[0], classes).to(z.device).contiguous()
         if len(labels) > 1 and bool((labels == labels[0]).all()):
             warnings.warn(

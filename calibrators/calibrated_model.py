@@ -75,6 +75,7 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         calibrator.inputs = "logits"  # `_logits` turns the classifier's scores into logits
         self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
         self.classifier_ = clone(self.classifier).fit(X, codes, **weights)
+        self._check_one_score_per_class(X)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifier_, name):
                 setattr(self, name, getattr(self.classifier_, name))
@@ -122,6 +123,22 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
         return values
+
+    def _check_one_score_per_class(self, X: Any) -> None:
+        """Raise `InputError` for scores of pairs of classes; three classes have three pairs.
+
+        The largest score then names a class that the classifier itself does not predict.
+        """
+        if len(self.classes_) != 3 or self._method() == "predict_proba":
+            return
+        named = self.classifier_.decision_function(X).argmax(axis=1)
+        predicted = self.classifier_.predict(X)
+        agree = [np.mean(named[predicted == code] == code) for code in np.unique(predicted)]
+        if np.mean(agree) < 0.5:
+            raise InputError(
+                "classifier: the largest of its 3 scores is not the class that it predicts; take "
+                'one score per class (SVC: decision_function_shape="ovr")'
+            )
 
     def _check_classes(self, codes: NDArray[Any]) -> None:
         if len(self.classes_) < 2:

@@ -121,6 +121,9 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     if result.groups is not None:
         arrays["groups"] = result.groups
         details["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
+    if result.clusters is not None:
+        arrays["clusters"] = result.clusters
+        details["clusters"] = len(set(result.clusters.tolist()))
     if result.weights is not None:
         arrays["weights"] = result.weights
         details["weights"] = [float(result.weights.min()), float(result.weights.max())]

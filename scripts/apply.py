@@ -31,18 +31,21 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import write_npz
 from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
+from pipeline.own.assign import Choices
 from pipeline.own.deployed import read_points
-from pipeline.sources.file import check_is_file
-from pipeline.sources.tables import TABLES
+from pipeline.own.options import add_class_options
+from pipeline.own.read import check_is_file
 
 ROWS_AT_ONCE = 100_000
+TABLES = (".csv", ".parquet")
+"""Endings of the tables that are written."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = Parser(__doc__)
     parser.add_argument("calibrator", type=Path, help="as saved by score.py or `.save()`")
-    parser.add_argument("file", type=Path, help="npz, CSV or parquet with the new points")
+    parser.add_argument("file", type=Path, help="npz, CSV, … with the new points, as for score.py")
     parser.add_argument("--output", type=Path, required=True, help="npz, CSV or parquet to write")
     parser.add_argument(
         "--values",
@@ -50,6 +53,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default="auto",
         help="logits: take what looks like probabilities or votes for logits",
     )
+    add_class_options(parser)
     return parser.parse_args(arguments)
 
 
@@ -67,7 +71,8 @@ def apply(options: argparse.Namespace) -> None:
         if options.output.exists() and path.exists() and options.output.samefile(path):
             raise InputError(f"--output {options.output}: would replace what is read; name another")
     calibrator = Calibrator.load(options.calibrator)
-    points = read_points(options.file, calibrator, options.values)
+    choices = Choices(options.values, classes=options.classes, ignore=options.ignore)
+    points = read_points(options.file, calibrator, choices)
     parts = range(0, len(points), ROWS_AT_ONCE)
     probabilities = np.concatenate(
         [calibrator.predict_proba(points[start : start + ROWS_AT_ONCE]) for start in parts]

@@ -55,10 +55,10 @@ from pipeline.harness.units import Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.deployed import fit_to_keep
 from pipeline.own.options import parsed
+from pipeline.own.read import check_is_file
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
 from pipeline.scoring.cached_logits import find_logits
-from pipeline.sources.file import check_is_file
 from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
 
 
@@ -110,7 +110,8 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     benchmark.source.path = str(options.file)
     benchmark.source.test = None if options.test is None else str(options.test)
     benchmark.source["values"] = options.values
-    benchmark.source.groups = options.groups
+    for name in ("groups", "clusters", "classes", "ignore"):
+        benchmark.source[name] = getattr(options, name)
     if options.similarity is not None:
         benchmark.similarity = {
             "_target_": f"{pipeline.__name__}.sources.similarity.file_similarity",

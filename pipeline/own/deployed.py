@@ -6,7 +6,6 @@ The saved file also says what the calibrator takes: `takes_` is "logits" or "pro
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,25 @@ from numpy.typing import NDArray
 
 import pipeline.sources.peers  # noqa: F401  (so that `Calibrator.load` knows its calibrator)
 from calibrators.base import Calibrator
-from metrics.validation import InputError
+from calibrators.class_order import bearers_of
+from metrics.validation import InputError, check_logits
 from pipeline.harness.settings import Settings
+from pipeline.own.assign import (
+    WHAT_A_TABLE_HOLDS,
+    Choices,
+    Given,
+    arrays_of,
+    class_names_of,
+    matrix_of,
+)
+from pipeline.own.check import with_logits
+from pipeline.own.columns import classes_known
+from pipeline.own.labels import listed
+from pipeline.own.read import numbers_of, read
 from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
-from pipeline.sources.answers import to_logits
-from pipeline.sources.file import read_given
+
+NO_CHOICES = Choices()
 
 
 def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
@@ -45,31 +57,70 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     return fitted
 
 
-def read_points(path: Path, calibrator: Calibrator, values: str = "auto") -> NDArray[Any]:
-    """Read the logits or probabilities [n, C], whichever `calibrator` takes, from `path`.
+def read_points(
+    path: Path, calibrator: Calibrator, choices: Choices = NO_CHOICES
+) -> NDArray[np.float32]:
+    """Read the points of `path` as logits [n, C], or as logarithms of probabilities.
 
     Args:
-        path: npz with the array `logits` or `probabilities`; CSV or parquet with a column per
-            class. If the calibrator has class names, columns are matched by name and others are
-            ignored. For two classes one column is enough.
-        values: "logits" takes what looks like probabilities or votes for logits.
+        path: a file as score.py takes it, without labels. The columns of a table, and an array
+            with `class_names`, are matched with the calibrator's classes by name. For two classes
+            one column is enough.
+        choices: `values` "logits" takes what looks like probabilities or votes for logits.
 
     Raises:
         InputError: one line with file, field and fix.
     """
-    takes = str(getattr(calibrator, "takes_", "logits"))
-    names = [str(name) for name in getattr(calibrator, "class_names_", ())]
-    given = read_given(path, takes, labelled=False, classes=names)
-    in_auto = values if takes == "logits" else takes
-    given, _ = to_logits(path, replace(given, kind=takes), in_auto, names)
-    logits = np.asarray(given.matrix)
-    count = logits.shape[1]
-    if count != calibrator.n_features_in_:
+    takes = str(getattr(calibrator, "takes_", calibrator.inputs))
+    classes, are_named = _classes_of(calibrator)
+    held = read(path, lambda name: name == "class_names")
+    arrays = arrays_of(str(path), held)
+    order = None
+    if not isinstance(held, dict) and arrays is None:
+        found = classes_known(str(path), held, classes, choices.classes, choices.ignore)
+        matrix: Any = numbers_of(path, held, found.columns, WHAT_A_TABLE_HOLDS, -np.inf)
+        given = Given(takes, matrix, classes, single=found.single)
+    else:
+        assert arrays is not None
+        _, name = matrix_of(str(path), arrays, takes)
+        matrix = arrays[name]
+        if matrix.ndim not in (1, 2):
+            check_logits(matrix, f"{path}: {takes}")
+        is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
+        count = 2 if is_single else matrix.shape[-1]
+        names = class_names_of(str(path), arrays, count, choices)
+        if names is not None and (are_named or set(names) == set(classes)):
+            order = _order(str(path), names, classes)
+        given = Given(takes, matrix, classes, single=1 if is_single else None)
+    given = with_logits(path, given, choices.values if takes == "logits" else takes)
+    logits: NDArray[np.float32] = given.matrix
+    if logits.shape[1] != calibrator.n_features_in_:
         raise InputError(
-            f"{path}: {takes}: {count} columns, but the calibrator was fitted on "
+            f"{path}: {takes}: {logits.shape[1]} columns, but the calibrator was fitted on "
             f"{calibrator.n_features_in_} classes; give one column per class and no other"
         )
-    if names and given.names is not None and set(given.names) == set(names):
-        order = [given.names.index(name) for name in names]
-        return logits[:, order]
-    return logits
+    return logits if order is None else logits[:, order]
+
+
+def _classes_of(calibrator: Calibrator) -> tuple[list[str], bool]:
+    """The names of the calibrator's columns, and whether a person gave them; else 0 … C-1."""
+    names = getattr(calibrator, "class_names_", None)
+    if names is None and calibrator.classes_.dtype.kind == "U":
+        names = calibrator.classes_
+    if names is None:
+        names = getattr(calibrator, "feature_names_in_", None)
+    if names is None:
+        return [str(k) for k in range(calibrator.n_features_in_)], False
+    return [str(name) for name in names], True
+
+
+def _order(path: str, names: list[str], classes: list[str]) -> list[int]:
+    """The places of the calibrator's classes among the names of a file's columns."""
+    found = bearers_of(names, classes)
+    if len(found) != 1 or len(names) != len(classes):
+        raise InputError(
+            f"{path}: class_names: {listed(names)}, but the calibrator was fitted on "
+            f"{listed(classes)}; give the same classes"
+        )
+    place = {label: names.index(name) for name, label in found[0].labels.items()}
+    return [place[name] for name in classes]

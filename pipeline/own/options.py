@@ -42,7 +42,7 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.
 
 def _add_input(parser: Parser) -> None:
     add = parser.add_argument
-    add("file", type=Path, help="npz, CSV or parquet with labels and logits/probabilities")
+    add("file", type=Path, help="npz, CSV, TSV, JSON lines or parquet with labels and answers")
     add(
         "--test",
         type=Path,
@@ -60,7 +60,25 @@ def _add_input(parser: Parser) -> None:
         metavar="COLUMN",
         help="column of a table or array of an npz with the groups (default: an npz's `groups`)",
     )
+    add(
+        "--clusters",
+        metavar="COLUMN",
+        help="column or array with the cluster (patient, image, …) of points that depend on each "
+        "other (default: `cluster` or `clusters`)",
+    )
+    add_class_options(parser)
     add("--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV")
+
+
+def add_class_options(parser: Parser) -> None:
+    """--classes and --ignore, which settle what a table's columns are."""
+    add = parser.add_argument
+    add(
+        "--classes",
+        metavar="COLUMNS",
+        help="columns of the classes: a pattern such as 'prob_*', or names: cat,dog,bird",
+    )
+    add("--ignore", metavar="COLUMNS", help="columns to leave out: names or patterns: id,pred_*")
 
 
 def _add_work(parser: Parser) -> None:

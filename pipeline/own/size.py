@@ -14,9 +14,8 @@ from metrics.validation import InputError
 from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
 from pipeline.harness.settings import Settings
+from pipeline.own.read import MATRICES, SAVE, is_table
 from pipeline.scoring.cached_logits import find_logits
-from pipeline.sources.npz_arrays import MATRICES, SAVE
-from pipeline.sources.tables import TABLES
 
 SCALING = ("Uncalibrated", "TemperatureScaling", "VectorScaling")
 """Calibrators that need little memory besides their points' logits."""
@@ -64,9 +63,10 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
     first = next(iter(methods.values()))
     source = first.benchmark.source
     files = [Path(file) for file in (path, source["test"]) if file is not None]
-    if any(file.suffix.lower() in TABLES for file in files):
+    if any(is_table(file) for file in files):
         return
-    kinds = MATRICES if source["values"] == "auto" else (source["values"],)
+    chosen = MATRICES if source["values"] == "auto" else (source["values"],)
+    kinds = [name for kind in chosen for name in MATRICES[kind]]
     held = [array_headers(file, only=(*kinds, "groups", *SPLITS), fix=SAVE) for file in files]
     matrices = [next((arrays[kind] for kind in kinds if kind in arrays), None) for arrays in held]
     shapes = [matrix.shape for matrix in matrices if matrix is not None and len(matrix.shape) == 2]

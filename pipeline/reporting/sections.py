@@ -10,6 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from pipeline.own.check import BELOW_CHANCE
 from pipeline.reporting.collect import Scores, Statistics, statistics_of, summarise
 from pipeline.reporting.curves import Curves, all_curves
 from pipeline.reporting.markdown import TextTable
@@ -19,7 +20,6 @@ from pipeline.reporting.uses import refusal
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.wording import interval, short
 from pipeline.scoring.worst import splits_together
-from pipeline.sources.file import BELOW_CHANCE
 
 
 @dataclass(frozen=True)

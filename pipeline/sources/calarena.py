@@ -13,9 +13,9 @@ import numpy as np
 
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
-from pipeline.sources.answers import as_float32, to_logits
-from pipeline.sources.file import check_is_file
-from pipeline.sources.given import Given
+from pipeline.own.assign import Given
+from pipeline.own.check import as_float32, with_logits
+from pipeline.own.read import check_is_file
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import SourceResult, reason_of
 
@@ -43,17 +43,17 @@ def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> Source
     matrix = np.concatenate([arrays["probas_cal"], arrays["probas_test"]])
     labels = np.concatenate([arrays["labels_cal"], arrays["labels_test"]])
     place = f"{path}: {dataset}/{model}"
-    contents, notes = to_logits(place, Given("probabilities", matrix), "probabilities", ())
+    given = with_logits(place, Given("probabilities", matrix), "probabilities")
     sizes = [len(arrays[name]) for name in ("labels_cal", "labels_test")]
     return SourceResult(
-        as_float32(place, contents.matrix),
+        as_float32(place, given.matrix),
         labels.astype(np.int64),
         details={
             "source": "CalArena",
             "model": f"{dataset}/{model}",
             "preprocessing": "logarithm of probabilities",
             "origin": {"file": str(path.absolute()), "sha256": sha256_of(path)},
-            "warnings": notes,
+            "warnings": list(given.notes),
         },
         tested=np.repeat([False, True], sizes)[None],
     )

@@ -31,9 +31,8 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.harness.settings import Settings
-from pipeline.sources.file import check_is_file
-from pipeline.sources.tables import numbers_of, read_table, text_column
-from pipeline.sources.text import listed, short
+from pipeline.own.labels import listed, short
+from pipeline.own.read import check_is_file, numbers_of, read_table, text_column
 
 if TYPE_CHECKING:
     import pandas as pd

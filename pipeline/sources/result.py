@@ -39,3 +39,5 @@ class SourceResult:
     """[splits, n], True for test points, False for calibration points, if there are splits."""
     weights: NDArray[np.float64] | None = None
     """[n], >= 0, if the points have weights."""
+    clusters: NDArray[np.str_] | None = None
+    """[n], the name of the cluster of points that depend on each other, if there are clusters."""

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from metrics import Similarity
 from metrics.archive import read_arrays
 from metrics.validation import InputError
+from pipeline.own.read import check_is_file
 from pipeline.sources.class_names import class_names as resolve_names
-from pipeline.sources.file import check_is_file
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 

@@ -55,11 +55,26 @@ def test_names_are_kept_in_the_file(data, tmp_path):
         loaded.predict(table[["dog", "cat", "eel"]])
 
 
-def test_named_columns_that_are_not_the_classes_are_never_taken_in_another_order(data):
+def test_columns_bear_their_classes_by_a_pattern_and_are_never_taken_in_another_order(data):
     logits, labels = data
-    table = pd.DataFrame(logits, columns=["p_dog", "p_cat", "p_eel"])
+    table = pd.DataFrame(logits, columns=["p_cat", "p_dog", "p_eel"])
+    turned = TemperatureScaling().fit(table[["p_eel", "p_cat", "p_dog"]], NAMES[labels])
+    assert turned.classes_.tolist() == ["eel", "cat", "dog"]
     with pytest.raises(InputError, match="give the logits as a data frame whose columns are named"):
-        TemperatureScaling().fit(table, NAMES[labels])
+        TemperatureScaling().fit(table.rename(columns={"p_eel": "p_emu"}), NAMES[labels])
+    for names in (["p_2", "p_0", "p_1"], [2, 0, 1], ["p3", "p1", "p2"]):
+        numbered = pd.DataFrame(logits[:, [2, 0, 1]], columns=names)
+        with pytest.raises(InputError, match="put them in the order 0 to 2"):
+            TemperatureScaling().fit(numbered, labels)
+
+
+def test_numbers_as_text_are_refused_where_the_orders_of_text_and_of_numbers_differ():
+    labels = np.arange(120) % 12
+    logits = 2.0 * np.eye(12)[labels]
+    with pytest.raises(InputError, match=r"in the order of text .* 10, .* or of numbers .* 2"):
+        TemperatureScaling().fit(logits, labels.astype(str))
+    frame = pd.DataFrame(logits, columns=range(12)).add_prefix("")
+    assert TemperatureScaling().fit(frame, labels.astype(str)).classes_[2] == "2"
 
 
 @pytest.mark.parametrize(

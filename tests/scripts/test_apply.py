@@ -43,9 +43,8 @@ def test_new_logits_come_out_as_the_calibrator_says(saved, tmp_path):
 
 def test_a_csv_gives_a_table_with_all_digits(saved, tmp_path):
     logits, _ = problem(50, 1)
-    pd.DataFrame(logits.astype(float), columns=["a", "b", "c"]).to_csv(
-        tmp_path / "new.csv", index=False
-    )
+    table = pd.DataFrame(logits.astype(float), columns=["z_0", "z_1", "z_2"])
+    table[["z_2", "z_0", "z_1"]].to_csv(tmp_path / "new.csv", index=False)
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.csv")
     run(saved, tmp_path / "new.csv", tmp_path / "calibrated.parquet")
     found = pd.read_csv(tmp_path / "calibrated.csv")

@@ -65,7 +65,7 @@ def test_a_registered_utility_has_a_column_everywhere(tmp_path, monkeypatch):
 def test_csv_similarity_and_a_single_split(tmp_path):
     arrays = np.load(write_example(tmp_path / "x.npz"))
     rows = np.column_stack([arrays["labels"], arrays["logits"]])
-    np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="label,a,b,c", comments="")
+    np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="label,c0,c1,c2", comments="")
     np.savetxt(tmp_path / "s.csv", np.eye(3), delimiter=",")
     arguments = [
         tmp_path / "x.csv", tmp_path / "out", "--methods", "temperature", "--splits", "1",

@@ -39,22 +39,29 @@ def accuracy(result) -> float:
 
 def test_the_column_of_labels_is_one(tmp_path):
     twice = refused(tmp_path, table_of().assign(labels=LABELS))
-    assert "column `labels` would be taken for a class" in twice
+    assert "`label` and `labels` could be the labels; keep one" in twice
     renamed = table_of().rename(columns={"label": "target"})
-    assert "no column `label` (the first line reads target, c0" in refused(tmp_path, renamed)
+    assert read(tmp_path, renamed).details["warnings"][0] == "`target` is taken for the labels"
+    assert "`target` and `gold` could be" in refused(tmp_path, renamed.assign(gold=LABELS))
 
 
-@pytest.mark.parametrize("name", ["id", "prediction", "fold"])
-def test_columns_of_other_things_than_classes(tmp_path, name):
-    line = refused(tmp_path, table_of().assign(**{name: [7, 8, 9, 10]}))
-    assert f"column `{name}` would be taken for a class; remove it" in line
+def test_all_columns_that_are_no_classes_stand_in_one_message_with_the_options(tmp_path):
+    table = table_of().assign(pred_label=LABELS, confidence=PROBABILITIES.max(axis=1))
+    line = refused(tmp_path, table)
+    assert "pred_label, confidence: no label is of this name, while c* bears the labels" in line
+    assert "--ignore pred_label,confidence; or name all classes: --classes 'c*'" in line
+    plain = read(tmp_path, table_of())
+    for option in ({"ignore": "pred_*,confidence"}, {"classes": "c?"}, {"classes": "c2,c0,c1"}):
+        result = read(tmp_path, table[table.columns[::-1]], **option)
+        assert accuracy(result) == 1.0
+        np.testing.assert_array_equal(np.sort(result.logits), np.sort(plain.logits))
 
 
 @pytest.mark.parametrize("names", ["210", ["p_2", "p_1", "p_0"]])
 def test_numbered_columns_are_the_classes_of_their_numbers_in_any_order(tmp_path, names):
     turned = read(tmp_path, table_of(names, PROBABILITIES[:, ::-1]))
     assert accuracy(turned) == 1.0
-    assert turned.details["class_names"] == ["2", "1", "0"]
+    np.testing.assert_array_equal(turned.logits, read(tmp_path, table_of()).logits)
 
 
 def test_the_header_names_the_classes(tmp_path):
@@ -65,6 +72,10 @@ def test_the_header_names_the_classes(tmp_path):
         assert result.details["class_names"] == ["emu", "cat", "dog"]
     line = refused(tmp_path, table_of(("cat", "dog", "eel"), labels=labels))
     assert "labels: emu in row 0 is no column's name" in line
+    line = refused(tmp_path, table_of(("cat", "dog", "emu")))
+    assert "do not bear the labels 0, 1, 2" in line and "--classes cat,dog,emu" in line
+    named = read(tmp_path, table_of(("cat", "dog", "emu")), classes="cat,dog,emu")
+    assert (accuracy(named), named.details["class_names"]) == (1.0, ["cat", "dog", "emu"])
 
 
 @pytest.mark.parametrize("scale", [100, 255])
@@ -98,7 +109,7 @@ def test_one_column_may_bear_its_class_after_a_prefix(classes, column, meant, tm
     table = pd.DataFrame({"label": labels, column: [0.9 if y == meant else 0.2 for y in labels]})
     result = read(tmp_path, table)
     assert accuracy(result) == 1.0
-    told = f"column `{column}` is taken for the probability of {meant}"
+    told = f"the single column is taken for the probability of {meant}"
     assert told in result.details["warnings"]
 
 
@@ -123,8 +134,8 @@ def test_groups(tmp_path):
     result = read(tmp_path, table, groups="site")
     assert result.groups.tolist() == ["A", "B", "A", "B"]
     assert result.logits.shape == (4, 3)
-    assert "no column `town`" in refused(tmp_path, table, groups="town")
-    assert "give --groups group" in refused(tmp_path, table_of().assign(group=[1, 2, 1, 2]))
+    assert "nothing is called `town` for groups" in refused(tmp_path, table, groups="town")
+    assert "--groups NAME" in refused(tmp_path, table_of().assign(group=[1, 2, 1, 2]))
     assert "groups: none in row 1" in refused(
         tmp_path, table.assign(site=["A", "", "B", "B"]), groups="site"
     )

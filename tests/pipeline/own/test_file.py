@@ -12,7 +12,7 @@ from pipeline.sources.result import MissingResource
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.5]])
 LABELS = np.array([0, 2])
-TEXT = "label,a,b\n0,1.5,2\n1,0,3\n"
+TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"
 
 
 def save(path, **arrays):
@@ -73,7 +73,7 @@ def test_groups_are_an_array_of_any_name(tmp_path):
     assert file_logits(path=path).groups.tolist() == ["3", "4"]
     save(path, logits=LOGITS, labels=LABELS, site=np.array(["a", "b"]))
     assert file_logits(path=path, groups="site").groups.tolist() == ["a", "b"]
-    assert "no array `sites` for groups" in refused(path, groups="sites")
+    assert "nothing is called `sites` for groups" in refused(path, groups="sites")
     save(path, logits=LOGITS, labels=LABELS, groups=np.array(["a", "b", "c"]))
     assert "groups: shape [3]" in refused(path)
 
@@ -130,14 +130,14 @@ NAN[1, 1] = np.nan
         ({"logits": LOGITS}, ["labels", "logits"]),
         ({"labels": LABELS}, ["logits", "probabilities"]),
         ({"logits": NAN, "labels": LABELS}, ["logits", "row 1"]),
-        ({"logits": LOGITS * 1e50, "labels": LABELS}, ["float32", "row 0"]),
+        ({"logits": LOGITS * 1e50, "labels": LABELS}, ["too large for float32"]),
         ({"logits": LOGITS, "labels": LABELS + 1}, ["labels", "1 to 3", "0 to 2"]),
         ({"logits": LOGITS, "labels": np.array([0])}, ["labels", "1 labels for 2 rows"]),
         ({"logits": LOGITS, "labels": np.eye(3)[:2]}, ["labels", "argmax of one-hot rows"]),
         ({"logits": LABELS, "labels": LABELS}, ["like predicted classes"]),
         ({"probabilities": LABELS, "labels": LABELS}, ["like predicted classes"]),
         ({"logits": LOGITS, "labels": LABELS, "weight": np.ones(3)}, ["weight: ", "[3]"]),
-        ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["probabilities", "sum"]),
+        ({"probabilities": softmax(LOGITS) / 2, "labels": LABELS}, ["row 0 sums to 0.5", "top K?"]),
         ({"probabilities": LOGITS, "labels": LABELS}, ["probabilities", "outside"]),
     ],
 )
@@ -149,15 +149,20 @@ def test_bad_arrays_are_one_line_with_file_and_field(tmp_path, arrays, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a,b\n1,2\n", ["column `label`", "a, b"]),
-        ("label,a,b\n0,x,1\n", ["column `a`", "holds `x` in row 0"]),
-        ("label,a,b\n0,1\n", ["column `b`", "nothing in row 0"]),
-        ("label,a,b\n0,1,2\n,1,2\n", ["labels", "got nan in row 1"]),
+        ("a,b\n1,2\n", ["no `label`", "a, b"]),
+        (
+            "label,c0,c1\n0,x,1\n1,2,y\n",
+            ["`c0` holds `x` in row 0, column `c1` holds `y` in row 1"],
+        ),
+        ("label,c0,c1\n0,1\n1,1,2\n", ["column `c1`", "nothing in row 0"]),
+        ("label,c0,c1\n0,1,2\n,1,2\n1,1,2\n", ["labels: none in row 1"]),
         ("label,a,b\n", ["no rows"]),
-        (TEXT.replace(",", ";"), ["separated by commas"]),
-        (TEXT.encode("utf-16"), ["text in UTF-8 with commas"]),
+        ("label,c0,c0\n0,1,2\n1,2,1\n", ["c0: more than one column of this name"]),
+        ("sep=,\n" + TEXT, ["the first line is `sep=,`; remove this line"]),
+        ('label,probs\n0,"[0.1, 0.9]"\n', ["holds lists as text; write JSON lines or parquet"]),
+        (TEXT.encode("utf-16"), ["text in UTF-8"]),
         (gzip.compress(TEXT.encode(), mtime=0), ["text in UTF-8"]),
-        (b"", ["not readable as CSV"]),
+        (b"", ["not readable as csv"]),
     ],
 )
 def test_bad_csv_is_one_line(tmp_path, content, words):
@@ -223,7 +228,9 @@ def test_weights_come_from_an_array_or_a_column(tmp_path):
         np.testing.assert_array_equal(found.weights, weights)
         assert found.logits.shape == (12, 3)
     table_of(example()).to_csv(tmp_path / "test.csv", index=False)
-    with pytest.raises(InputError, match=r"test\.csv: not the same use of weights as in"):
+    with pytest.raises(
+        InputError, match=r"test\.csv: not the same columns or arrays as in .* \(weight\)"
+    ):
         file_logits(path=tmp_path / "x.csv", test=tmp_path / "test.csv")
 
 
@@ -257,10 +264,10 @@ def test_a_second_file_tests_its_columns_in_any_order(tmp_path):
     [
         (
             {"logits": np.zeros((6, 4)), "class_names": np.array(list("abcd"))},
-            "not the same class names as in",
+            "logits: not the same number of columns as in",
         ),
         ({"class_names": np.array(["ant", "bee", "cow"])}, "not the same class names as in"),
-        ({"groups": np.array(["a", "b"] * 3)}, "not the same use of groups as in"),
+        ({"groups": np.array(["a", "b"] * 3)}, "not the same columns or arrays as in"),
     ],
 )
 def test_a_second_file_of_another_kind_is_refused(tmp_path, change, told):

@@ -1,0 +1,258 @@
+"""Which column belongs to which class: by name, whatever the order of the columns.
+
+The columns that bear the labels share one pattern with one varying part: `prob_{}`, `{}_score`,
+`Pr[{}]`, or a bare `{}`. Numbers are compared as numbers (3, 03 and 3.0 are one class), text letter
+by letter and, if that finds nothing, without regard to case and punctuation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from metrics.validation import InputError, check_labels, check_nothing_is_masked
+
+NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")
+"""Text that is compared as a number; a longer one is the name of something."""
+TRUTH = {"false": "0", "true": "1"}
+"""Other names of two classes that programs write for one another."""
+Key = Callable[[str], "float | str | None"]
+
+
+@dataclass(frozen=True)
+class Bearers:
+    """The columns that bear all labels by one pattern, and those that look like further classes."""
+
+    pattern: str
+    """As people write it: prob_*."""
+    labels: dict[str, str]
+    """Label by column, in the order of the columns."""
+    others: dict[str, str]
+    """Column and varying part, where the pattern fits but no label is meant."""
+    is_numbered: bool
+
+    @property
+    def are_contiguous(self) -> bool:
+        """Whether the columns are numbered from 0 or 1 on without a gap, each number once."""
+        if not self.is_numbered:
+            return False
+        held = sorted(float(name) for name in [*self.labels.values(), *self.others.values()])
+        return held[0] in (0, 1) and held == [held[0] + k for k in range(len(held))]
+
+
+def as_number(name: str) -> float | None:
+    """The number that `name` writes, else None."""
+    return float(name) if NUMBER.fullmatch(name) else None
+
+
+def folded(name: str) -> str:
+    """A name in lower case, with `_` for each run of other signs than letters and digits."""
+    return re.sub(r"[\W_]+", "_", name).casefold()
+
+
+def bearers_of(columns: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
+    """All different sets of columns that bear every one of `labels`, each label once."""
+    spellings = [{label: label for label in labels}]
+    if len(labels) == 2:
+        numbers = {label: as_number(label) for label in labels}
+        if {label.casefold() for label in labels} == TRUTH.keys():
+            spellings.append({label: TRUTH[label.casefold()] for label in labels})
+        elif set(numbers.values()) == {0, 1}:
+            spellings.append({label: ("True" if numbers[label] else "False") for label in labels})
+    for spelling in spellings:
+        texts = list(spelling.values())
+        keys: list[Key] = [str, folded]
+        if len({as_number(text) for text in texts} - {None}) == len(texts):
+            keys = [as_number]
+        for key in keys:
+            if found := _by_key(columns, spelling, key):
+                return found
+    return []
+
+
+def _by_key(columns: Sequence[str], spelling: dict[str, str], key: Key) -> list[Bearers]:
+    wanted = {key(text): label for label, text in spelling.items()}
+    if len(wanted) < len(spelling):
+        return []
+    seen = {column: folded(column) if key is folded else column for column in columns}
+    found: dict[tuple[str, ...], Bearers] = {}
+    first = next(iter(wanted))
+    affixes = dict.fromkeys(
+        (text[:start], text[stop:])
+        for text in seen.values()
+        for start, stop in _occurrences(text, first, key)
+    )
+    for before, after in affixes:
+        parts = {
+            column: text[len(before) : len(text) - len(after)]
+            for column, text in seen.items()
+            if text.startswith(before) and text.endswith(after) and len(before + after) < len(text)
+        }
+        labels = {
+            column: wanted[key(part)] for column, part in parts.items() if key(part) in wanted
+        }
+        if set(labels.values()) == set(spelling) and len(labels) == len(spelling):
+            others = {
+                column: part
+                for column, part in parts.items()
+                if column not in labels and key(part) is not None
+            }
+            is_number = key is as_number
+            found.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others, is_number))
+    return list(found.values())
+
+
+def _occurrences(text: str, wanted: float | str | None, key: Key) -> Iterator[tuple[int, int]]:
+    """Where `wanted` stands in the name of a column; a number is never part of a longer one."""
+    if isinstance(wanted, str):
+        starts = [found.start() for found in re.finditer(f"(?={re.escape(wanted)})", text)]
+        yield from ((start, start + len(wanted)) for start in starts)
+        return
+    for digits in re.finditer(r"\d+", text):
+        starts = [digits.start()]
+        if text[: digits.start()].endswith(("-", "+")):
+            starts.append(digits.start() - 1)
+        fraction = re.compile(r"\.\d+").match(text, digits.end())
+        stops = [digits.end(), *([fraction.end()] if fraction else [])]
+        for start in starts:
+            yield from ((start, stop) for stop in stops if key(text[start:stop]) == wanted)
+
+
+def borne_alone(column: str, labels: Sequence[str]) -> str | None:
+    """The label in the name of a single column, as a word of its own: p_sick, P(sick), p1."""
+    if column in labels:
+        return column
+    bare = f"_{folded(column).strip('_')}_"
+    number = re.fullmatch(r"\D*(\d+)\D*", column)
+    bearing = [
+        label
+        for label in labels
+        if f"_{folded(label).strip('_')}_" in bare
+        or (number and as_number(number[1]) == as_number(label))
+        or (number and TRUTH.get(label.casefold()) == number[1])
+    ]
+    return bearing[0] if len(bearing) == 1 else None
+
+
+def check_order_of_text(names: Sequence[str], field: str, fix: str) -> None:
+    """Raise `InputError` if `names` are numbers that have another order as text than as numbers."""
+    numbers = [as_number(name) for name in names]
+    if any(number is None for number in numbers):
+        return
+    as_text, as_numbers = sorted(names), sorted(names, key=float)
+    if as_text != as_numbers:
+        place = next(k for k in range(len(names)) if as_text[k] != as_numbers[k])
+        raise InputError(
+            f"{field}: numbers as text; are the columns in the order of text (…, {as_text[place]}, "
+            f"as scikit-learn sorts names) or of numbers (…, {as_numbers[place]})? {fix}"
+        )
+
+
+def frame_names(values: Any) -> NDArray[np.str_] | None:
+    """The names of a data frame's columns as text; None for pandas' own 0 … C-1."""
+    columns = getattr(values, "columns", None)
+    if columns is None or list(columns) == list(range(len(columns))):
+        return None
+    return np.array([str(name) for name in columns], dtype=np.str_)
+
+
+def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDArray[Any]:
+    """Return the class of each column, [C]: 0 … C-1, or names if the labels are text.
+
+    The columns of a data frame are matched with the labels by name. Without named columns, text
+    labels name the columns in sorted order, as in scikit-learn; every class must then occur.
+
+    Args:
+        labels: [n], the labels of the calibration points.
+        columns: C, the number of columns.
+        names: the names of a data frame's columns, else None.
+
+    Raises:
+        InputError: the labels do not say which column belongs to which class.
+    """
+    text = _as_text(labels)
+    if text is None:
+        if names is not None:
+            _check_numbered(labels, names.tolist())
+        return np.arange(columns, dtype=np.int64)
+    distinct = np.unique(text)
+    known = [str(name) for name in distinct]
+    whole = [] if names is None else _whole(names.tolist(), known)
+    if len(whole) == 1 and names is not None:
+        named = {**whole[0].labels, **whole[0].others}
+        return np.array([named[str(name)] for name in names], dtype=np.str_)
+    if names is not None or len(distinct) != columns:
+        shown = ", ".join(repr(name) for name in known[:3])
+        raise InputError(
+            f"labels: {len(distinct)} names ({shown}, …) for {columns} columns; give the logits as "
+            "a data frame whose columns are named like the classes, or class numbers from 0 on"
+        )
+    fix = "give a data frame: pandas.DataFrame(logits, columns=model.classes_)"
+    check_order_of_text(known, "labels", fix)
+    return distinct
+
+
+def _whole(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
+    """The patterns that bear `labels` and fit all of the columns."""
+    sets = bearers_of(names, labels)
+    return [held for held in sets if len(held.labels) + len(held.others) == len(names)]
+
+
+def _check_numbered(labels: Any, names: Sequence[str]) -> None:
+    """Raise `InputError` if numbered columns are not in the order of the class numbers.
+
+    Labels that are numbers are places of columns, so the names may only say the same: 0 … C-1, or
+    1 … C where a label is 0.
+    """
+    values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+        return  # `codes_of` says what is wrong
+    held = [f"{value:g}" for value in np.unique(values).tolist()]
+    from_one = [str(k + 1) for k in range(len(names))]
+    for known, starts in ((held, (0,)), (from_one, (0, 1))):
+        for found in _whole(names, known) if known else ():
+            named = {**found.labels, **found.others}
+            numbers = [as_number(named[name]) for name in names]
+            if not any(numbers == [start + k for k in range(len(names))] for start in starts):
+                raise InputError(
+                    f"logits: labels are class numbers, but the columns are in the order "
+                    f"{', '.join(names[:3])}, …; put them in the order 0 to {len(names) - 1}"
+                )
+
+
+def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
+    """Return the column number of each of `labels` [n], int64.
+
+    Raises:
+        InputError: a label is no class, or there are not as many labels as rows.
+    """
+    text = _as_text(labels)
+    if text is None or classes.dtype.kind != "U":
+        return check_labels(labels, n, len(classes))
+    unknown = ~np.isin(text, classes)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise InputError(f"labels: {str(text[row])!r} in row {row} is none of the classes")
+    order = np.argsort(classes)
+    codes = order[np.searchsorted(classes, text, sorter=order)]
+    return check_labels(codes, n, len(classes))
+
+
+def _as_text(labels: Any) -> NDArray[np.str_] | None:
+    """Return labels [n] as text if they are text, else None."""
+    if isinstance(labels, Tensor):
+        return None
+    check_nothing_is_masked(labels, "labels")
+    try:
+        values = np.asarray(labels)
+    except ValueError:  # rows of different lengths, which `check_labels` reports
+        return None
+    if values.dtype.kind == "O" and all(isinstance(label, str) for label in values.ravel()):
+        values = values.astype(np.str_)
+    return values if values.dtype.kind == "U" and values.ndim == 1 else None

@@ -1,0 +1,281 @@
+"""Read a person's file: bytes become columns with names, or arrays with names.
+
+Nothing is decided here about what they mean (`pipeline.own.assign`). pandas and `datasets` read
+tables; an npz is checked before it is unpacked, and nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
+from metrics.validation import InputError
+from pipeline.harness.artifacts import sha256_of, sha256_of_json
+from pipeline.own.labels import is_plain, listed, short
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.result import MissingResource, reason_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEPARATED, LINES = (".csv", ".tsv"), (".jsonl", ".ndjson")
+TABLES = (*SEPARATED, *LINES, ".parquet")
+"""Endings of file names that are read as tables; each may be followed by .gz but parquet."""
+READ = "npz, CSV, TSV, JSON lines or parquet"
+MATRICES = {
+    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
+    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
+}
+"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
+SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
+SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
+INSTEAD = {
+    (
+        ".pt",
+        ".pth",
+        ".pkl",
+        ".pickle",
+        ".joblib",
+        ".ckpt",
+    ): f"a pickle, which is never loaded; save its arrays: {SAVEZ}",
+    (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
+    (".json",): "not read; write one object per line: "
+    "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)",
+    (".npy",): f"a single array; save labels, too: {SAVEZ}",
+}
+"""What to do instead, by the endings of files that are not read."""
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of answers that an array or a column of lists of this name holds."""
+    return next((kind for kind, names in MATRICES.items() if name.lower() in names), None)
+
+
+def ending_of(path: Path) -> str:
+    """The ending that says how to read a file: .csv for a.CSV and a.csv.gz."""
+    endings = [end.lower() for end in path.suffixes[-2:]]
+    if endings[-1:] == [".gz"] and len(endings) == 2:
+        return endings[0]
+    return endings[-1] if endings else ""
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file (or a folder that `datasets` saved) is read as a table."""
+    return path.is_dir() or ending_of(path) in TABLES
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, or of the data in a folder that `datasets` saved."""
+    if path.is_file():
+        return sha256_of(path)
+    return sha256_of_json({file.name: sha256_of(file) for file in sorted(path.glob("*.arrow"))})
+
+
+def check_is_file(path: Path, wanted: str) -> None:
+    """Raise an error of one line unless `path` is a file; `wanted` says which file is needed."""
+    if path.is_dir():
+        raise InputError(f"{path}: this is a folder; give the path of {wanted}")
+    if not path.is_file():
+        raise MissingResource(f"{path}: no such file; give the path of {wanted}")
+
+
+def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] | pd.DataFrame:
+    """The table in a file, or the arrays of an npz whose names `is_used`.
+
+    Raises:
+        MissingResource: there is no such file.
+        InputError: it cannot be read; one line with the file, the reason and the fix.
+    """
+    if (path / "dataset_dict.json").is_file():
+        raise InputError(f"{path}: holds several data sets; give the folder of one of them")
+    if not (path / "state.json").is_file():
+        check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
+    for endings, instead in INSTEAD.items():
+        if ending_of(path) in endings:
+            raise InputError(f"{path}: {instead}")
+    if is_table(path):
+        return read_table(path)
+    names = array_names(path)
+    if {"indptr", "format", "shape"} <= set(names):
+        raise InputError(f"{path}: a sparse matrix; save matrix.toarray(): {SAVEZ}")
+    if not names:
+        raise InputError(f"{path}: a zip without arrays, no npz; {SAVEZ}")
+    matrices = [name for name in names if kind_of(name) is not None]
+    used = [*matrices, *filter(is_used, names)]
+    return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The table in a file, at least one row; names are printable text without spaces around it.
+
+    Raises:
+        InputError: one line with the file, the reason and the fix.
+    """
+    import pandas as pd
+
+    form, kind = "text in UTF-8 with a line of names", ending_of(path).removeprefix(".")
+    try:
+        if path.is_dir():
+            kind, form = "a data set", "a folder of save_to_disk"
+            table = _numbered_names(require("datasets").load_from_disk(str(path)))
+        elif ending_of(path) == ".parquet":
+            form = "parquet"
+            table = _read_parquet(path)
+        else:
+            _check_size(path)
+            table = _read_lines(path) if ending_of(path) in LINES else _read_separated(path)
+    except (InputError, MissingResource):
+        raise
+    except Exception as error:  # pandas and Arrow raise many kinds for damaged files
+        raise InputError(
+            f"{path}: not readable as {kind}: {form} ({reason_of(error)}); export it again"
+        ) from error
+    if table.empty:
+        raise InputError(f"{path}: no rows; give a line of names, and one row per point")
+    table.columns = pd.Index([str(name).strip() for name in table.columns])
+    names = list(table.columns)
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise InputError(f"{path}: {listed(twice)}: more than one column of this name; rename them")
+    for place, name in enumerate(names, 1):
+        if not is_plain(name):
+            raise InputError(
+                f"{path}: the name of column {place} holds control characters; rename it"
+            )
+    return table
+
+
+def _check_size(path: Path) -> None:
+    """Raise `InputError` if the text is larger than the limit, unpacked."""
+    size = path.stat().st_size
+    if path.suffix.lower() == ".gz" and size <= LARGEST_ARRAY:
+        size = 0
+        with gzip.open(path) as file:
+            while size <= LARGEST_ARRAY and (part := file.read(1 << 20)):
+                size += len(part)
+    if size > LARGEST_ARRAY:
+        raise InputError(f"{path}: more than {LARGEST_ARRAY:,} bytes; save it as npz")
+
+
+def _numbered_names(data: Any) -> pd.DataFrame:
+    """A data set as a table; class numbers become the names that it has for them."""
+    table: pd.DataFrame = data.to_pandas()
+    for name, feature in data.features.items():
+        if hasattr(feature, "int2str") and len(table):
+            table[name] = [feature.int2str(int(number)) for number in table[name]]
+    return table
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow.parquet
+
+    size = pyarrow.parquet.read_metadata(path)
+    if size.num_rows * size.num_columns * 8 > LARGEST_ARRAY:
+        raise InputError(
+            f"{path}: {size.num_rows:,} rows of {size.num_columns} columns take more than "
+            f"the limit of {LARGEST_ARRAY:,} bytes; give fewer rows"
+        )
+    return pd.read_parquet(path)
+
+
+def _read_lines(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_json(path, lines=True, dtype=False, convert_dates=False)
+
+
+def _read_separated(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    open_text = gzip.open if path.suffix.lower() == ".gz" else open
+    with open_text(path, "rt", encoding="utf-8-sig") as file:
+        first, second = str(file.readline()), str(file.readline())
+    if first.lower().startswith("sep=") or first.startswith("#"):
+        raise InputError(f"{path}: the first line is `{short(first.strip())}`; remove this line")
+    often = {separator: first.count(separator) for separator in ",;\t"}
+    separator = "\t" if ending_of(path) == ".tsv" else max(often, key=lambda sign: often[sign])
+    options: dict[str, Any] = {
+        "sep": separator,
+        "decimal": "," if separator == ";" and "," in second else ".",
+        "index_col": False,
+        "low_memory": False,
+    }
+    with warnings.catch_warnings():
+        # pandas would drop the rest of rows that are longer than the header.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        # "NA" and "null" may be names of classes; a column of numbers refuses them as text.
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""], **options)
+        # pandas gives new names to names that occur twice, and to columns without a name.
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+    pairs = zip(names.iloc[0], table.columns, strict=True)
+    table.columns = pd.Index([given if str(given).strip() else made for given, made in pairs])
+    return table
+
+
+def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
+    """A column's entries as text without spaces around it; "" for an empty cell."""
+    text = column.astype(object).where(column.notna(), "").to_numpy(str)
+    return np.char.strip(text)
+
+
+def plain_column(column: pd.Series[Any]) -> NDArray[Any]:
+    """Numbers and booleans as they are, with NaN for empty cells; else text."""
+    import pandas as pd
+
+    kind = column.dtype
+    if pd.api.types.is_bool_dtype(kind) and not column.isna().any():
+        return column.to_numpy(bool)
+    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+        if column.isna().any() or kind.kind not in "iu":
+            return column.to_numpy(np.float64, na_value=np.nan)
+        return column.to_numpy(np.int64)
+    return text_column(column)
+
+
+def numbers_of(
+    path: Path | str,
+    table: pd.DataFrame,
+    columns: Sequence[str],
+    fix: str,
+    lowest: float = np.nan,
+) -> NDArray[np.float64]:
+    """The columns called `columns` as numbers [rows, columns].
+
+    Raises:
+        InputError: a cell is no finite number and not `lowest`; the message names every such
+            column with one of its cells, and ends with `fix`.
+    """
+    cells = table[list(columns)]
+    # pandas would return memory that is not writable, of which torch warns.
+    matrix = cells.apply(_as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
+    wrong = ~(np.isfinite(matrix) | (matrix == lowest))
+    told = []
+    for place in np.flatnonzero(wrong.any(axis=0)).tolist():
+        row, cell = int(wrong[:, place].argmax()), cells.iloc[:, place]
+        what = "nothing" if _is_empty(cell.iloc[row]) else f"`{short(str(cell.iloc[row]))}`"
+        told.append(f"column `{short(columns[place])}` holds {what} in row {row}")
+    if told:
+        more = ", …" if len(told) > 5 else ""
+        raise InputError(f"{path}: {', '.join(told[:5])}{more}, which is no finite number; {fix}")
+    return matrix
+
+
+def _is_empty(cell: Any) -> bool:
+    import pandas as pd
+
+    return not isinstance(cell, (list, np.ndarray)) and bool(pd.isna(cell))
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers, and NaN for all else. pandas would convert dates, but not their text."""
+    import pandas as pd
+
+    is_numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    return pd.to_numeric(column if is_numeric else column.astype(str), errors="coerce")
