@@ -16,67 +16,91 @@ This is a map in the order of the paper; `metrics.reference` has its definitions
 
 NumPy arrays and torch tensors on any device are accepted; the result is of the same kind. Bad input
 raises `InputError`, a ValueError whose message is one line.
+
+A name is imported when it is first used, because torch and numba take seconds to import.
 """
 
-from metrics.binned import binned_class_wise_error, binned_top_class_error
-from metrics.certificate import CalibrationInterval, calibration_interval
-from metrics.decisions import constant_losses, decisions, net_benefit
-from metrics.ecdf import dkw_band, ecdf
-from metrics.measurement import Noise, Options
-from metrics.registry import METRICS, Metric, register, utility_metric
-from metrics.resampling import NoiseFloor, noise_floor
-from metrics.scorecard import Scorecard, scorecard
-from metrics.scores import accuracy, brier_score, negative_log_likelihood
-from metrics.utilities.base import FunctionUtility, UtilityClass
-from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.payoffs import (
-    ClassWise,
-    DiscountedCumulativeGain,
-    Linear,
-    Rank,
-    TopClass,
-    TopK,
-)
-from metrics.utilities.tables import Decision, Similarity
-from metrics.utility_calibration import WorstInterval, utility_calibration, worst_interval
-from metrics.validation import InputError
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "METRICS",
-    "CalibrationInterval",
-    "ClassWise",
-    "Decision",
-    "DiscountedCumulativeGain",
-    "FunctionUtility",
-    "GainMatrix",
-    "InputError",
-    "Linear",
-    "Metric",
-    "Noise",
-    "NoiseFloor",
-    "Options",
-    "Rank",
-    "Scorecard",
-    "Similarity",
-    "TopClass",
-    "TopK",
-    "UtilityClass",
-    "WorstInterval",
-    "accuracy",
-    "binned_class_wise_error",
-    "binned_top_class_error",
-    "brier_score",
-    "calibration_interval",
-    "constant_losses",
-    "decisions",
-    "dkw_band",
-    "ecdf",
-    "negative_log_likelihood",
-    "net_benefit",
-    "noise_floor",
-    "register",
-    "scorecard",
-    "utility_calibration",
-    "utility_metric",
-    "worst_interval",
-]
+if TYPE_CHECKING:
+    from metrics.binned import binned_class_wise_error as binned_class_wise_error
+    from metrics.binned import binned_top_class_error as binned_top_class_error
+    from metrics.certificate import CalibrationInterval as CalibrationInterval
+    from metrics.certificate import calibration_interval as calibration_interval
+    from metrics.decisions import constant_losses as constant_losses
+    from metrics.decisions import decisions as decisions
+    from metrics.decisions import net_benefit as net_benefit
+    from metrics.ecdf import dkw_band as dkw_band
+    from metrics.ecdf import ecdf as ecdf
+    from metrics.errors import InputError as InputError
+    from metrics.measurement import Noise as Noise
+    from metrics.measurement import Options as Options
+    from metrics.registry import METRICS as METRICS
+    from metrics.registry import Metric as Metric
+    from metrics.registry import register as register
+    from metrics.registry import utility_metric as utility_metric
+    from metrics.resampling import NoiseFloor as NoiseFloor
+    from metrics.resampling import noise_floor as noise_floor
+    from metrics.scorecard import Scorecard as Scorecard
+    from metrics.scorecard import scorecard as scorecard
+    from metrics.scores import accuracy as accuracy
+    from metrics.scores import brier_score as brier_score
+    from metrics.scores import negative_log_likelihood as negative_log_likelihood
+    from metrics.utilities.base import FunctionUtility as FunctionUtility
+    from metrics.utilities.base import UtilityClass as UtilityClass
+    from metrics.utilities.gain_matrix import GainMatrix as GainMatrix
+    from metrics.utilities.payoffs import ClassWise as ClassWise
+    from metrics.utilities.payoffs import DiscountedCumulativeGain as DiscountedCumulativeGain
+    from metrics.utilities.payoffs import Linear as Linear
+    from metrics.utilities.payoffs import Rank as Rank
+    from metrics.utilities.payoffs import TopClass as TopClass
+    from metrics.utilities.payoffs import TopK as TopK
+    from metrics.utilities.tables import Decision as Decision
+    from metrics.utilities.tables import Similarity as Similarity
+    from metrics.utility_calibration import WorstInterval as WorstInterval
+    from metrics.utility_calibration import utility_calibration as utility_calibration
+    from metrics.utility_calibration import worst_interval as worst_interval
+
+_NAMES = {
+    "binned": "binned_class_wise_error binned_top_class_error",
+    "certificate": "CalibrationInterval calibration_interval",
+    "decisions": "constant_losses decisions net_benefit",
+    "ecdf": "dkw_band ecdf",
+    "errors": "InputError",
+    "measurement": "Noise Options",
+    "registry": "METRICS Metric register utility_metric",
+    "resampling": "NoiseFloor noise_floor",
+    "scorecard": "Scorecard scorecard",
+    "scores": "accuracy brier_score negative_log_likelihood",
+    "utilities.base": "FunctionUtility UtilityClass",
+    "utilities.gain_matrix": "GainMatrix",
+    "utilities.payoffs": "ClassWise DiscountedCumulativeGain Linear Rank TopClass TopK",
+    "utilities.tables": "Decision Similarity",
+    "utility_calibration": "WorstInterval utility_calibration worst_interval",
+}
+WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = sorted(WHERE)
+
+
+def __getattr__(name: str) -> object:
+    if name not in WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """Keeps `metrics.ecdf` the function: importing the file of this name would replace it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in WHERE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from metrics.errors import InputError as InputError
+
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
 probabilities of three decimals can sum to 1 ± .001 exactly; 1e-9 covers the rounding of the sum."""
@@ -26,10 +28,6 @@ COARSE_ROUNDING = 1e-4
 
 LARGEST_LOGIT = 1e100
 """Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
-
-
-class InputError(ValueError):
-    """Input that cannot be used. The message is one line: what is wrong, where, and the fix."""
 
 
 def as_tensor(values: Any, dtype: torch.dtype | None = None) -> Tensor:

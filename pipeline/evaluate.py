@@ -15,16 +15,14 @@ from functools import partial
 from omegaconf import DictConfig
 
 from pipeline.fit import fit_task
-from pipeline.harness.cache import record_of
+from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import UnitsFailed, command
-from pipeline.harness.parallel import Task, run_tasks
+from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say_files
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import require_logits
 from pipeline.scoring.cached_logits import find_logits
-from pipeline.scoring.held_out import evaluated
-from pipeline.scoring.scores import write_scores
 from pipeline.scoring.splits import task_on_split
 
 
@@ -47,6 +45,8 @@ def run_evaluate(units: Sequence[Unit]) -> None:
         run_tasks("evaluate", [evaluate_task(unit) for unit in ready])
     except UnitsFailed as error:
         failures.append(str(error))
+    from pipeline.scoring.scores import write_scores  # with torch, which `status` does not need
+
     for current in _current(ready):
         say_files(write_scores(current))
     if failures:
@@ -66,8 +66,15 @@ def evaluate_task(unit: Unit) -> Task:
         "evaluation": evaluation,
         "code": code_digest(f"{__package__}.scoring.held_out", *targets_in(evaluation)),
     }
-    make = partial(evaluated, unit)
+    make = partial(_evaluated, unit)
     return task_on_split(unit.settings, unit.split, str(unit), unit.scores_path, make, content)
+
+
+def _evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+    """Evaluate; what this imports takes seconds, which `status` does not need."""
+    from pipeline.scoring.held_out import evaluated
+
+    return evaluated(unit, device, progress)
 
 
 def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:

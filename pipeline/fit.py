@@ -13,14 +13,13 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from pipeline.harness.cache import record_of
+from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import command
-from pipeline.harness.parallel import Task, run_tasks
+from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import require_logits
-from pipeline.scoring.fitted import fitted
 from pipeline.scoring.splits import task_on_split
 
 
@@ -51,9 +50,16 @@ def fit_task(unit: Unit) -> Task:
         unit.split,
         str(unit),
         unit.fit_path,
-        partial(fitted, unit),
+        partial(_fitted, unit),
         {"calibrator": calibrator, "code": code},
     )
+
+
+def _fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
+    """Fit; what this imports takes seconds, which a run with nothing to do should not."""
+    from pipeline.scoring.fitted import fitted
+
+    return fitted(unit, device, progress)
 
 
 def say_replaced_seeds(units: Sequence[Unit]) -> None:

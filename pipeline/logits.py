@@ -29,7 +29,6 @@ from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings, Target
 from pipeline.harness.units import Request
 from pipeline.scoring.cached_logits import logits_path
-from pipeline.scoring.files import columns_of
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
@@ -160,7 +159,10 @@ def require_logits(settings: Iterable[Settings]) -> None:
     """
     by_name = {benchmark.benchmark.name: benchmark for benchmark in settings}
     for benchmark in by_name.values():
-        columns_of(benchmark)
+        if benchmark.benchmark.metrics is not None:
+            from pipeline.scoring.files import columns_of  # with torch and pandas
+
+            columns_of(benchmark)
         unforced = replace(benchmark, force=False)  # `force` is for the units of the later stage
         if not logits_task(unforced).is_current():
             run_logits([unforced])

@@ -64,7 +64,7 @@ def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArra
     `CorruptFile` if it is damaged, `FileNotFoundError` if absent.
     """
     from metrics.archive import read_arrays  # it imports torch, which takes a second
-    from metrics.validation import InputError
+    from metrics.errors import InputError
 
     try:
         return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)

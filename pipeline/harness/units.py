@@ -100,10 +100,9 @@ class Request:
     def units(self) -> list[Unit]:
         """All requested units, in the order of benchmarks, then calibrators, then splits.
 
-        Each benchmark and each calibrator is composed once, because composing takes long.
+        Composing takes long: of each benchmark once, of the calibrators all at once.
         """
-        first = self.benchmarks[0]
-        calibrators = {name: self._composed(first, name).calibrator for name in self.calibrators}
+        calibrators = self._each_calibrator()
         units = []
         for benchmark in self.benchmarks:
             config = self._composed(benchmark, self.calibrators[0])
@@ -113,6 +112,15 @@ class Request:
                 plain: Any = OmegaConf.to_container(config.calibrator, resolve=True)
                 units += units_of(replace(settings, calibrator=plain), name, self.splits)
         return units
+
+    def _each_calibrator(self) -> dict[str, Any]:
+        """The configuration of every calibrator."""
+        first, names = self.benchmarks[0], self.calibrators
+        if any(text.lstrip("+~").startswith("calibrator") for text in self.overrides):
+            return {name: self._composed(first, name).calibrator for name in names}
+        each = [f"+calibrator@each.{name}={name}" for name in names]
+        found = composed([*self.overrides, f"benchmark={first}", f"calibrator={names[0]}", *each])
+        return {name: found.each[name] for name in names}
 
     def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
         chosen = [f"benchmark={benchmark}", f"calibrator={calibrator}"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.validation import InputError
+from metrics.errors import InputError
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress, Task
