@@ -19,7 +19,6 @@ from metrics.reference import (
     Floats,
     Labels,
     predicted_and_realized,
-    projection,
     utility_calibration,
     worst_interval,
 )
@@ -56,6 +55,17 @@ def utility_vectors(order: NDArray[np.int64], number: int) -> Floats:
     chosen = np.full((n, 1), number) if number < classes else order[:, : number - classes + 1]
     np.put_along_axis(vectors, chosen, 1.0, axis=1)
     return vectors
+
+
+def projection(x: Floats) -> Floats:
+    """π_Δ (Algorithm 1, line 9): the nearest point of the simplex to each row, max(x - τ, 0).
+
+    The k entries above τ must sum to 1 + k τ. They are the k largest, for the largest such k.
+    """
+    ordered = -np.sort(-x, axis=1)
+    thresholds = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, x.shape[1] + 1)
+    support = (ordered > thresholds).sum(axis=1)
+    return np.maximum(x - thresholds[np.arange(len(x)), support - 1][:, None], 0)
 
 
 def algorithm_1(

@@ -33,6 +33,9 @@ def interval_and_binned_errors(
 ) -> tuple[Tensor, Tensor]:
     """Return UC and the equal-weight binned error of each utility, from one sort: [R, m] each."""
     _check_bins(bins)
+    if outcomes.multipliers is not None:
+        binned_errors = _multiplied_binned_errors(utilities, forecast, outcomes, bins)
+        return utilities.errors(forecast, outcomes), binned_errors
     edges = _edges(outcomes, bins)
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
@@ -55,6 +58,28 @@ def _edges(outcomes: Outcomes, bins: int) -> Tensor:
         return whole
     are_whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
     return torch.where(are_whole, whole, ends)
+
+
+def _multiplied_binned_errors(
+    utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
+) -> Tensor:
+    """Return the equal-weight binned error of multiplied residuals: [R, m].
+
+    A point across an edge belongs to the bin in which its middle lies.
+    """
+    assert outcomes.factors is not None
+    factors, errors = outcomes.factors.to(torch.float64), []
+    for block in utilities.tied_blocks(forecast, outcomes):
+        residuals = block.payoffs[:, block.codes[0]] - block.predicted
+        for v, residual in zip(block.predicted, residuals, strict=True):
+            order = v.argsort(stable=True)
+            weights = torch.ones_like(v) if outcomes.weights is None else outcomes.weights[0, order]
+            middles = (weights.cumsum(0) - weights / 2) * bins / outcomes.size[0]
+            place = torch.empty_like(order)
+            place[order] = middles.to(torch.int64).clamp(max=bins - 1)
+            in_bins = residual[:, None] * torch.nn.functional.one_hot(place, bins)
+            errors.append((factors @ in_bins).abs().sum(dim=1))
+    return torch.stack(errors, dim=1) / outcomes.size
 
 
 def _equal_width_errors(

@@ -42,9 +42,17 @@ M = E (u* - v*)², which V = E_n (u - v)² estimates.
 *Estimate.* Û is biased upwards, because it is a maximum. √max(0, Û² - f²), with f the mean of the
 noise floor, removes most of this bias. If it is outside the two bounds, the nearer bound is taken.
 
-*Weights.* Weights w_i are scaled to a mean of one. Everything above then holds for w g instead of
-g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
-bounds like one point.
+*Weights.* Weights w_i are scaled to a mean of one. The asymptotic bounds then hold for w g instead
+of g, with the range ρ max w. So a weight of 3 moves the error like three points, and narrows the
+bounds like one point. The finite-sample bound needs the mean and the largest weight of the
+population, because a rare large weight may not have occurred; without them it is ρ.
+
+*Clusters.* The rows of one patient, say, are one observation. With G clusters of n points in all,
+everything above holds for the G sums of g over a cluster, times G/n. Such a sum is at most that of
+|u - v|, and at most ρ times the size of the largest cluster. The multipliers are one per cluster.
+The finite-sample bound takes the sizes of the clusters as given.
+
+*Range.* |u - v| <= ρ, so no UC exceeds ρ, and neither does a bound.
 
 A certificate holds for this classifier and the utilities of the class, on points like these. The
 rows must sum to one, because labels are drawn from them and |u - v| <= ρ requires it. ρ belongs to
@@ -65,12 +73,12 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
-from metrics.resampling import DRAWN_TOGETHER, largest_errors_redrawn, point_numbers
+from metrics.resampling import cluster_numbers, largest_errors_redrawn, point_numbers
 from metrics.scores import checked
+from metrics.units import Units, normal_multipliers, units_of
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError
 
-MULTIPLIERS = 200
 REDRAWS = 200
 SHARE = 0.8
 """Share of the error probability α that the finite-sample bound uses for the mean, not for V."""
@@ -81,7 +89,8 @@ class CalibrationInterval(NamedTuple):
 
     Each bound holds with the stated confidence by itself; both together hold with less. `lower` and
     `upper` are approximate: at 95 % they held in at least 93 % of the samples in all cells of
-    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points.
+    `tests/metrics/test_coverage.py`. `upper_finite` holds for any number of points. With weights it
+    is the utility's range, unless the population's weights are known.
     """
 
     estimate: float
@@ -99,6 +108,8 @@ def calibration_interval(
     confidence: float = 0.95,
     seed: int = 0,
     sample_weight: Any = None,
+    clusters: Any = None,
+    population_weights: tuple[float, float] | None = None,
 ) -> CalibrationInterval:
     """Return bounds on the largest true UC over a class of utilities; the module explains them.
 
@@ -111,6 +122,8 @@ def calibration_interval(
         confidence: 1 - α of each bound.
         seed: seed of the multipliers and of the drawn labels.
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
+        clusters: [n], text or numbers: points of one cluster need not be independent.
+        population_weights: the mean and the largest weight in the population, for `upper_finite`.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong, or the confidence is not in (0, 1).
@@ -119,9 +132,11 @@ def calibration_interval(
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
     forecast, outcomes = checked(probabilities, labels, sample_weight)
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
-    floor = largest_errors_redrawn(utilities, forecast, outcomes, points, REDRAWS, seed)
-    multipliers = normal_multipliers(forecast, seed)
-    evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers)
+    of_points = cluster_numbers(clusters, forecast)
+    floor = largest_errors_redrawn(utilities, forecast, outcomes, points, REDRAWS, seed, of_points)
+    units = units_of(forecast, outcomes, of_points, population_weights)
+    multipliers = normal_multipliers(units, outcomes.labels.device, seed)
+    evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers, units)
     return evidence.interval(confidence)
 
 
@@ -166,6 +181,7 @@ def evidence_of(
     redrawn: Tensor,
     confidence: float,
     multipliers: Tensor,
+    units: Units,
 ) -> Evidence:
     """Return the evidence of one sample of labels on a class of utilities.
 
@@ -173,28 +189,34 @@ def evidence_of(
     `multipliers`: [R, n], by `normal_multipliers`.
     """
     largest, uppers, finite, multiplied = [], [], [], []
+    n, count = forecast.n, units.count
     weights = outcomes.weights
     if weights is not None:
         weights = weights / weights.mean()
         multipliers = multipliers * weights
     for block in utilities.tied_blocks(forecast, outcomes):
         sums = prefix_range(block.predicted, block.payoffs, block.codes, weights=weights)
-        errors = (sums.high[0] - sums.low[0]) / forecast.n
+        errors = (sums.high[0] - sums.low[0]) / n
         residuals = block.payoffs[:, block.codes[0]] - block.predicted
         spread = utilities.spread(block)
         if weights is not None:
-            residuals, spread = residuals * weights, spread * weights.max()
-        second = residuals.square_().mean(dim=1)
+            residuals *= weights
+        second = units.second_moments(residuals)
+        deviation = _asymptotic(second, spread * units.largest, count, confidence)
         largest.append(errors)
-        uppers.append(errors + _asymptotic(second, spread, forecast.n, confidence))
-        finite.append(errors + _bernstein(second, spread, forecast.n, confidence))
+        uppers.append(torch.minimum(errors + deviation, spread))
+        finite.append(spread)
+        if units.known is not None:
+            most, scale = units.known
+            deviation = _bernstein(second * scale**2, spread * most, count, confidence)
+            finite[-1] = torch.minimum(errors * scale + deviation, spread)
         ranges = prefix_range(block.predicted, block.payoffs, block.codes, weights=multipliers)
         multiplied.append((ranges.high - ranges.low).max(dim=1).values)
     return Evidence(
         float(torch.cat(largest).max()),
         float(torch.cat(uppers).max()),
         float(torch.cat(finite).max()),
-        torch.stack(multiplied).max(dim=0).values / forecast.n,
+        torch.stack(multiplied).max(dim=0).values / n,
         redrawn,
     )
 
@@ -214,15 +236,3 @@ def _bernstein(second: Tensor, spread: Tensor, n: int, confidence: float) -> Ten
     of_moment = -math.log((1 - SHARE) * (1 - confidence)) / (2 * n)
     moment = (second + spread.square() * of_moment).sqrt() + spread * math.sqrt(of_moment)
     return moment * math.sqrt(2 * of_mean / n) + spread * of_mean / (3 * n)
-
-
-def normal_multipliers(forecast: Forecast, seed: int) -> Tensor:
-    """Return `MULTIPLIERS` sets of standard normal numbers, float32 [`MULTIPLIERS`, n].
-
-    The seven digits of float32 are enough, and reading the numbers takes most of the time.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    sets = torch.empty(MULTIPLIERS, forecast.n)
-    for block in sets.split(max(1, DRAWN_TOGETHER // forecast.n)):
-        block.copy_(torch.randn(block.shape, generator=generator, dtype=torch.float64))
-    return sets.to(forecast.probabilities.device)

@@ -185,13 +185,15 @@ class Outcomes:
     labels: int64 [R, n]. The ranks are computed from `forecast` when first needed, unless they are
     known. weights: float64 [R, n], R sets of weights with one draw of the labels [1, n], or one set
     [1, n] with R draws. Metrics are then weighted means, as if a point of weight 3 occurred three
-    times.
+    times. multipliers: [R, n], numbers of either sign with one draw of the labels. They multiply
+    the residuals u - v of calibration errors, but neither the points' weights nor their number.
     """
 
     labels: Tensor
     known_ranks: Tensor | None = None
     forecast: Forecast | None = None
     weights: Tensor | None = None
+    multipliers: Tensor | None = None
 
     @cached_property
     def ranks(self) -> Tensor:
@@ -204,8 +206,15 @@ class Outcomes:
 
     @property
     def draws(self) -> int:
-        """The number R of label draws or of sets of weights."""
-        return max(len(self.labels), 0 if self.weights is None else len(self.weights))
+        """The number R of label draws, of sets of weights or of multipliers."""
+        return max(len(t) for t in (self.labels, self.weights, self.multipliers) if t is not None)
+
+    @property
+    def factors(self) -> Tensor | None:
+        """What multiplies the residuals: weights, multipliers, or both; [R, n] or [1, n]."""
+        if self.weights is None or self.multipliers is None:
+            return self.multipliers if self.weights is None else self.weights
+        return self.weights * self.multipliers
 
     @cached_property
     def size(self) -> Tensor:

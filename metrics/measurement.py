@@ -1,4 +1,4 @@
-"""The input of the metrics: a forecast, its outcomes, and options; and the points of a scorecard.
+"""The input of the metrics: a forecast, its outcomes, and options.
 
 The outcomes are the labels, labels drawn from the forecast, or weights of resampled points. The
 order of the predicted utilities depends on none of them. So all draws share every sort, and the
@@ -8,10 +8,10 @@ binned errors use the sorts of UC.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,9 +22,6 @@ from metrics.kernels.ranks import sorted_rows
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
 from metrics.validation import InputError
-
-if TYPE_CHECKING:
-    from metrics.registry import Metric
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,6 @@ class Noise:
     bootstrap_repetitions: number B of resamplings of the points; none beyond 50,000 points.
     noise_seed: seed of the draws, the same for every method (paired), and of the batches.
     confidence: confidence of the certificates.
-    points: [n], the number of each point in the whole data set; 0 … n - 1 if not given. A point
-        draws its label from the same uniforms in all splits.
-    population: size of the whole data set, which the bootstrap resamples; n if not given.
 
     Raises:
         InputError: a number is out of range.
@@ -86,8 +80,6 @@ class Noise:
     bootstrap_repetitions: int = 0
     noise_seed: int = 0
     confidence: float = 0.95
-    points: Any = None
-    population: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("floor_repetitions", "bootstrap_repetitions"):
@@ -173,40 +165,3 @@ def representative(payoffs: Tensor, count: int) -> Tensor:
     order = payoffs.var(dim=1).argsort(stable=True)
     middles = (torch.arange(count) + 0.5) * (len(payoffs) / count)
     return payoffs[order[middles.long()]]
-
-
-class Sample(NamedTuple):
-    """Points, their numbers in the whole data set, and the metrics to compute on them.
-
-    weights: weights of the points, [n], if they have any.
-    families: families of the sampled users, "linear" and "rank", or none.
-    """
-
-    forecast: Forecast
-    labels: Tensor
-    points: Tensor
-    weights: Tensor | None
-    metrics: Sequence[Metric]
-    families: Sequence[str]
-
-    def at(self, rows: Tensor) -> Sample:
-        """Return the sample of the points with the indices `rows` [k]."""
-        return self._replace(
-            forecast=Forecast(self.forecast.probabilities[rows]),
-            labels=self.labels[rows],
-            points=self.points[rows],
-            weights=None if self.weights is None else self.weights[rows],
-        )
-
-
-def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
-    """Return the whole sample, and the batches after it if utility metrics are means over them."""
-    n = len(whole.labels)
-    count = 1 if utility_batch is None else n // utility_batch
-    if count <= 1:
-        return [whole]
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-    batches = [rows.sort().values for rows in order.to(whole.labels.device).tensor_split(count)]
-    of_utilities = whole._replace(metrics=[m for m in whole.metrics if m.of_utilities])
-    others = [metric for metric in whole.metrics if not metric.of_utilities]
-    return [whole._replace(metrics=others, families=()), *map(of_utilities.at, batches)]

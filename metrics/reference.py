@@ -101,17 +101,19 @@ def utility_calibration_by_intervals(v: Floats, u: Floats) -> float:
     return max(abs(np.sum((u - v)[(a <= v) & (v <= b)])) for a, b in ends) / len(v)
 
 
-def running_sum(v: Floats, u: Floats, tolerance: float = 0.0) -> tuple[Floats, Floats, Floats]:
+def running_sum(
+    v: Floats, u: Floats, tolerance: float = 0.0, factors: Floats | float = 1.0
+) -> tuple[Floats, Floats, Floats]:
     """Return the running sum of u - v in ascending order of v, where an interval may begin or end.
 
     These places are before the first point and after each group of tied v, that is, of neighbours
     no further apart than `tolerance`. The result is the smallest and the largest v of each group
-    [g], and the sums, which begin with 0 [g + 1].
+    [g], and the sums, which begin with 0 [g + 1]. `factors` [n] multiply the terms u - v.
     """
     order = np.argsort(v)
     ordered = v[order]
     gap = np.diff(ordered) > tolerance
-    sums = np.cumsum(u[order] - ordered)
+    sums = np.cumsum((factors * (u - v))[order])
     last = np.append(gap, True)
     return ordered[np.append(True, gap)], ordered[last], np.append(0.0, sums[last])
 
@@ -226,13 +228,8 @@ def top_k_errors(p: Floats, y: Labels) -> Floats:
 
 
 def linear_errors(p: Floats, y: Labels, payoffs: Floats) -> Floats:
-    """UC of v = <p, a>, u = a_y for each payoff vector a of [M, C]: [M]."""
+    """UC of v = <p, a>, u = a_y for each payoff vector a of [M, C]: [M]; U_rank after `ranked`."""
     return np.array([utility_calibration(p @ a, a[y]) for a in payoffs])
-
-
-def rank_errors(p: Floats, y: Labels, valuations: Floats) -> Floats:
-    """UC of v = Σ_r θ_r p_(r), u = θ_rank(p, y) for each valuation θ of [M, C]: [M]."""
-    return linear_errors(*ranked(p, y), valuations)
 
 
 # ---- Sampled users (sec. 4); `metrics.ecdf` has the distribution of their errors -----------------
@@ -253,17 +250,6 @@ def sample_valuations(count: int, classes: int, random: np.random.Generator) -> 
 # ---- Noise floor and scorecard -------------------------------------------------------------------
 
 
-def projection(x: Floats) -> Floats:
-    """π_Δ (Algorithm 1, line 9): the nearest point of the simplex to each row, max(x - τ, 0).
-
-    The k entries above τ must sum to 1 + k τ. They are the k largest, for the largest such k.
-    """
-    ordered = -np.sort(-x, axis=1)
-    thresholds = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, x.shape[1] + 1)
-    support = (ordered > thresholds).sum(axis=1)
-    return np.maximum(x - thresholds[np.arange(len(x)), support - 1][:, None], 0)
-
-
 def redraw(p: Floats, uniforms: Floats) -> Labels:
     """Return a label per point, drawn from p by inverse CDF over classes in descending order."""
     order = class_order(p)
@@ -272,9 +258,26 @@ def redraw(p: Floats, uniforms: Floats) -> Labels:
     return order[np.arange(len(p)), np.minimum(place, p.shape[1] - 1)]
 
 
-def noise_floor(p: Floats, uniforms: Floats) -> Floats:
-    """UC(f, U_CWE) under R draws of labels from p, for which p is perfectly calibrated: [R]."""
-    return np.array([class_wise_errors(p, redraw(p, draw)).max() for draw in uniforms])
+def largest_sum(p: Floats, y: Labels, factors: Floats) -> float:
+    """Return the largest |Σ factor (u - v) 1{v in I}| over U_CWE and all intervals I."""
+    columns = range(p.shape[1])
+    sums = [running_sum(p[:, c], 1.0 * (y == c), factors=factors)[2] for c in columns]
+    return max(float(s.max() - s.min()) for s in sums)
+
+
+def noise_floor(p: Floats, uniforms: Floats, weights: Floats | float = 1.0) -> Floats:
+    """UC(f, U_CWE) under R draws of labels from p, for which p is perfectly calibrated: [R].
+
+    Where a point of class c has the weight w_c, `weights` [C], labels are drawn from p_c / w_c.
+    """
+    of_class = np.ones(p.shape[1]) * weights
+    drawn = [redraw(p / of_class, draw) for draw in uniforms]
+    return np.array([largest_sum(p, y, of_class[y]) / of_class[y].sum() for y in drawn])
+
+
+def cluster_floor(p: Floats, y: Labels, clusters: Labels, normals: Floats) -> Floats:
+    """The same for dependent points: u - v times the normal number of its cluster, [R, G]."""
+    return np.array([largest_sum(p, y, draw[clusters]) / len(y) for draw in normals])
 
 
 def scorecard(

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from metrics.certificate import CalibrationInterval
 from metrics.registry import metric
-
-if TYPE_CHECKING:
-    from metrics.scorecard import Scorecard
 
 USES = {"u_cwe": "single decisions", "u_topk": "shortlists", "u_dcg": "graded gains"}
 """The purposes that a verdict names, by the metric that decides each."""
 
 
-def report_of(card: Scorecard) -> str:
+def report_of(
+    metrics: Mapping[str, float],
+    floors: Mapping[str, Mapping[str, float]],
+    certificates: Mapping[str, CalibrationInterval],
+) -> str:
     """Return a headline, a line per purpose (error, noise floor and bound), and the scores.
 
     A purpose is within noise if its error is at most the 95 % quantile of the errors that a
     perfectly calibrated forecast with these probabilities has. The bound holds for fresh points of
     the same kind with the confidence of the scorecard's certificates, 95 % by default.
+
+    Args:
+        metrics, floors, certificates: by metric, as in a `Scorecard`.
     """
-    within = [use for key, use in USES.items() if _is_within_noise(card, key)]
-    beyond = [use for key, use in USES.items() if use not in within and key in card.noise_floor]
+    within = [
+        use for key, use in USES.items() if key in floors and metrics[key] <= floors[key]["q95"]
+    ]
+    beyond = [use for key, use in USES.items() if use not in within and key in floors]
     lines = [_headline(within, beyond), ""]
     lines.append(f"{'use':<18}{'error':>9}{'by chance':>12}{'at most':>10}")
     for key, use in USES.items():
-        floor = f"{card.noise_floor[key]['q95']:.4f}" if key in card.noise_floor else "–"
-        bound = f"{card.certificates[key].upper:.4f}" if key in card.certificates else "–"
-        lines.append(f"{use:<18}{card.metrics[key]:>9.4f}{floor:>12}{bound:>10}")
-    scores = [f"{metric(key).text} {card.metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]
+        floor = f"{floors[key]['q95']:.4f}" if key in floors else "–"
+        bound = f"{certificates[key].upper:.4f}" if key in certificates else "–"
+        lines.append(f"{use:<18}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")
+    if floors:
+        lines += ["", "Observed errors up to the column “by chance” cannot be told from chance."]
+    scores = [f"{metric(key).text} {metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]
     lines += ["", ", ".join(scores)]
     return "\n".join(lines)
-
-
-def _is_within_noise(card: Scorecard, key: str) -> bool:
-    return key in card.noise_floor and card.metrics[key] <= card.noise_floor[key]["q95"]
 
 
 def _headline(within: list[str], beyond: list[str]) -> str:

@@ -25,23 +25,25 @@ from metrics.certificate import (
     Evidence,
     evidence_of,
     joined,
-    normal_multipliers,
 )
 from metrics.forecast import Forecast, Outcomes
-from metrics.measurement import Measurement, Noise, Options, Sample, in_batches, sampled_users
+from metrics.measurement import Measurement, Noise, Options, sampled_users
 from metrics.registry import Metric, metrics_of
 from metrics.report import report_of
 from metrics.resampling import (
     LARGEST,
     NoiseFloor,
-    point_numbers,
+    larger_law,
+    multiplied_outcomes,
     redrawn_outcomes,
     resampled_weights,
 )
+from metrics.samples import Sample, in_batches, sample_of
 from metrics.scores import zero_likelihoods
-from metrics.validation import check_labels, check_probabilities, check_weights
+from metrics.units import normal_multipliers, units_of
 
 Floats = NDArray[np.float64]
+Draws = Iterator[tuple[Forecast, Outcomes]]
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
 
@@ -77,7 +79,7 @@ class Scorecard:
 
     def report(self) -> None:
         """Print the verdict: for each purpose the error, the error by chance alone, and a bound."""
-        print(report_of(self))
+        print(report_of(self.metrics, self.noise_floor, self.certificates))
 
 
 def scorecard(
@@ -88,6 +90,9 @@ def scorecard(
     *,
     rows_sum_to_one: bool = True,
     sample_weight: Any = None,
+    clusters: Any = None,
+    points: Any = None,
+    population: int | None = None,
     **changes: Any,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
@@ -100,6 +105,12 @@ def scorecard(
             Labels cannot be drawn from such rows, so there are no noise floor and no certificates.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, but not as more
             evidence: certificates and intervals are as wide as for n points.
+        clusters: [n], text or numbers: points of one cluster need not be independent. With a
+            `population`, their numbers in the whole data set, from 0.
+        points: [n], the number of each point in the whole data set; 0 … n - 1 if not given. A point
+            draws its label from the same uniforms in all splits.
+        population: the number of points in the whole data set, or of clusters if there are any,
+            which the bootstrap resamples; those given here, if it is None.
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
 
@@ -107,21 +118,17 @@ def scorecard(
         InputError: shapes, ranges or row sums are wrong, or an option is out of range.
     """
     options, noise = _changed(options or Options(), noise or Noise(), changes)
-    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    y = check_labels(labels, *p.shape).to(p.device)
     metrics = metrics_of(options)
-    weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
-    users = sampled_users(p.shape[1], options, options.utilities)
-    points = point_numbers(noise.points, len(y)).to(p.device)
-    whole = Sample(Forecast(p), y, points, weights, metrics, tuple(users))
+    whole = sample_of(
+        probabilities, labels, rows_sum_to_one, sample_weight, clusters, points, population
+    )
+    users = sampled_users(whole.forecast.classes, options, options.utilities)
+    whole = whole._replace(metrics=metrics, families=tuple(users))
     samples = in_batches(whole, options.utility_batch, noise.noise_seed)
-    observed = [
-        Measurement(s.forecast, s.forecast.outcomes(s.labels, s.weights), options, users)
-        for s in samples
-    ]
+    observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
     values = _means(map(_measured, samples, observed))
     drawn = _redrawn(samples, options, noise) if rows_sum_to_one else {}
-    moved = _resampled(samples, options, noise)
+    moved = _resampled(samples, options, noise, population)
     floors = {metric.key: drawn[metric.key] for metric in metrics if metric.key in drawn}
     certified = floors and len(samples) == 1
     return Scorecard(
@@ -134,7 +141,7 @@ def scorecard(
         ecdf=_error_curves(samples, observed, drawn),
         draws={f"floor_{key}": draws for key, draws in floors.items()}
         | {f"bootstrap_{m.key}": moved[m.key] for m in metrics if m.key in moved},
-        certificates=_certificates(observed[0], metrics, floors, noise) if certified else {},
+        certificates=_certificates(whole, observed[0], floors, noise) if certified else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, observed[0].outcomes)[0]),
     )
 
@@ -168,43 +175,55 @@ def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[
         for sample in samples
     ]
 
-    def outcomes(sample: Sample) -> Iterator[Outcomes]:
-        weights = None if sample.weights is None else sample.weights[None]
-        draws = noise.floor_repetitions, noise.noise_seed
-        return redrawn_outcomes(sample.forecast, sample.points, *draws, weights)
+    draws = noise.floor_repetitions, noise.noise_seed
 
-    return _draws(with_floors, outcomes, options)
+    def redrawn(sample: Sample) -> Draws:
+        known = sample.weights, sample.by_label
+        return redrawn_outcomes(sample.forecast, sample.points, *draws, *known)
+
+    def multiplied(sample: Sample) -> Draws:
+        assert sample.clusters is not None
+        return multiplied_outcomes(sample.forecast, sample.outcomes, sample.clusters, *draws)
+
+    drawn = _draws(with_floors, redrawn, options)
+    if samples[0].clusters is None:
+        return drawn
+    others = _draws(with_floors, multiplied, options)
+    return {key: larger_law(drawn[key], others[key]) for key in drawn}
 
 
-def _resampled(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[str, Floats]:
-    """Return the metrics under resampled points."""
-    population = len(samples[0].labels) if noise.population is None else noise.population
+def _resampled(
+    samples: Sequence[Sample], options: Options, noise: Noise, population: int | None
+) -> dict[str, Floats]:
+    """Return the metrics under resampled points, or clusters."""
+    whole = samples[0]
+    if population is None:
+        population = len(whole.labels) if whole.clusters is None else int(whole.clusters.max()) + 1
     repetitions = noise.bootstrap_repetitions if population <= LARGEST else 0
 
-    def outcomes(sample: Sample) -> Iterator[Outcomes]:
-        for counts in resampled_weights(sample.points, population, repetitions, noise.noise_seed):
+    def outcomes(sample: Sample) -> Draws:
+        numbers = sample.points if sample.clusters is None else sample.clusters
+        for counts in resampled_weights(numbers, population, repetitions, noise.noise_seed):
             weights = counts
             if sample.weights is not None:
                 weights = counts * sample.weights
-                is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
-                weights[is_empty] = sample.weights
-            yield sample.forecast.outcomes(sample.labels, weights)
+            is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
+            weights[is_empty] = 1.0 if sample.weights is None else sample.weights
+            yield sample.forecast, sample.forecast.outcomes(sample.labels, weights)
 
     return _draws(samples, outcomes, options)
 
 
 def _draws(
-    samples: Sequence[Sample],
-    outcomes_of: Callable[[Sample], Iterator[Outcomes]],
-    options: Options,
+    samples: Sequence[Sample], outcomes_of: Callable[[Sample], Draws], options: Options
 ) -> dict[str, Floats]:
     """Return `_measured` under all outcomes, for `floor_utilities` of the sampled users."""
     users = sampled_users(samples[0].forecast.classes, options, options.floor_utilities)
     results = []
     for sample in samples:
         batches = [
-            _measured(sample, Measurement(sample.forecast, outcomes, options, users))
-            for outcomes in outcomes_of(sample)
+            _measured(sample, Measurement(forecast, outcomes, options, users))
+            for forecast, outcomes in outcomes_of(sample)
         ]
         keys = batches[0] if batches else ()
         results.append({key: torch.cat([batch[key] for batch in batches]) for key in keys})
@@ -226,18 +245,19 @@ def _worst(
 
 
 def _certificates(
-    observed: Measurement, metrics: Sequence[Metric], floors: Mapping[str, Floats], noise: Noise
+    sample: Sample, observed: Measurement, floors: Mapping[str, Floats], noise: Noise
 ) -> dict[str, CalibrationInterval]:
     """Return bounds on the true UC of each class, and of all except the user's together."""
     evidence: dict[str, Evidence] = {}
     forecast, outcomes, confidence = observed.forecast, observed.outcomes, noise.confidence
-    multipliers = normal_multipliers(forecast, noise.noise_seed)
-    for metric in metrics:
+    units = units_of(forecast, outcomes, sample.clusters)
+    multipliers = normal_multipliers(units, sample.labels.device, noise.noise_seed)
+    for metric in sample.metrics:
         utilities = metric.utility_class(observed.options)
         if utilities is not None:
             redrawn = torch.from_numpy(floors[metric.key])
             evidence[metric.key] = evidence_of(
-                utilities, forecast, outcomes, redrawn, confidence, multipliers
+                utilities, forecast, outcomes, redrawn, confidence, multipliers, units
             )
     own = observed.options.own
     evidence[ALL_CLASSES] = joined([part for key, part in evidence.items() if key not in own])

@@ -200,6 +200,26 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     return vector
 
 
+def check_clusters(clusters: Any, n: int, name: str = "clusters") -> Tensor:
+    """Return the number of each point's cluster, int64 [n] from 0; `InputError` otherwise.
+
+    `clusters` [n] are names, text or numbers. There must be two clusters at least.
+    """
+    check_nothing_is_masked(clusters, name)
+    names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
+    if names.shape != (n,):
+        raise InputError(f"{name}: shape {list(names.shape)} for {n} rows; give one per row")
+    absent = [name is None or name != name for name in names.tolist()]
+    if any(absent):
+        fix = "give each row the name of its cluster"
+        raise InputError(f"{name}: none in row {absent.index(True)}; {fix}")
+    found, numbers = np.unique(names.astype(str) if names.dtype == object else names, False, True)
+    if len(found) < 2:
+        fix = "give what tells the independent units apart, such as patients"
+        raise InputError(f"{name}: all rows are of cluster {found[0]}; {fix}")
+    return torch.from_numpy(numbers.astype(np.int64))
+
+
 def both_classes(scores: Any, name: str, log_odds: bool = False) -> Tensor:
     """Return scores of both classes, [n, 2], for those of class 1 alone, [n] or [n, 1].
 

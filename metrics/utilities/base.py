@@ -101,7 +101,7 @@ class UtilityClass(ABC):
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         errors = []
         for predicted, payoffs, codes in self.tied_blocks(forecast, outcomes):
-            sums = prefix_range(predicted, payoffs, codes, weights=outcomes.weights)
+            sums = prefix_range(predicted, payoffs, codes, weights=outcomes.factors)
             errors.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(errors, dim=1)
 

@@ -159,7 +159,7 @@ def _savings_by_chance(
     repetitions = min(evaluation.floor_repetitions, max(1, MOST_SAVINGS // count**2))
     forecast, points = Forecast(test.probabilities), torch.from_numpy(test.points)
     draws = redrawn_outcomes(forecast, points, repetitions, evaluation.noise_seed)
-    saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for draw in draws]
+    saved = [swap_savings(losses, taken.actions, draw.labels, test.weights) for _, draw in draws]
     return np.asarray(torch.cat(saved))
 
 

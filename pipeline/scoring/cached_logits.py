@@ -25,7 +25,7 @@ class CachedLogits:
 
     path: Path
     sha256: str
-    """Of the logits, labels, splits and weights; not of a similarity that lies beside them."""
+    """Of the logits, labels, splits, weights, clusters; not of a similarity that lies beside."""
     details: Mapping[str, Any]
     """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
     similarity_sha256: str | None = None
@@ -46,8 +46,8 @@ class CachedLogits:
         """`logits` [n, C] float32 and `labels` [n] int64, read once for all units of a benchmark.
 
         Where the source has them: `tested` [splits, n], which points test; `weights` [n];
-        `groups` [n]; `similarity` [C, C]. The logits stay in the file, whose memory processes
-        share.
+        `groups` and `clusters` [n]; `similarity` [C, C]. The logits stay in the file, whose memory
+        processes share.
         """
         return _arrays(self.path, self.arrays_sha256)
 
@@ -82,7 +82,7 @@ def _checked(path: Path, changed: int) -> CachedLogits | None:
     details, similarity = record["details"], ("similarity",)
     return CachedLogits(
         path=path,
-        sha256=arrays_digest(path, ("logits", "labels", "tested", "weights")),
+        sha256=arrays_digest(path, ("logits", "labels", "tested", "weights", "clusters")),
         details=details,
         similarity_sha256=arrays_digest(path, similarity) if "similarity" in details else None,
         arrays_sha256=record["arrays"],
@@ -99,6 +99,12 @@ def weights_at(cached: CachedLogits, points: NDArray[np.int64]) -> NDArray[np.fl
     """The weights of some of the points; None where points have none."""
     weights = cached.arrays().get("weights")
     return None if weights is None else weights[points]
+
+
+def clusters_of(cached: CachedLogits) -> NDArray[np.int64] | None:
+    """The number of each point's cluster, from 0: [n]; None where points are independent."""
+    clusters = cached.arrays().get("clusters")
+    return None if clusters is None else np.unique(clusters, return_inverse=True)[1].astype(int)
 
 
 def rows_of(logits: NDArray[np.float32], points: NDArray[np.int64]) -> NDArray[np.float32]:

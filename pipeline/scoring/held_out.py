@@ -20,7 +20,7 @@ from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
-from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
+from pipeline.scoring.cached_logits import clusters_of, find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 PREDICTED_TOGETHER = 1 << 24
@@ -42,6 +42,10 @@ class HeldOut(NamedTuple):
     """False for isotonic regression without normalisation."""
     weights: NDArray[np.float64] | None = None
     """[n_test], where the points have weights."""
+    clusters: NDArray[np.int64] | None = None
+    """[n_test], the number of each point's cluster in the benchmark, where there are clusters."""
+    cluster_count: int = 0
+    """Number of clusters of the whole benchmark."""
 
     def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
         """Those of the points that the mask `chosen` [n_test] selects."""
@@ -51,6 +55,7 @@ class HeldOut(NamedTuple):
             labels=self.labels[kept],
             points=self.points[kept],
             weights=None if self.weights is None else self.weights[kept],
+            clusters=None if self.clusters is None else self.clusters[kept],
         )
 
 
@@ -79,6 +84,7 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     cached = find_logits(unit.settings)
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     _, test = indices_of(unit.settings, cached, unit.split)
+    clusters = clusters_of(cached)
     probabilities = torch.empty(len(test), logits.shape[1], dtype=torch.float64, device=device)
     for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER):
         rows = torch.from_numpy(rows_of(logits, test[a:b])).to(device)
@@ -90,6 +96,8 @@ def held_out(unit: Unit, device: str) -> HeldOut:
         len(labels),
         bool(getattr(calibrator, "normalize", True)),
         weights_at(cached, test),
+        None if clusters is None else clusters[test],
+        0 if clusters is None else int(clusters.max()) + 1,
     )
 
 
@@ -99,7 +107,8 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
         test.probabilities,
         test.labels,
         points=test.points,
-        population=test.population,
+        clusters=test.clusters,
+        population=test.population if test.clusters is None else test.cluster_count,
         rows_sum_to_one=test.rows_sum_to_one,
         sample_weight=test.weights,
         **options_of(settings),

@@ -1,4 +1,7 @@
-"""Which points calibrate and which test: seeded permutations, or what the source says."""
+"""Which points calibrate and which test: seeded permutations, or what the source says.
+
+Points of one cluster, such as a patient's, stay on one side: else the test points would not be new.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,17 @@ from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress, Task
 from pipeline.harness.settings import Settings
-from pipeline.scoring.cached_logits import CachedLogits, find_logits
+from pipeline.scoring.cached_logits import CachedLogits, clusters_of, find_logits
 
 Indices = NDArray[np.int64]
 
 
 def split_indices(
-    n: int, split: int, seed: int = 0, calibration_fraction: float = 0.7
+    n: int,
+    split: int,
+    seed: int = 0,
+    calibration_fraction: float = 0.7,
+    clusters: NDArray[np.int64] | None = None,
 ) -> tuple[Indices, Indices]:
     """Return the indices of calibration and test points of one split, each in random order.
 
@@ -28,14 +35,27 @@ def split_indices(
     Its first 70 % calibrate (sec. 4). It is not stratified. All calibrators have the same splits,
     so methods are compared on equal points. Each side has at least one point.
 
+    Args:
+        clusters: [n], the number of each point's cluster. A cluster is never divided, so the share
+            of calibration points is as near to 70 % as whole clusters allow.
+
     Raises:
-        InputError: there are fewer than two points.
+        InputError: there are fewer than two points, or clusters.
     """
-    if n < 2:
-        raise InputError(f"{n} points cannot be split; at least 2 are needed")
-    order = np.random.default_rng([seed, split]).permutation(n)
-    count = min(max(round(calibration_fraction * n), 1), n - 1)
-    return order[:count], order[count:]
+    units = np.arange(n) if clusters is None else np.unique(clusters)
+    if len(units) < 2:
+        what = f"{n} points" if clusters is None else "points of one cluster"
+        raise InputError(f"{what} cannot be split; at least 2 are needed")
+    generator = np.random.default_rng([seed, split])
+    order = generator.permutation(n)
+    if clusters is None:
+        count = min(max(round(calibration_fraction * n), 1), n - 1)
+        return order[:count], order[count:]
+    units = generator.permutation(units)
+    passed = np.bincount(clusters)[units].cumsum()
+    count = 1 + int(np.abs(passed[:-1] - calibration_fraction * n).argmin())
+    calibrates = np.isin(clusters[order], units[:count])
+    return order[calibrates], order[~calibrates]
 
 
 def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
@@ -46,7 +66,8 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
     """
     splits, tested = settings.splits, cached.arrays().get("tested")
     if tested is None:
-        return split_indices(cached.n, split, splits.seed, splits.calibration_fraction)
+        drawn = splits.seed, splits.calibration_fraction, clusters_of(cached)
+        return split_indices(cached.n, split, *drawn)
     if split >= len(tested):
         raise InputError(
             f"splits.count={splits.count}: the file itself gives {len(tested)}; set "

@@ -71,16 +71,17 @@ def worst_of(
 def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[Tensor]:
     """Labels drawn from the probabilities of each split, int64 [R, points] each.
 
-    A point has the same uniform numbers in all splits. For rows that do not sum to one R is 0,
-    because labels cannot be drawn from them.
+    A point has the same uniform numbers in all splits, and points of a cluster share them. For
+    rows that do not sum to one R is 0, because labels cannot be drawn from them.
     """
     repetitions = REPETITIONS if splits[0].rows_sum_to_one else 0
     random = np.random.default_rng(0)
     uniforms = [np.empty((repetitions, len(test.points))) for test in splits]
     for repetition in range(repetitions):
-        of_point = random.random(splits[0].population)
+        of_unit = random.random(splits[0].population)
         for test, of_test in zip(splits, uniforms, strict=True):
-            of_test[repetition] = of_point[test.points]
+            numbers = test.points if test.clusters is None else test.clusters
+            of_test[repetition] = of_unit[numbers]
     return [
         forecast.redraw(torch.from_numpy(of_test)).labels
         for forecast, of_test in zip(forecasts, uniforms, strict=True)

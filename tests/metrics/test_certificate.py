@@ -127,6 +127,30 @@ def test_own_utilities_have_certificates_of_their_own_unit_and_no_part_in_that_o
     assert card.certificates["u_euros"].upper > 10 * plain["all"].upper
 
 
+@pytest.mark.parametrize("n", [1, 3, 10])
+@pytest.mark.parametrize("utilities", [TopK(), Linear([[2.0, 0, 0], [0, -0.1, 0]])])
+def test_no_bound_leaves_the_range_of_the_utility(n, utilities, forecast_of):
+    for seed in range(5):
+        p, y = forecast_of("smooth", n, 3, seed)
+        found = calibration_interval(utilities, p, y, sample_weight=np.arange(1.0, n + 1))
+        assert 0 <= found.lower <= found.estimate <= found.upper <= found.upper_finite
+        assert found.upper_finite == (2.0 if isinstance(utilities, Linear) else 1.0)
+
+
+def test_the_finite_bound_with_weights_needs_those_of_the_population():
+    """One point in 1,000 weighs 1,000 and is wrong; 300 points rarely have it."""
+    p, y = np.tile([0.9, 0.1], (300, 1)), (np.arange(300) < 30).astype(int)
+    known = calibration_interval(
+        TopK(), p, y, sample_weight=np.ones(300), population_weights=(2, 1000)
+    )
+    assert known.upper_finite == 1
+    assert known.upper < 0.1
+    with pytest.raises(
+        InputError, match="population_weights: mean 2 and largest 3, but the sample"
+    ):
+        calibration_interval(TopK(), p, y, sample_weight=np.full(300, 4), population_weights=(2, 3))
+
+
 @pytest.mark.parametrize("confidence", [0, 1, 95])
 def test_a_confidence_that_is_no_probability_is_refused(confidence, forecast_of):
     with pytest.raises(InputError, match="confidence"):

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from metrics import METRICS, InputError, TopK, noise_floor, scorecard
+from metrics import (
+    METRICS,
+    ClassWise,
+    InputError,
+    TopK,
+    calibration_interval,
+    noise_floor,
+    scorecard,
+)
 from metrics.resampling import NoiseFloor
 
 N, CLASSES, FORECASTS = 250, 4, 60
@@ -89,3 +97,31 @@ def test_the_largest_error_of_the_class_is_compared_with_the_floor():
     p = np.tile([0.8, 0.1, 0.1], (300, 1))
     labels = np.arange(300) % 3
     assert noise_floor(TopK(), p, labels, repetitions=100).p_value < 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [(0.2, 5, 1, 1, 1), (0.5, 2, 1, 1, 1), (0.25, 4, 4, 4, 4)])
+def test_weights_by_class_raise_as_few_alarms_as_none(weights):
+    """With fixed weights the false alarms are .42, .14 and .47."""
+    weights, alarms, too_low, trials = np.array(weights), 0, 0, 200
+    for seed in range(trials):
+        random = np.random.default_rng(seed)
+        p = random.dirichlet(np.ones(5), size=300)
+        drawn = (p / weights).cumsum(axis=1)
+        y = (drawn < random.random((300, 1)) * drawn[:, -1:]).sum(axis=1)
+        floor = noise_floor(ClassWise(), p, y, 100, seed, sample_weight=weights[y])
+        alarms += floor.p_value < 0.05
+        bounds = calibration_interval(ClassWise(), p, y, sample_weight=weights[y], seed=seed)
+        too_low += bounds.lower > 0
+    assert alarms <= 16 and too_low <= 14
+
+
+def test_weights_by_class_go_with_the_drawn_label():
+    weights = np.array([0.2, 5, 1, 1])
+    p, y = forecast(1)
+    floors = [noise_floor(TopK(), p, y, 40, sample_weight=scale * weights[y]) for scale in (1, 7)]
+    assert floors[0] == pytest.approx(floors[1], abs=1e-12)
+    others = weights[y] * (1 + 1e-3 * np.random.default_rng(0).random(N))  # of the points
+    assert noise_floor(TopK(), p, y, 40, sample_weight=others).mean != floors[0].mean
+    card = scorecard(p, y, sample_weight=weights[y], utilities=5, floor_repetitions=40)
+    assert card.noise_floor["u_topk"] == pytest.approx(floors[0]._asdict(), abs=1e-12)

@@ -5,9 +5,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from metrics import ClassWise, reference
+from metrics.binned import interval_and_binned_errors
 from metrics.forecast import Forecast
+from metrics.kernels.uniforms import hashed_uniforms, stream_keys
+from metrics.resampling import multiplied_outcomes, redrawn_outcomes
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 POINTS = st.lists(
@@ -72,7 +76,10 @@ def test_the_direct_forms_are_those_of_the_vectors(kind, forecast_of):
         (reference.class_wise_errors(p, y), [reference.class_wise(p, c) for c in range(4)]),
         (reference.top_k_errors(p, y)[:-1], [reference.top_k(p, k) for k in range(1, 4)]),
         (reference.linear_errors(p, y, matrix), [reference.linear(p, a) for a in matrix]),
-        (reference.rank_errors(p, y, matrix), [reference.rank(p, a) for a in matrix]),
+        (
+            reference.linear_errors(*reference.ranked(p, y), matrix),
+            [reference.rank(p, a) for a in matrix],
+        ),
     ):
         expected = reference.calibration_errors(vectors, p, y)
         np.testing.assert_allclose(direct, expected, atol=1e-14)
@@ -107,3 +114,29 @@ def test_labels_drawn_by_the_definition_are_those_of_the_fast_draw(forecast_of):
     np.testing.assert_array_equal([reference.redraw(p, one) for one in uniforms], drawn)
     errors = [ClassWise().calibration_errors(p, labels).max() for labels in drawn]
     np.testing.assert_allclose(reference.noise_floor(p, uniforms), errors, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "dyadic"])
+def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definition(
+    kind, forecast_of
+):
+    p, y = forecast_of(kind, 90, 4, 6)
+    weights, clusters = np.array([0.2, 5.0, 1.0, 2.0]), np.arange(90) // 8
+    forecast, numbers = Forecast(torch.from_numpy(p)), torch.arange(90)
+    uniforms = hashed_uniforms(stream_keys(3, 6), numbers[:, None]).T.numpy()
+    draws = redrawn_outcomes(forecast, numbers, 6, 3, by_label=torch.from_numpy(weights))
+    found = torch.cat([ClassWise().errors(*draw).max(dim=1).values for draw in draws])
+    expected = reference.noise_floor(p, uniforms, weights)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    (draw,) = multiplied_outcomes(
+        forecast, forecast.outcomes(torch.from_numpy(y)), torch.from_numpy(clusters), 6, 3
+    )
+    normals = special.ndtri(uniforms[:, :12]).astype(np.float32)
+    expected = reference.cluster_floor(p, y, clusters, normals)
+    np.testing.assert_allclose(ClassWise().errors(*draw).max(dim=1).values, expected, atol=1e-6)
+    _, binned = interval_and_binned_errors(ClassWise(), *draw, bins=6)
+    terms = (normals[:, clusters] * (1.0 * (y == 2) - p[:, 2]))[
+        :, np.argsort(p[:, 2], kind="stable")
+    ]
+    expected = np.abs(terms.reshape(6, 6, 15).sum(axis=2)).sum(axis=1) / 90
+    np.testing.assert_allclose(binned[:, 2], expected, atol=1e-6)

@@ -158,15 +158,20 @@ def test_a_resampling_without_a_weighted_point_moves_nothing(forecast_of):
 def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities, forecast_of):
     p, y = forecast_of("smooth", 90, 4, 4)
     plain = calibration_interval(utilities, p, y)
-    equal = calibration_interval(utilities, p, y, sample_weight=np.full(90, 3.0))
+    equal = calibration_interval(
+        utilities, p, y, sample_weight=np.full(90, 3.0), population_weights=(3, 3)
+    )
     assert equal == pytest.approx(plain, abs=1e-6)  # multipliers are of single precision
     times = np.random.default_rng(0).integers(1, 5, size=90)
-    weighted = calibration_interval(utilities, p, y, sample_weight=times)
+    known = {"sample_weight": times, "population_weights": (2.5, 4)}
+    weighted = calibration_interval(utilities, p, y, **known)
     numbers = np.repeat(np.arange(90), times)
     repeated = calibration_interval(utilities, p[numbers], y[numbers])
     error = utilities.calibration_errors(p, y, sample_weight=times).max()
     assert weighted.upper_finite - error > repeated.upper_finite - error > 0
     assert weighted.upper > repeated.upper
+    unknown = calibration_interval(utilities, p, y, sample_weight=times)
+    assert unknown[:3] == weighted[:3] and unknown.upper_finite == pytest.approx(1, abs=0.3)
 
 
 @pytest.mark.parametrize("weights", [np.full(90, -1.0), np.zeros(90), np.full(90, np.nan)])

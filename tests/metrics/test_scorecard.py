@@ -149,7 +149,7 @@ def test_floors_and_intervals_come_from_representative_sampled_users(forecast_of
     payoffs = Linear.sample(40, 5, 0).matrix
     spread = payoffs[payoffs.var(dim=1).argsort()][[int((i + 0.5) * 40 / 15) for i in range(15)]]
     forecast = Forecast(torch.from_numpy(p))
-    drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0))
+    _, drawn = next(redrawn_outcomes(forecast, torch.arange(150), 30, 0))
     errors = Linear(spread).errors(forecast, drawn).sort(dim=1).values.numpy()
     np.testing.assert_allclose(few.draws["floor_u_lin_median"], errors[:, 7], atol=1e-12)
     line = few.ecdf["linear_floor_mean"]

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics import reference
+from calibrators import reference
 from metrics.kernels.projection import project_row, project_rows_torch
 
 

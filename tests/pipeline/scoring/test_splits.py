@@ -36,3 +36,17 @@ def test_the_splits_of_the_source_come_first_and_no_more_than_it_gives(tmp_path)
     assert (calibration.tolist(), test.tolist()) == ([0, 2], [1, 3])
     with pytest.raises(InputError, match=r"splits.count=2: the file itself gives 1"):
         indices_of(settings, cached, 1)
+
+
+def test_points_of_a_cluster_stay_on_one_side():
+    clusters = np.random.default_rng(0).integers(40, size=500)
+    splits = [split_indices(500, k, clusters=clusters) for k in range(20)]
+    for calibration, test in splits:
+        assert sorted([*calibration, *test]) == list(range(500))
+        assert not set(clusters[calibration]) & set(clusters[test])
+        assert abs(len(calibration) - 350) <= np.bincount(clusters).max() / 2
+    assert len({tuple(test) for _, test in splits}) == 20
+    large = split_indices(10, 0, clusters=np.array([0] * 9 + [1]))  # at least one on each side
+    assert sorted(map(len, large)) == [1, 9]
+    with pytest.raises(InputError, match="points of one cluster cannot be split"):
+        split_indices(10, 0, clusters=np.zeros(10, int))

@@ -1,0 +1,139 @@
+"""Points that come in clusters: floors, certificates and the bootstrap take a cluster as one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binom
+
+from metrics import ClassWise, InputError, TopK, calibration_interval, noise_floor, scorecard
+from metrics.resampling import resampled_weights
+
+ROWS = 8
+"""Of a patient."""
+FEW = {"utilities": 10, "floor_repetitions": 40, "bootstrap_repetitions": 12}
+
+
+def patients(kind, count, classes, seed):
+    """Calibrated forecasts and labels of `count` patients with `ROWS` rows each, and their numbers.
+
+    same: all rows of a patient have nearly the same forecast, and the same label. sharp: so, too,
+    but the classifier hardly errs. different: the same label, but each row its own forecast.
+    independent: nothing in common.
+    """
+    random = np.random.default_rng([seed, count])
+    clusters = np.repeat(np.arange(count), ROWS)
+    if kind == "different":
+        labels = random.integers(classes, size=count)[clusters]
+        logits = 4 * np.eye(classes)[labels] + 2 * random.normal(size=(len(labels), classes))
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True), labels, clusters
+    p = random.dirichlet(np.ones(classes), len(clusters) if kind == "independent" else count)
+    if kind == "sharp":
+        p = 0.001 * p + 0.999 * np.eye(classes)[random.integers(classes, size=count)]
+    labels = (p.cumsum(axis=1) < random.random((len(p), 1))).sum(axis=1).clip(max=classes - 1)
+    if kind != "independent":
+        p, labels = (
+            p[clusters] * np.exp(0.01 * random.normal(size=(len(clusters), 1))),
+            labels[clusters],
+        )
+    return p / p.sum(axis=1, keepdims=True), labels, clusters
+
+
+def test_calibrated_patients_raise_few_alarms_and_an_error_is_still_found():
+    alarms, found, trials = 0, 0, 40
+    for seed in range(trials):
+        p, y, clusters = patients("same", 120, 3, seed)
+        floor = noise_floor(ClassWise(), p, y, 60, seed, clusters=clusters)
+        alarms += floor.p_value < 0.05
+        wrong = noise_floor(ClassWise(), p[:, [1, 2, 0]], y, 60, seed, clusters=clusters)
+        found += wrong.p_value < 0.05
+    assert binom.sf(alarms - 1, trials, 0.06) > 0.01
+    assert found > 0.9 * trials
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["same", "different", "sharp", "independent"])
+@pytest.mark.parametrize(("count", "classes"), [(20, 3), (150, 3), (150, 10)])
+def test_floors_and_bounds_hold_with_clusters(kind, count, classes):
+    """At most 8 % false alarms, and bounds that hold in at least 93 %, up to the luck of trials."""
+    trials, alarms, misses = 150, np.zeros(2), np.zeros(2)
+    for seed in range(trials):
+        p, y, clusters = patients(kind, count, classes, seed)
+        for place, utilities in enumerate((ClassWise(), TopK())):
+            floor = noise_floor(utilities, p, y, 100, seed, clusters=clusters)
+            alarms[place] += floor.p_value < 0.05
+            bounds = calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
+            misses[place] += bounds.lower > 0
+    assert (binom.sf(alarms - 1, trials, 0.08) > 0.01).all(), alarms
+    assert (binom.sf(misses - 1, trials, 0.07) > 0.01).all(), misses
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("utilities", [ClassWise(), TopK()])
+def test_the_upper_bounds_hold_with_clusters(utilities):
+    """A forecast that is overconfident by a fifth, of 40 patients; the truth is of 20,000."""
+
+    def claimed(count, seed):
+        p, y, clusters = patients("same", count, 3, seed)
+        return p**1.4 / (p**1.4).sum(axis=1, keepdims=True), y, clusters
+
+    p, y, _ = claimed(20_000, 1)
+    truth = float(utilities.calibration_errors(p, y).max())
+    bounds = [
+        calibration_interval(utilities, p, y, seed=seed, clusters=clusters)
+        for seed in range(200)
+        for p, y, clusters in [claimed(40, seed)]
+    ]
+    for name in ("upper", "upper_finite"):
+        held = sum(getattr(found, name) >= truth for found in bounds)
+        assert binom.cdf(held, 200, 0.93) > 0.01, (name, held)
+
+
+def test_clusters_of_one_point_are_points(forecast_of):
+    p, y = forecast_of("smooth", 90, 4, 4)
+    names = np.array([f"patient {number:02}" for number in range(90)])
+    plain, found = (calibration_interval(TopK(), p, y, clusters=c) for c in (None, names))
+    assert found[2:] == pytest.approx(plain[2:])
+    first, second = scorecard(p, y, **FEW), scorecard(p, y, clusters=names, **FEW)
+    assert first.metrics == second.metrics
+    for key, draws in first.draws.items():
+        if key.startswith("bootstrap_"):
+            np.testing.assert_array_equal(draws, second.draws[key])
+
+
+def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows(forecast_of):
+    p, y, clusters = patients("same", 30, 4, 0)
+    card, plain = scorecard(p, y, clusters=clusters, **FEW), scorecard(p, y, **FEW)
+    counts = next(resampled_weights(torch.from_numpy(clusters), 30, 12, 0))
+    for repetition, weights in enumerate(counts):
+        assert len(np.unique(np.stack([weights, clusters]), axis=1).T) == 30
+        again = scorecard(p, y, sample_weight=weights, utilities=10, floor_repetitions=0)
+        for key in ("brier", "u_cwe", "u_topk", "tce_bin", "u_lin_median"):
+            expected = again.metrics[key]
+            assert card.draws[f"bootstrap_{key}"][repetition] == pytest.approx(expected, abs=1e-12)
+    assert all(
+        card.noise_floor[key]["q95"] > plain.noise_floor[key]["q95"] for key in card.noise_floor
+    )
+    assert card.certificates["u_cwe"].upper > plain.certificates["u_cwe"].upper
+    in_splits = scorecard(p, y, clusters=clusters, population=30, **FEW)
+    assert in_splits.noise_floor == card.noise_floor
+
+
+@pytest.mark.parametrize(
+    ("clusters", "message"),
+    [
+        (["a", "b"], "clusters: shape \\[2\\] for 5 rows"),
+        ([1, 1, np.nan, 2, 2], "clusters: none in row 2"),
+        (["a", None, "b", "b", "b"], "clusters: none in row 1"),
+        (["a"] * 5, "clusters: all rows are of cluster a"),
+    ],
+)
+def test_clusters_that_name_none_are_refused(clusters, message, forecast_of):
+    p, y = forecast_of("smooth", 5, 3, 0)
+    for measure in (noise_floor, calibration_interval):
+        with pytest.raises(InputError, match=message):
+            measure(TopK(), p, y, clusters=clusters)
+    with pytest.raises(InputError, match=message):
+        scorecard(p, y, clusters=clusters)
