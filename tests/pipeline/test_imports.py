@@ -30,10 +30,10 @@ def modules() -> dict[str, Path]:
 def imported(module: str) -> set[str]:
     """The modules of this repository that `module` imports, those inside functions, too.
 
-    What only type checkers read does not count.
+    What only type checkers read counts, except where a package's names are imported on demand.
     """
     tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in tree.body if modules()[module].name == "__init__.py" else ():
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = []
     package = module if modules()[module].name == "__init__.py" else module.rpartition(".")[0]
