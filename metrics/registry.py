@@ -136,6 +136,13 @@ METRICS: dict[str, Metric] = {
     )
 }  # fmt: skip
 """All metrics by key, in the order of the tables."""
+PURPOSES = {
+    "u_cwe": "single decisions",
+    "u_topk": "shortlists",
+    "u_dcg": "graded gains",
+    "u_w2v": "similarity",
+}
+"""What people do with probabilities, by the metric that decides whether these are good for it."""
 
 
 def register(metric: Metric) -> Metric:

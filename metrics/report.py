@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metrics.certificate import CalibrationInterval
-from metrics.registry import metric
-
-USES = {"u_cwe": "single decisions", "u_topk": "shortlists", "u_dcg": "graded gains"}
-"""The purposes that a verdict names, by the metric that decides each."""
+from metrics.registry import PURPOSES, metric
 
 
 def report_of(
@@ -25,13 +22,14 @@ def report_of(
     Args:
         metrics, floors, certificates: by metric, as in a `Scorecard`.
     """
+    uses = {key: use for key, use in PURPOSES.items() if key in metrics}
     within = [
-        use for key, use in USES.items() if key in floors and metrics[key] <= floors[key]["q95"]
+        use for key, use in uses.items() if key in floors and metrics[key] <= floors[key]["q95"]
     ]
-    beyond = [use for key, use in USES.items() if use not in within and key in floors]
+    beyond = [use for key, use in uses.items() if use not in within and key in floors]
     lines = [_headline(within, beyond), ""]
     lines.append(f"{'use':<18}{'error':>9}{'by chance':>12}{'at most':>10}")
-    for key, use in USES.items():
+    for key, use in uses.items():
         floor = f"{floors[key]['q95']:.4f}" if key in floors else "–"
         bound = f"{certificates[key].upper:.4f}" if key in certificates else "–"
         lines.append(f"{use:<18}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")

@@ -6,6 +6,7 @@ python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -113,6 +114,8 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         "classes": classes,
         "rarest_class": int(np.bincount(result.labels, minlength=classes).min()),
         "accuracy": accuracy,
+        "below_chance": accuracy / 100
+        < 1 / classes - 2 * math.sqrt((1 - 1 / classes) / classes / n),
         "published_accuracy": published,
         "warnings": warnings,
         "versions": versions(),

@@ -34,7 +34,7 @@ from pipeline.harness.artifacts import write_text
 from pipeline.harness.command import Parser
 from pipeline.harness.machine import core_count
 from pipeline.harness.progress import say
-from pipeline.reporting.markdown import markdown_table
+from pipeline.reporting.wording import markdown_table
 from scripts.speed.calibrator_cases import CALIBRATOR_CASES
 from scripts.speed.case import OURS, Answer, Case, Data, Size, data
 from scripts.speed.metric_cases import METRIC_CASES

@@ -26,7 +26,7 @@ from pipeline.harness.artifacts import write_text
 from pipeline.harness.command import Parser
 from pipeline.harness.progress import say
 from pipeline.reporting.comparison import LIMIT
-from pipeline.reporting.markdown import markdown_table
+from pipeline.reporting.wording import markdown_table
 
 CELL = ["table", "method", "metric"]
 

@@ -10,8 +10,10 @@ benchmark × calibrator) and .md. A suite takes about the sum divided by the num
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 if not __package__:  # started as a file of a clone
@@ -22,8 +24,30 @@ import pandas as pd
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.command import Parser
 from pipeline.harness.progress import say
-from pipeline.reporting.leaderboard import LOG_KEY, read_times
-from pipeline.reporting.markdown import markdown_table
+from pipeline.reporting.wording import markdown_table
+
+LOG_KEY = ["stage", "benchmark", "calibrator"]
+"""The parts of a unit's name in the log. For dynamics, `calibrator` is the family of utilities."""
+
+
+def read_times(folder: Path) -> pd.DataFrame:
+    """Of every unit that ended well its last line in the log: LOG_KEY, split, seconds, memory_mib.
+
+    Seconds are those of a core. The table is empty where no unit ran.
+    """
+    lines = []
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # a full disk may have cut a line
+                lines.append(json.loads(line))
+    times = pd.DataFrame(lines)
+    if times.empty:
+        return times
+    times = times[times["error"] == ""].drop_duplicates("unit", keep="last")
+    places = times["unit"].str.split("/", expand=True).reindex(columns=range(4)).fillna("")
+    places.columns = pd.Index([*LOG_KEY, "split"])
+    numbers = times[["core_seconds", "memory_mib"]].rename(columns={"core_seconds": "seconds"})
+    return pd.concat([places, numbers], axis=1)
 
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

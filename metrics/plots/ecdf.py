@@ -50,7 +50,11 @@ def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figu
     figure = Figure(figsize=(5.2, 3.8), layout="constrained")
     axis = figure.subplots()
     for place, (name, values) in enumerate(curves.items()):
-        draw_curve(axis, values, confidence, color=f"C{place % 10}", label=plain(name))
+        index = thin(len(values), DRAWN_POINTS)
+        band, height = dkw_band(len(values), confidence), levels(len(values))
+        draw_curve(
+            axis, values[index], height[index], band, color=f"C{place % 10}", label=plain(name)
+        )
     error_axes(axis, curves.values())
     axis.set_ylabel("Share of utilities with error ≤ $e$")
     axis.set_title(plain(title))
@@ -59,17 +63,19 @@ def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figu
     return figure
 
 
-def draw_curve(axis: Axes, errors: Array, confidence: float, *, color: str, **line: Any) -> None:
-    """Draw sorted errors as an eCDF with its band; `line` goes to matplotlib's `plot`."""
-    index = thin(len(errors), DRAWN_POINTS)
-    x, height = errors[index], levels(len(errors))[index]
-    half_width = dkw_band(len(errors), confidence)
+def draw_curve(
+    axis: Axes, errors: Array, height: Array, band: float, *, color: str, **line: Any
+) -> None:
+    """Draw sorted errors as an eCDF of these heights; `line` goes to matplotlib's `plot`.
+
+    band: half of the height of the band around the curve.
+    """
     # The band is drawn only where both its sides lie within 0..1; its ends would be long boxes.
-    inner = (height >= half_width) & (height <= 1 - half_width)
-    below, above = height[inner] - half_width, height[inner] + half_width
-    axis.fill_between(x[inner], below, above, color=color, alpha=BAND, lw=0, zorder=2)
-    every = max(1, len(index) // MARKED_POINTS)
-    axis.plot(x, height, color=color, zorder=3, ms=4, markevery=every, **line)
+    inner = (height >= band) & (height <= 1 - band)
+    below, above = height[inner] - band, height[inner] + band
+    axis.fill_between(errors[inner], below, above, color=color, alpha=BAND, lw=0, zorder=2)
+    every = max(1, len(errors) // MARKED_POINTS)
+    axis.plot(errors, height, color=color, zorder=3, ms=4, markevery=every, **line)
 
 
 def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:

@@ -26,18 +26,20 @@ from metrics.decisions import (
     swap_savings,
 )
 from metrics.forecast import Forecast
-from metrics.resampling import NoiseFloor, redrawn_outcomes
+from metrics.resampling import LARGEST, NoiseFloor, redrawn_outcomes, resampled_weights
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.settings import Evaluation
 from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
-from pipeline.reporting.intervals import corrected_half_width
 from pipeline.reporting.style import save_figure
 from pipeline.scoring.held_out import HeldOut, held_out
+from pipeline.scoring.inference import half_width
+from pipeline.scoring.paired import FEWEST_SPLITS, paired_difference
 from pipeline.sources.own_utilities import actions_of
 
 Record = dict[str, Any]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)
+TINY = 1e-300
 MOST_SAVINGS = 1 << 27
 """Numbers kept per method: savings of each pair of actions under each draw of the labels, 1 GB."""
 
@@ -65,9 +67,13 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         test = held_out(unit, "cpu")
         p, rows_sum_to_one = test.probabilities.numpy(), test.rows_sum_to_one
         taken = decisions(losses, p, test.labels.numpy(), rows_sum_to_one=rows_sum_to_one)
-        by_split.setdefault(unit.calibrator, []).append(_priced(losses, test, taken))
+        evaluation = unit.settings.evaluation
+        few = unit.settings.splits.count < FEWEST_SPLITS
+        draws = evaluation.bootstrap_repetitions * (few and test.population <= LARGEST)
+        priced_here = _priced(losses, test, taken, draws, evaluation.noise_seed)
+        by_split.setdefault(unit.calibrator, []).append(priced_here)
         if rows_sum_to_one:
-            by_chance = _savings_by_chance(losses, test, taken, unit.settings.evaluation)
+            by_chance = _savings_by_chance(losses, test, taken, evaluation)
             drawn[unit.calibrator] = drawn.get(unit.calibrator, 0) + by_chance
     priced = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
@@ -77,8 +83,9 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
     constant = first["constant"].mean(axis=0)
     best = int(constant.argmin())
     share = first["points"][0] / test.population
-    costs = {method: values["cost"] for method, values in priced.items()}
-    references = costs | {f"always {names[best]}": first["constant"][:, best]}
+    costs = {method: (values["cost"], values["drawn"]) for method, values in priced.items()}
+    always = first["constant"][:, best], first["drawn_constant"][:, best]
+    references = costs | {f"always {names[best]}": always}
     record: Record = {
         "losses": str(entry["path"]),
         "actions": names,
@@ -89,8 +96,10 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
             method: {
                 **_method_record(values, names, share, drawn.get(method)),
                 "against": {
-                    other: _mean(values["cost"] - cost, share, "difference")
-                    for other, cost in references.items()
+                    other: _mean(
+                        values["cost"] - cost, share, "difference", values["drawn"] - draws
+                    )
+                    for other, (cost, draws) in references.items()
                     if other != method
                 },
             }
@@ -118,7 +127,7 @@ def _method_record(
             summed over the splits, or None.
     """
     return {
-        **_mean(values["cost"], share, "cost"),
+        **_mean(values["cost"], share, "cost", values["drawn"]),
         **_mean(values["expected"], share, "expected"),
         "actions": {
             name: {key: float(values[key][:, action].mean()) for key in ("share", "gap")}
@@ -132,11 +141,25 @@ def _method_record(
     }
 
 
-def _priced(losses: NDArray[np.float64], test: HeldOut, taken: Decisions) -> dict[str, Any]:
-    """One method on one split: mean costs, share and gap of each action, and net benefits."""
+def _priced(
+    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, draws: int, seed: int
+) -> dict[str, Any]:
+    """One method on one split: mean costs, share and gap of each action, and net benefits.
+
+    `drawn` [B] and `drawn_constant` [K, B]: the costs under so many `draws` of the points, the same
+    for every method.
+    """
     p, labels, actions = test.probabilities.numpy(), test.labels.numpy(), losses.shape[1]
     weights = np.ones(len(labels)) if test.weights is None else test.weights
+    units, count = test.points, test.population
+    if test.clusters is not None:
+        units, count = test.clusters, test.cluster_count
+    counts = resampled_weights(torch.from_numpy(units), count, draws, seed)
+    drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, counts)]) * weights
+    drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
     priced = {
+        "drawn": drawn @ np.asarray(taken.realized),
+        "drawn_constant": (drawn @ losses[labels]).T,
         "points": len(labels),
         "cost": np.average(taken.realized, weights=weights),
         "expected": np.average(taken.expected, weights=weights),
@@ -180,7 +203,17 @@ def _otherwise(
     return record | {"floor_q95": floor.q95, "p_value": floor.p_value}
 
 
-def _mean(values: NDArray[np.float64], share: float, name: str) -> dict[str, float | None]:
-    """Mean over splits and half of its 95 % interval, None for a single split."""
-    half = corrected_half_width(values, share)
+def _mean(
+    values: NDArray[np.float64], share: float, name: str, draws: Any = ()
+) -> dict[str, float | None]:
+    """Mean over splits and half of its 95 % interval, None where it is not known.
+
+    Args:
+        values: [J]; draws: [J, B], the same under resampled points.
+    """
+    drawn = np.mean(draws, axis=0) if np.size(draws) else None
+    found = paired_difference(
+        values, 0 * values, share, drawn, None if drawn is None else 0 * drawn
+    )
+    half = half_width(found, len(values))
     return {name: float(values.mean()), f"{name}_half_width": None if np.isnan(half) else half}

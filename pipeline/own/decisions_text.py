@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.reporting.markdown import TextTable
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style, legend_below, look
-from pipeline.reporting.uses import cheapest
-from pipeline.reporting.wording import ROUNDING, with_half
+from pipeline.reporting.wording import TextTable, with_half
+from pipeline.scoring.choice import ROUNDING, cheapest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,12 +21,12 @@ from metrics.registry import metric
 from pipeline.harness.artifacts import read_json, write_text
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed
-from pipeline.reporting.collect import Scores, summarise
-from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import family, method_name
-from pipeline.reporting.table_formats import number
-from pipeline.reporting.tables import decimals
-from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, csv_text
+from pipeline.reporting.tables import decimals, number
+from pipeline.reporting.wording import markdown_table
+from pipeline.scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, csv_text
+from pipeline.scoring.inference import two_standard_errors
+from pipeline.scoring.read import Scores
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")
@@ -129,11 +129,19 @@ def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int
     for candidate, (_, evaluation, _, name, key) in enumerate(sorted(ordered)):
         scores = Scores.read(ScoreFiles(results, name, evaluation))
         assert scores is not None  # its facts were read above
-        table = summarise(scores)[["method", "metric", "mean", "two_se"]]
-        table.columns = ["variant", "metric", "ours", "ours_two_se"]
+        table = _means(scores)
         shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
         tables.append(table.assign(**shared, configuration=_configuration(evaluation)))
     return pd.concat(tables, ignore_index=True)
+
+
+def _means(scores: Scores) -> pd.DataFrame:
+    """Of every method and metric `ours`, the mean over splits, and its spread as in the paper."""
+    rows = scores.own_rows().rename(columns={"calibrator": "variant", "value": "ours"})
+    rows = rows[rows["ours"].notna()]
+    is_mean, by = rows["split"] == ALL_SPLITS, ["variant", "metric"]
+    spread = rows[~is_mean].groupby(by)["ours"].agg(two_standard_errors)
+    return rows[is_mean][[*by, "ours"]].join(spread.rename("ours_two_se"), on=by)
 
 
 def compare(

@@ -14,14 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from metrics.diagram import Bins, UtilityDiagram
-from metrics.ecdf import dkw_band, levels, thin
-from metrics.plots.ecdf import BAND, DRAWN_POINTS, draw_curve, error_axes, plain
+from metrics.ecdf import dkw_band
+from metrics.plots.ecdf import BAND, draw_curve, error_axes, plain
 from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
-from pipeline.reporting.curves import Band, Curves
 from pipeline.reporting.names import method_name
-from pipeline.reporting.sections import Section, Worst
+from pipeline.reporting.sections import Band, Curves, Section, Worst
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
@@ -30,8 +29,8 @@ from pipeline.reporting.style import (
     legend_below,
     look,
 )
-from pipeline.reporting.uses import is_own
 from pipeline.reporting.wording import interval
+from pipeline.scoring.choice import is_own
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
@@ -59,7 +58,7 @@ def drawings_of(section: Section, end: str = "") -> Drawings:
 def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     """One panel per utility family, one curve per method, the noise floor as a grey band.
 
-    Curves are those of curves.all_curves; the faint band around each is the
+    Curves are those of sections.all_curves; the faint band around each is the
     Dvoretzky-Kiefer-Wolfowitz band of M sampled utilities at 95 % confidence.
     """
     with house_style():
@@ -82,21 +81,19 @@ def _note(curves: Curves) -> str:
 
 def _draw_panel(axis: Axes, curves: Curves) -> None:
     if curves.floor is not None:
-        _draw_floor(axis, curves.floor)
+        _draw_floor(axis, curves.levels, curves.floor)
+    band = dkw_band(curves.count, CONFIDENCE)
     for method, errors in curves.errors.items():
         style = look(method)
-        draw_curve(axis, errors, CONFIDENCE, marker=style.marker, **style.line)
+        draw_curve(axis, errors, curves.levels, band, marker=style.marker, **style.line)
     axis.set_title(PANEL_TITLES[curves.family])
     floor = [] if curves.floor is None else [curves.floor.low, curves.floor.high]
     error_axes(axis, [*curves.errors.values(), *floor])
 
 
-def _draw_floor(axis: Axes, floor: Band) -> None:
-    index = thin(len(floor.low), DRAWN_POINTS)
-    height = levels(len(floor.low))[index]
-    low, high = floor.low[index], floor.high[index]
-    axis.fill_betweenx(height, low, high, color=FLOOR_FILL, linewidth=0, zorder=1)
-    for edge in (low, high):
+def _draw_floor(axis: Axes, height: Any, floor: Band) -> None:
+    axis.fill_betweenx(height, floor.low, floor.high, color=FLOOR_FILL, linewidth=0, zorder=1)
+    for edge in (floor.low, floor.high):
         axis.plot(edge, height, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
 
 

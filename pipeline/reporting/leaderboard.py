@@ -1,14 +1,12 @@
 """Who wins over all benchmarks: one line per method, counted from tests and floors; a figure.
 
-Also the scores of all benchmarks in one file, and how long a fit took.
+Also the scores of all benchmarks in one file.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from metrics.plots.ecdf import plain
-from metrics.registry import metric
+from metrics.registry import PURPOSES, metric
 from pipeline.harness.artifacts import read_json, write_text
-from pipeline.reporting.markdown import markdown_table
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style
-from pipeline.reporting.wording import bound
+from pipeline.reporting.wording import bound, markdown_table
+from pipeline.scoring.decisions import Decisions
 from pipeline.scoring.files import (
     ALL_SPLITS,
     DEFAULT_EVALUATION,
@@ -31,36 +29,29 @@ from pipeline.scoring.files import (
     csv_text,
     read_table,
 )
+from pipeline.scoring.inference import SIZE
 
-PURPOSES = {"u_cwe": "classes", "u_topk": "shortlists", "u_dcg": "graded gains"}
-"""The metrics whose noise floor and bound are counted, and what they are for."""
+COUNTED = ("u_cwe", "u_topk", "u_dcg")
+"""The purposes whose noise floor and bound are counted."""
 GAINS = ("nll", "brier")
 """Scores whose mean gain over the uncalibrated forecast is shown, in percent."""
 BASE = "uncalibrated"
-TESTED = (
-    "A method loses a cell, one metric on one benchmark, where a paired test over the splits finds "
-    "it worse than the best method. "
-)
-NOT_TESTED = (
-    "With a single split there is no test: a method loses a cell, one metric on one benchmark, "
-    "where its number is not the best. "
-)
 NOTE = (
-    "The bound is the largest 95 % upper bound on an error of these three purposes, on average "
-    "over the splits. Savings are against the uncalibrated forecast, on average over the "
-    "benchmarks."
+    "A method loses a cell, one metric on one benchmark, where a paired test finds it worse than "
+    "the best method. Such a test is wrong in {percent:.0f} % of cases, so chance alone may take "
+    "about {chance} of {cells} cells from a method that is the best in all of them. The bound is "
+    "the largest 95 % upper bound on an error of these purposes, on average over the splits. "
+    "Savings are against the uncalibrated forecast, on average over the benchmarks."
 )
 MARKS = (("o", "#0072B2"), ("s", "#E69F00"), ("^", "#009E73"))
 """Markers and colours of the figure's kinds of numbers (Okabe-Ito)."""
-LOG_KEY = ["stage", "benchmark", "calibrator"]
-"""The parts of a unit's name in the log. For dynamics, `calibrator` is the family of utilities."""
 
 
 @dataclass(frozen=True)
 class Leaderboard:
     """`heading` and `lines` as people read them; `frame` has the numbers, a row per method."""
 
-    benchmarks: Sequence[str]
+    benchmarks: int
     heading: Sequence[str]
     lines: Sequence[Sequence[str]]
     frame: pd.DataFrame
@@ -70,29 +61,6 @@ class Leaderboard:
         """The table in Markdown."""
         return markdown_table(self.heading, self.lines)
 
-    def with_seconds(self, log: Path) -> Leaderboard:
-        """The table with the seconds of a fit, where `log` has any of these benchmarks.
-
-        Seconds differ from run to run, so the page shows them, and no committed file has them.
-        """
-        times = read_times(log)
-        if times.empty:
-            return self
-        fits = times[(times["stage"] == "fits") & times["benchmark"].isin(self.benchmarks)]
-        median = fits.groupby("calibrator")["seconds"].median()
-        seconds = [median.get(method, np.nan) for method in self.frame["method"]]
-        if np.isnan(seconds).all():
-            return self
-        return replace(
-            self,
-            heading=[*self.heading, "Seconds of a fit"],
-            lines=[
-                [*line, "–" if np.isnan(value) else f"{value:.2g}"]
-                for line, value in zip(self.lines, seconds)
-            ],
-            note=f"{self.note} Seconds are the median core time of a fit, tuning included.",
-        )
-
     def write(self, folder: Path, stem: str) -> list[Path]:
         """Write the table as <stem>.md and <stem>.csv; return their paths."""
         return [
@@ -101,32 +69,36 @@ class Leaderboard:
         ]
 
 
-def leaderboard_of(tables: Mapping[str, pd.DataFrame], methods: Sequence[str]) -> Leaderboard:
-    """Count over benchmarks; the methods with the fewest losses come first.
+def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
+    """Count over benchmarks of the same methods; those with the fewest losses come first.
 
-    Args:
-        tables: by benchmark the numbers of its table (tables.long_form).
+    None where there is nothing to count: a single benchmark or method, or no test.
     """
+    methods = next(iter(benchmarks.values())).methods
+    tested = [decisions.test for decisions in benchmarks.values()]
+    if len(benchmarks) < 2 or len(methods) < 2 or not any(tested):
+        return None
+    tables = {name: decisions.frame() for name, decisions in benchmarks.items()}
     cells = pd.concat(tables, names=["benchmark", None]).reset_index("benchmark")
     by_metric = dict(list(cells.groupby("metric")))
-    purposes = [key for key in PURPOSES if key in by_metric]
-    gains = [key for key in GAINS if key in by_metric]
+    purposes = [key for key in COUNTED if key in by_metric]
+    saved = [key for key in GAINS if key in by_metric and BASE in methods]
     frame = pd.DataFrame(index=pd.Index(methods, name="method"))
     frame["cells"] = cells["method"].value_counts()
-    frame["worse"] = _answered_no(cells, "not_worse")
+    frame["worse"] = (cells["not_worse"] == False).groupby(cells["method"]).sum()  # noqa: E712
     for key in purposes:
-        frame[f"within_{key}"] = _answered_no(by_metric[key], "beyond_floor")
+        within = by_metric[key]["within_noise"] == True  # noqa: E712  (neither None nor NaN)
+        frame[f"within_{key}"] = within.groupby(by_metric[key]["method"]).sum()
     uppers = cells[cells["metric"].isin(purposes)].groupby("method")["upper"]
     frame["largest_bound"] = uppers.max()
-    for key in gains:
+    for key in saved:
         means = by_metric[key].pivot(index="method", columns="benchmark", values="mean")
-        if BASE in means.index:
-            frame[f"{key}_saved"] = (1 - means / means.loc[BASE]).mean(axis="columns")
+        frame[f"{key}_saved"] = (1 - means / means.loc[BASE]).mean(axis="columns")
     frame = frame.sort_values("worse", kind="stable").reset_index()
-    saved = [key for key in gains if f"{key}_saved" in frame]
+    count = int(frame["cells"].max())
     heading = [
         "Method",
-        f"Worse than the best, of {frame['cells'].max()}",
+        f"Worse than the best, of {count}",
         *(f"Within noise, of {len(tables)}: {PURPOSES[key]}" for key in purposes),
         "Largest bound",
         *(f"{metric(key).text} saved" for key in saved),
@@ -141,21 +113,15 @@ def leaderboard_of(tables: Mapping[str, pd.DataFrame], methods: Sequence[str]) -
         ]
         for row in frame.to_dict("records")
     ]
-    single = cells["splits"] == 1
-    note = TESTED * (not single.all()) + NOT_TESTED * bool(single.any()) + NOTE
-    return Leaderboard(list(tables), heading, lines, frame, note)
-
-
-def _answered_no(cells: pd.DataFrame, test: str) -> pd.Series:
-    """Per method in how many cells a test was made and its answer is no."""
-    return (cells[test] == False).groupby(cells["method"]).sum()  # noqa: E712  (not NaN, not None)
+    note = NOTE.format(percent=100 * SIZE, chance=round(SIZE * count), cells=count)
+    return Leaderboard(len(tables), heading, lines, frame, note)
 
 
 def leaderboard_figure(leaderboard: Leaderboard) -> Figure:
     """Methods from best to worst: lost cells, purposes within noise, savings."""
-    frame, benchmarks = leaderboard.frame.iloc[::-1], len(leaderboard.benchmarks)
-    within = {f"within_{key}": text for key, text in PURPOSES.items() if f"within_{key}" in frame}
-    saved = {f"{key}_saved": metric(key).text for key in GAINS if f"{key}_saved" in frame}
+    frame, benchmarks = leaderboard.frame.iloc[::-1], leaderboard.benchmarks
+    within = {PURPOSES[k]: frame[f"within_{k}"] for k in COUNTED if f"within_{k}" in frame}
+    saved = {metric(k).text: 100 * frame[f"{k}_saved"] for k in GAINS if f"{k}_saved" in frame}
     with house_style():
         figure = Figure(figsize=(8.0, 1.3 + 0.26 * len(frame)), layout="constrained")
         worse, noise, gains = figure.subplots(1, 3, sharey=True)
@@ -168,13 +134,13 @@ def leaderboard_figure(leaderboard: Leaderboard) -> Figure:
             xlim=(0, None),
         )
         worse.grid(visible=False, axis="y")
-        _draw_marks(noise, {text: frame[column] for column, text in within.items()})
+        _draw_marks(noise, within)
         noise.set(
             title=f"Within noise,\nof {benchmarks} benchmarks",
             xlim=(-0.3, benchmarks + 0.3),
             xticks=range(benchmarks + 1),
         )
-        _draw_marks(gains, {text: 100 * frame[column] for column, text in saved.items()})
+        _draw_marks(gains, saved)
         gains.axvline(0, color=NOTE_COLOR, linewidth=0.8)
         gains.set(title="Saved against uncalibrated,\n% on average")
     return figure
@@ -207,23 +173,3 @@ def write_all_scores(results: Path) -> list[Path]:
     if not tables:
         return []
     return [write_text(results / "scores" / "all.csv", csv_text(pd.concat(tables)))]
-
-
-def read_times(folder: Path) -> pd.DataFrame:
-    """Of every unit that ended well its last line in the log: LOG_KEY, split, seconds, memory_mib.
-
-    Seconds are those of a core. The table is empty where no unit ran.
-    """
-    lines = []
-    for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):  # a full disk may have cut a line
-                lines.append(json.loads(line))
-    times = pd.DataFrame(lines)
-    if times.empty:
-        return times
-    times = times[times["error"] == ""].drop_duplicates("unit", keep="last")
-    places = times["unit"].str.split("/", expand=True).reindex(columns=range(4)).fillna("")
-    places.columns = pd.Index([*LOG_KEY, "split"])
-    numbers = times[["core_seconds", "memory_mib"]].rename(columns={"core_seconds": "seconds"})
-    return pd.concat([places, numbers], axis=1)

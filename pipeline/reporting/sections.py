@@ -1,25 +1,54 @@
-"""One benchmark's part of a report: tables, curves, verdict and worst intervals."""
+"""One benchmark's part of a report: decisions, verdict, tables, curves and worst intervals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from pipeline.own.check import BELOW_CHANCE
-from pipeline.reporting.collect import Scores, Statistics, statistics_of, summarise
-from pipeline.reporting.curves import Curves, all_curves
-from pipeline.reporting.markdown import TextTable
-from pipeline.reporting.table_model import ResultTable, TableSpec
-from pipeline.reporting.tables import build_table
-from pipeline.reporting.uses import refusal
+from pipeline.reporting.names import FLOOR_METHOD
+from pipeline.reporting.tables import ResultTable, TableSpec, remarks_of
 from pipeline.reporting.verdict import Verdict, verdict_of
-from pipeline.reporting.wording import interval, short
+from pipeline.reporting.wording import TextTable, interval, short
+from pipeline.scoring.decisions import Decisions, decide
+from pipeline.scoring.read import Scores
+from pipeline.scoring.tidy import FAMILIES
 from pipeline.scoring.worst import splits_together
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Band:
+    """The noise floor of the sorted errors: 5 % and 95 % quantile per level, and whose it is."""
+
+    low: Array
+    high: Array
+    method: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One family of utilities on one benchmark: at each of `levels` the error of every method.
+
+    `count` users were sampled. `batch`: points of the disjoint batches that errors are means over;
+    None: all points at once.
+    """
+
+    family: str
+    levels: Array
+    errors: Mapping[str, Array]
+    floor: Band | None
+    count: int
+    splits: int
+    batch: int | None
 
 
 @dataclass(frozen=True)
@@ -28,8 +57,7 @@ class Worst:
 
     name: of the utility (`class cat`); utility: its number; error, floor: the table's cell and the
     95 % quantile of its own noise floor; low, high: the worst interval of predicted utility over
-    the pooled points;
-    share of the points in it; gap: mean of realized minus predicted there.
+    the pooled points; share of the points in it; gap: mean of realized minus predicted there.
     """
 
     name: str
@@ -67,14 +95,14 @@ class Section:
     """One benchmark on the page. `facts` are lines of text on where its logits come from.
 
     `worst` utilities by metric and method, `pooled`: what they are over; `groups`: sentences on
-    groups of points, which have sections of their own; `decisions`: what acting on each method's
-    probabilities costs, where losses were given; `studies`: images of pages.STUDY_CAPTIONS, if any.
+    groups of points, which have sections of their own; `priced`: what acting on each method's
+    probabilities costs, where losses were given; `studies`: images of page.STUDY_CAPTIONS, if any.
     """
 
+    decisions: Decisions
     tables: Sequence[ResultTable]
-    statistics: Statistics
     verdict: Verdict
-    decisions: TextTable | None = None
+    priced: TextTable | None = None
     curves: Sequence[Curves] = ()
     worst: Mapping[str, Mapping[str, Worst]] = field(default_factory=dict)
     pooled: str = ""
@@ -90,52 +118,82 @@ class Section:
 
 def section_of(
     scores: Scores,
+    methods: Sequence[str],
     specs: Sequence[TableSpec],
+    shown: Sequence[str] = (),
     studies: Mapping[str, Path] | None = None,
-    decisions: Mapping[str, Any] | None = None,
+    priced: Mapping[str, Any] | None = None,
 ) -> Section:
     """The section of a benchmark.
 
     Args:
-        specs: its tables; the verdict reads the first one.
+        specs: its tables, the main one first. Its remarks and those that the scores' facts imply
+            stand below each.
+        shown: the metrics that the verdict rests on, whatever the tables show; those of the main
+            table if there are none.
         studies: images of the appendix study, if any.
-        decisions: what decisions by the user's losses cost (pipeline.own.decisions), if given.
+        priced: what decisions by the user's losses cost (pipeline.own.decisions), if given.
     """
-    methods, summary = specs[0].methods, summarise(scores)
-    tables = [build_table(summary, spec) for spec in specs]
-    statistics = statistics_of(summary[summary["method"].isin(methods)])
-    main, logits = tables[0], scores.facts["logits"]
-    rarest_class = logits.get("rarest_class", math.inf)
-    refused = _below_chance(logits) or refusal(main.test_points, rarest_class, scores.test_share)
-    pooled = splits_together(logits["n"] * logits["classes"], main.splits)
+    more = [key for spec in specs for key in spec.metrics]
+    decisions, logits = (
+        decide(scores, methods, shown or specs[0].metrics, more),
+        scores.facts["logits"],
+    )
+    if not scores.group:
+        remarks = remarks_of(scores.facts, decisions)
+        specs = [replace(spec, remarks=(*remarks, *spec.remarks)) for spec in specs]
+    pooled = splits_together(logits["n"] * logits["classes"], decisions.splits)
     return Section(
-        tables=tables,
-        statistics=statistics,
-        verdict=verdict_of(main, refused, decisions),
+        decisions=decisions,
+        tables=[ResultTable.of(decisions, spec) for spec in specs],
+        verdict=verdict_of(decisions, priced),
         curves=all_curves(scores, methods),
-        worst=_worst(scores, methods, statistics),
-        pooled=pooled_note(main.splits, pooled),
+        worst=_worst(scores, decisions),
+        pooled=pooled_note(decisions.splits, pooled),
         facts=() if scores.group else facts_of(logits),
         studies=studies or {},
     )
 
 
-def _below_chance(logits: Mapping[str, Any]) -> str:
-    """Why a classifier whose accuracy is below that of guessing gets no recommendation."""
-    notes = [note for note in logits.get("warnings", []) if note.startswith(BELOW_CHANCE)]
-    return f"No method is recommended. {notes[0]}." if notes else ""
+def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
+    """The curves of each family of sampled users; none where the evaluation sampled none."""
+    table = scores.own_curves()
+    by_family = {family: table[table["family"] == family] for family in FAMILIES}
+    if any(set(methods) - set(rows["calibrator"]) for rows in by_family.values()):
+        return []
+    return [_curves(scores, rows, methods, family) for family, rows in by_family.items()]
 
 
-def _worst(
-    scores: Scores, methods: Sequence[str], statistics: Statistics
-) -> dict[str, dict[str, Worst]]:
+def _curves(scores: Scores, table: pd.DataFrame, methods: Sequence[str], family: str) -> Curves:
+    """The floor is that of temperature scaling, or of the first method that has one."""
+    evaluation = scores.facts["evaluation"]
+    rows = {method: table[table["calibrator"] == method] for method in methods}
+    floor = None
+    for method in sorted(methods, key=lambda method: method != FLOOR_METHOD):
+        low, high = (rows[method][name].to_numpy() for name in ("floor_low", "floor_high"))
+        if not np.isnan(low).any():
+            floor = Band(low, high, method)
+            break
+    return Curves(
+        family,
+        levels=rows[methods[0]]["level"].to_numpy(),
+        errors={method: rows[method]["error"].to_numpy() for method in methods},
+        floor=floor,
+        count=evaluation["utilities"],
+        splits=scores.splits,
+        batch=evaluation["utility_batch"],
+    )
+
+
+def _worst(scores: Scores, decisions: Decisions) -> dict[str, dict[str, Worst]]:
     """By metric and method."""
     by_metric: dict[str, dict[str, Worst]] = {}
-    for method in methods:
-        for metric, record in scores.worst(method).items():
-            row = statistics[method, metric]
-            worst = Worst(**record, error=row["mean"], floor=row["floor_q95"])
-            by_metric.setdefault(metric, {})[method] = worst
+    for method in decisions.methods:
+        for key, record in scores.worst(method).items():
+            row = decisions.rows.get((method, key))
+            if row is not None:
+                worst = Worst(**record, error=row.mean, floor=row.floor_q95)
+                by_metric.setdefault(key, {})[method] = worst
     return by_metric
 
 

@@ -1,118 +1,262 @@
-"""The table of one benchmark: its cells, their digits, the best ones; and its files.
+"""The table of one benchmark: its cells as text, their digits, their marks, and its notes.
 
 Laid out as in the paper (Table 1 and appendix "Extended Results"): one row per method, one scaled
-column per metric, mean ± half of a 95 % interval, every method that may be the best in bold, every
-number beyond its noise floor marked. A last row shows a noise floor: what a calibrated classifier
-would score on a sample of this size. The paper's own look: ± 2 standard errors, the best mean bold.
+column per metric, mean ± half of a 95 % interval, in bold every method that no test finds worse
+than the best, every number beyond its noise floor marked. A last row shows a noise floor: what a
+calibrated classifier would score on a sample of this size. The paper's own look: ± 2 standard
+errors, the best mean bold. All numbers and tests come from the decisions on the benchmark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from metrics.registry import Metric, metric
-from pipeline.harness.artifacts import write_text
-from pipeline.reporting.collect import Statistics, statistics_of
-from pipeline.reporting.intervals import not_worse_than_best
+from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import FLOOR_METHOD, method_name
-from pipeline.reporting.table_formats import latex, markdown, number
-from pipeline.reporting.table_model import Cell, Column, ResultTable, TableSpec
-from pipeline.scoring.files import csv_text
-from pipeline.scoring.tidy import CERTIFICATE
+from pipeline.reporting.wording import bound, names
+from pipeline.scoring.decisions import HARMED, Decision, Decisions
 
-
-class IncompleteResults(ValueError):
-    """Methods of one table were evaluated with different metrics. One line."""
-
-
-def build_table(summary: pd.DataFrame, spec: TableSpec) -> ResultTable:
-    """The formatted table of `spec` from the tidy summary (collect.summarise).
-
-    A metric that no method has (U_w2v without word vectors) gets no column.
-
-    Raises:
-        IncompleteResults: some methods have a metric that another lacks, or none has any.
-    """
-    numbers = statistics_of(summary)
-    keys = [key for key in spec.metrics if any((m, key) in numbers for m in spec.methods)]
-    absent = [(m, k) for m in spec.methods for k in keys if (m, k) not in numbers]
-    if absent or not keys:
-        method, key = absent[0] if absent else (spec.methods[0], spec.metrics[0])
-        raise IncompleteResults(
-            f"{spec.benchmark}: {method} has no value of {key}; evaluate it again with "
-            f"python -m pipeline.evaluate benchmark={spec.benchmark} calibrator={method}"
-        )
-    floor_source = _floor_source(numbers, spec.methods)
-    rows = [numbers[method, keys[0]] for method in spec.methods]
-    uppers = {row["method"]: row["upper_all"] for row in rows}
-    return ResultTable(
-        spec,
-        columns=tuple(_column(numbers, metric(key), spec, floor_source) for key in keys),
-        floor_source=method_name(floor_source),
-        splits=rows[0]["splits"],
-        interval=rows[0]["interval"],
-        test_points=rows[0]["test_points"],
-        certificates=uppers if np.isfinite(list(uppers.values())).any() else {},
-    )
-
-
-def _column(numbers: Statistics, column: Metric, spec: TableSpec, floor_source: str) -> Column:
-    """One metric's cells and its noise floor, all with the same number of digits."""
-    scale = 10.0**column.power
-    rows = {method: numbers[method, column.key] for method in spec.methods}
-    spread_of = "two_se" if spec.look == "paper" else "half_width"
-    spreads = {method: row[spread_of] * scale for method, row in rows.items()}
-    digits = decimals([row["mean"] * scale for row in rows.values()], list(spreads.values()))
-    best = _best(rows, column, spec, digits)
-    cells = {
-        method: Cell(
-            number(row["mean"] * scale, digits),
-            "" if np.isnan(spreads[method]) else number(spreads[method], digits),
-            best=method in best,
-            beyond=None if pd.isna(row["beyond_floor"]) else bool(row["beyond_floor"]),
-            # Only the NLL has zero_likelihood: it is finite by its floor alone.
-            note=f"∞, {row['zero_likelihood']:.3g}" if row["zero_likelihood"] > 0 else "",
-            row=row,
-        )
-        for method, row in rows.items()
-    }
-    floor = numbers[floor_source, column.key]
-    has_floor = not np.isnan(floor["floor_mean"])
-    return Column(column, cells, number(floor["floor_q95"] * scale, digits) if has_floor else "")
-
-
-def _best(
-    rows: Mapping[str, Mapping[str, Any]], column: Metric, spec: TableSpec, digits: int
-) -> set[str]:
-    """The methods in bold: those that may be the best; in the paper's look the best mean."""
-    if spec.look == "default":
-        share = next(iter(rows.values()))["test_share"]
-        values = {method: row["values"] for method, row in rows.items()}
-        return not_worse_than_best(values, share, column.larger_is_better)
-    printed = {m: round(row["mean"] * 10.0**column.power, digits) for m, row in rows.items()}
-    finite = [value for value in printed.values() if np.isfinite(value)]
-    top = (max(finite) if column.larger_is_better else min(finite)) if finite else None
-    return {method for method, value in printed.items() if value == top}
-
-
-def _floor_source(numbers: Statistics, methods: Sequence[str]) -> str:
-    """Temperature scaling, also where the table does not show it; else the first with a floor."""
-    with_floor = {m for (m, _), row in numbers.items() if not np.isnan(row["floor_mean"])}
-    return next((m for m in (FLOOR_METHOD, *methods) if m in with_floor), methods[0])
-
-
+Look = Literal["default", "paper"]
+MARK = "†"
+"""Behind every number beyond its noise floor."""
+INTERVALS = {
+    "bootstrap": "It is 1.96 standard errors of a bootstrap over the points, which reweights all "
+    "splits at once.",
+    "corrected": "It allows for the points that splits share (Nadeau & Bengio 2003).",
+}
+TESTS = {
+    "corrected": "The tests are paired over splits (corrected variance, Holm over methods, 5 %).",
+    "bootstrap": "The tests are paired over points (bootstrap of the difference, Holm over "
+    "methods, 5 %). The spread over other calibration sets is not known.",
+}
+LEAST = " So a test can find a method worse and one with a larger mean not worse."
+FLOOR = (
+    "The floor is the 95 % quantile of the errors that the method's own probabilities show on "
+    "these points when labels are drawn from them. Each method has a floor of its own."
+)
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. C.1)."""
 
 
-def remarks_of(facts: Mapping[str, Any], methods: Sequence[str]) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table shows: `metrics` are keys in order; `name` is the stem of its files.
+
+    remarks: sentences below the table. look: "default", or "paper": two standard errors, the best
+    mean in bold.
+    """
+
+    name: str
+    title: str
+    metrics: Sequence[str]
+    remarks: tuple[str, ...] = ()
+    look: Look = "default"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Rounded text of a mean and of its spread ("" where there is none), and how it is marked.
+
+    best: in bold. note: what a reader must know of this cell. row: its decision.
+    """
+
+    mean: str
+    spread: str
+    best: bool
+    note: str
+    row: Decision
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it is beyond the method's own noise floor."""
+        return bool(self.row.beyond_floor)
+
+
+@dataclass(frozen=True)
+class Column:
+    """The cells of one metric by method, and the text of the last row's floor, "" without one."""
+
+    metric: Metric
+    cells: Mapping[str, Cell]
+    floor: str
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """One benchmark's table; `floor_source` is the method whose probabilities made the floors."""
+
+    spec: TableSpec
+    columns: tuple[Column, ...]
+    decisions: Decisions
+    floor_source: str
+
+    @classmethod
+    def of(cls, decisions: Decisions, spec: TableSpec) -> ResultTable:
+        """The table; a metric that was not measured gets no column."""
+        keys = [key for key in spec.metrics if decisions.column(key)]
+        source = _floor_source(decisions)
+        columns = tuple(_column(decisions.column(key), spec.look, source) for key in keys)
+        return cls(spec, columns, decisions, source)
+
+    @property
+    def rows(self) -> list[tuple[str, list[Cell]]]:
+        """Per method its key and its cells, in the order of the columns."""
+        return [(m, [column.cells[m] for column in self.columns]) for m in self.decisions.methods]
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether some metric has a noise floor."""
+        return any(column.floor for column in self.columns)
+
+    def with_columns(self, keys: Collection[str]) -> ResultTable:
+        """The same table with these metrics alone."""
+        kept = [column for column in self.columns if column.metric.key in keys]
+        return replace(self, columns=tuple(kept))
+
+    def brief(self, mark: str) -> list[str]:
+        """The notes in short, for a terminal and a caption; `mark` names how best cells look."""
+        return [short for short, _ in self._explained(mark) if short]
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know, one sentence or more each."""
+        notes = [" ".join(filter(None, pair)) for pair in self._explained("Bold")]
+        return [*notes, *self.spec.remarks]
+
+    def _explained(self, mark: str) -> list[tuple[str, str]]:
+        """What marks and numbers mean: each in a short sentence, and what the files add to it."""
+        is_paper, decisions = self.spec.look == "paper", self.decisions
+        cells = [cell for column in self.columns for cell in column.cells.values()]
+        over = f"Mean over {decisions.splits} splits" if decisions.splits > 1 else "One split"
+        spread = f"{over} ± {'2 standard errors' if is_paper else 'half of a 95 % interval'}."
+        notes = [(f"{over}.", "")]
+        if any(cell.spread for cell in cells):
+            notes = [(spread, "" if is_paper else INTERVALS[cells[0].row.interval])]
+        if is_paper:
+            notes.append((f"{mark}: the best mean.", ""))
+        elif decisions.test:
+            notes.append((f"{mark}: no test finds it worse than the best.", self._tests()))
+        if self.has_floor:
+            short = (
+                f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases. "
+                f"Last row: the floor of {method_name(self.floor_source)}."
+            )
+            notes += [(short, FLOOR), *(("", note) for note in self._notes_on_floors())]
+        if any(column.metric.key == "nll" for column in self.columns):
+            infinite = "∞: infinite NLL, because so many labels had probability 0."
+            floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
+            notes.append((infinite if any(cell.note for cell in cells) else "", floored))
+        return notes
+
+    def _tests(self) -> str:
+        return TESTS[self.decisions.test] + LEAST
+
+    def _notes_on_floors(self) -> list[str]:
+        """Methods without a floor, metrics without a method beyond it, and the certificates."""
+        notes, methods = [], self.decisions.methods
+        without = [m for m, cells in self.rows if all(c.row.beyond_floor is None for c in cells)]
+        if without:
+            notes.append(
+                f"{names(without)}: no noise floor, no {MARK} and no certificate (–), because "
+                "labels cannot be drawn from rows that do not sum to one."
+            )
+        with_floor = [method for method in methods if method not in without]
+        within = [
+            column.metric.text
+            for column in self.columns
+            if all(column.cells[method].row.beyond_floor is False for method in with_floor)
+        ]
+        if with_floor and within:
+            notes.append(
+                f"No method is beyond its noise floor in {', '.join(within)}: these columns are no "
+                "evidence against the calibration of any method."
+            )
+        uppers = self.decisions.users or {}
+        if any(math.isfinite(upper) for upper in uppers.values()):
+            bounds = ", ".join(
+                f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods
+            )
+            over = ", on average over the splits" if self.decisions.splits > 1 else ""
+            notes.append(
+                "The 95 % upper bound on the error of any user of these classes (U_CWE, U_topK, "
+                f"U_dcg and the like){over} and in units of utility: {bounds}."
+            )
+        return notes
+
+
+def number(value: float, decimals: int) -> str:
+    """A rounded number as text; `∞` for infinity, `–` for no value, never `-0.0`."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+
+
+def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
+    """Decimal places of a column: two significant digits of the median spread, at most three.
+
+    Without a spread (one split, or all equal) the median mean gets three significant digits.
+    """
+    usable = [spread for spread in spreads if np.isfinite(spread) and spread > 0]
+    sizes = usable or [abs(mean) for mean in means if np.isfinite(mean) and mean != 0] or [1.0]
+    significant = 2 if usable else 3
+    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, 3))
+
+
+def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Column:
+    """One metric's cells and its noise floor, all with the same number of digits."""
+    column = metric(next(iter(rows.values())).metric)
+    scale, is_paper = 10.0**column.power, look == "paper"
+    spreads = {m: scale * (row.two_se if is_paper else row.half_width) for m, row in rows.items()}
+    digits = decimals([row.mean * scale for row in rows.values()], list(spreads.values()))
+    means = {method: number(row.mean * scale, digits) for method, row in rows.items()}
+    best = {method for method, row in rows.items() if row.not_worse}
+    cells = {
+        method: Cell(
+            means[method],
+            "" if np.isnan(spreads[method]) else number(spreads[method], digits),
+            best=method in (_best_means(means, column) if is_paper else best),
+            # Only the NLL has zero_likelihood: it is finite by its floor alone.
+            note=f"∞, {row.zero_likelihood:.3g}" if row.zero_likelihood > 0 else "",
+            row=row,
+        )
+        for method, row in rows.items()
+    }
+    floor = rows[floor_source].floor_q95 * scale
+    return Column(column, cells, "" if np.isnan(floor) else number(floor, digits))
+
+
+def _best_means(means: Mapping[str, str], column: Metric) -> set[str]:
+    """The methods of the best printed mean, which the paper's look has in bold."""
+    numbers = {method: float(text.replace("∞", "inf")) for method, text in means.items()}
+    finite = [value for value in numbers.values() if np.isfinite(value)]
+    top = (max(finite) if column.larger_is_better else min(finite)) if finite else None
+    return {method for method, value in numbers.items() if value == top}
+
+
+def _floor_source(decisions: Decisions) -> str:
+    """Temperature scaling, or the first method with a floor."""
+    with_floor = {m for (m, _), row in decisions.rows.items() if not np.isnan(row.floor_mean)}
+    methods = decisions.methods
+    return next((m for m in (FLOOR_METHOD, *methods) if m in with_floor), methods[0])
+
+
+def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:
     """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
+    methods = decisions.methods
     remarks = [remark for method in methods if (remark := _without_patches(facts, method))]
+    remarks += [
+        f"{method_name(method)} ({HARMED}): no setting that was tried is better than temperature "
+        "scaling on held-out points."
+        for method in decisions.marked(HARMED)
+    ]
     if weights := facts["logits"].get("weights"):
         remarks.insert(0, "Points have weights, from {:.3g} to {:.3g}.".format(*weights))
     runs = {
@@ -145,45 +289,3 @@ def _without_patches(facts: Mapping[str, Any], method: str) -> str:
         f"{method_name(method)}: 0 patches in {counts.count(0)} of {len(counts)} splits, where it "
         f"equals {start.get(config, 'its start')}."
     )
-
-
-def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
-    """Decimal places of a column: two significant digits of the median spread, at most three.
-
-    Without a spread (one split, or all equal) the median mean gets three significant digits.
-    """
-    usable = [spread for spread in spreads if np.isfinite(spread) and spread > 0]
-    sizes = usable or [abs(mean) for mean in means if np.isfinite(mean) and mean != 0] or [1.0]
-    significant = 2 if usable else 3
-    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, 3))
-
-
-CSV_COLUMNS = (
-    *("method", "metric", "mean", "two_se", "splits"),
-    *("floor_mean", "floor_q95", "p_value", "beyond_floor"),
-    *("half_width", "interval", "half_width_corrected", "half_width_bootstrap"),
-    *("not_worse", "zero_likelihood"),
-    *CERTIFICATE,
-)
-"""Those of collect.summarise; floor_*: the method's own; not_worse: of the methods that may
-be the best; the last ones are bounds on the true UC."""
-
-
-def long_form(table: ResultTable) -> pd.DataFrame:
-    """The table's numbers unscaled, one row per method and metric (CSV_COLUMNS)."""
-    cells = [{**cell.row, "not_worse": cell.best} for _, cells in table.rows for cell in cells]
-    return pd.DataFrame(cells)[list(CSV_COLUMNS)]
-
-
-def write_tables(tables: Iterable[ResultTable], folder: Path) -> list[Path]:
-    """Write `<stem>.tex`, `.md` and `.csv` of each table; returns the paths written.
-
-    The `.tex` holds a `table*` to be read with \\input (booktabs needed; bm and graphicx are used
-    where loaded). The `.csv` is unscaled, to seven significant digits (CSV_COLUMNS).
-    """
-    written = []
-    for table in tables:
-        texts = {"tex": latex(table), "md": markdown(table), "csv": csv_text(long_form(table))}
-        stem = table.spec.name
-        written += [write_text(folder / f"{stem}.{end}", text) for end, text in texts.items()]
-    return written

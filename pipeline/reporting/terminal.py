@@ -9,11 +9,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from pipeline.reporting.formats import plain_cell
 from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.table_formats import plain_cell
-from pipeline.reporting.table_model import ResultTable
-from pipeline.reporting.uses import is_use
+from pipeline.reporting.tables import ResultTable
 from pipeline.reporting.verdict import Verdict
+from pipeline.scoring.choice import is_use
 
 SCORES = ("brier", "nll", "accuracy")
 """Columns that come next to those of the verdict where a table is too wide."""

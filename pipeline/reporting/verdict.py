@@ -1,6 +1,6 @@
-"""The verdict on one benchmark in words: headline, grid of signs, three sentences, and prose.
+"""The verdict on one benchmark in words: headline, grid of signs, a few sentences, and prose.
 
-Which methods are named is decided in pipeline.reporting.uses; here it is said.
+Which methods are named is decided in pipeline.scoring.choice; here it is said.
 """
 
 from __future__ import annotations
@@ -12,12 +12,17 @@ from typing import Any
 
 from metrics.registry import metric
 from pipeline.reporting.names import method_name
-from pipeline.reporting.table_model import ResultTable
-from pipeline.reporting.uses import (
+from pipeline.reporting.wording import bound, counted, listed, names, short, with_half
+from pipeline.scoring.choice import (
+    ALONE,
     BEYOND,
     CHEAP,
     COST,
+    EQUAL,
+    ROUNDING,
     UNKNOWN,
+    UNSEEN,
+    UNTESTED,
     WITHIN,
     WORSE,
     Choice,
@@ -26,20 +31,28 @@ from pipeline.reporting.uses import (
     choice_of,
     is_own,
     surely_dearer,
-    untested,
 )
-from pipeline.reporting.wording import ROUNDING, bound, counted, listed, names, with_half
+from pipeline.scoring.decisions import HARMED, INFINITE, Decisions
+from pipeline.scoring.paired import FEWEST_SPLITS
 
 MOST_NAMED = 3
 """A headline names up to this many methods; it gives the number of more."""
-SIGNS = {WITHIN: "✓", BEYOND: "○", CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
+SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: "○", CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {
     WITHIN: "within noise of perfectly calibrated",
+    UNSEEN: "not beyond noise, but the rarest class has too few points to tell",
     BEYOND: "beyond noise",
-    CHEAP: "not surely dearer than the cheapest",
-    WORSE: "significantly worse than the best",
+    CHEAP: "no test finds it costlier than the cheapest",
+    WORSE: "a test finds it worse than the best (wrong in 5 % of cases for the truly best method "
+    "in one column, not for all signs together)",
     UNKNOWN: "no noise floor",
 }
+MARKED = {
+    INFINITE: "infinite NLL, so it is not recommended",
+    HARMED: "held-out points found no setting that is better than temperature scaling",
+}
+NOT_TESTED = "no test compares the methods, because there is one split and no resampled points"
+FIXED_FITS = "the tests resample the points; the spread over other calibration sets is not known"
 USERS = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
 
 
@@ -47,8 +60,8 @@ USERS = "user of these classes (U_CWE, U_topK, U_dcg and the like)"
 class Verdict:
     """`headline`, `summary` and the signs of `uses` are read in ten seconds.
 
-    `legend` explains the signs that occur. `prose`: the signs of each use in a sentence, then the
-    summary. `overall`: the method to take for all uses.
+    `legend` explains the signs and marks that occur. `prose`: the signs of each use in a sentence,
+    then the summary. `overall`: the method to take for all uses. `marks`: of Decisions.
     """
 
     headline: str
@@ -57,113 +70,136 @@ class Verdict:
     prose: Sequence[str]
     uses: Sequence[Use]
     overall: str | None
+    marks: Mapping[str, Sequence[str]]
 
     @property
     def grid(self) -> list[list[str]]:
-        """Per method its name and a sign for each of the uses."""
+        """Per method its name with its marks, and a sign for each of the uses."""
         methods = dict.fromkeys(method for use in self.uses for method in use.signs)
         return [
-            [method_name(method), *(SIGNS[use.signs[method]] for use in self.uses)]
+            [
+                " ".join([method_name(method), *self.marks.get(method, ())]),
+                *(SIGNS[use.signs[method]] for use in self.uses),
+            ]
             for method in methods
         ]
 
 
-def verdict_of(
-    table: ResultTable, refused: str = "", decisions: Mapping[str, Any] | None = None
-) -> Verdict:
+def verdict_of(decisions: Decisions, priced: Mapping[str, Any] | None = None) -> Verdict:
     """The verdict on one benchmark.
 
     Args:
-        refused: why nothing is recommended (uses.refusal), if so.
-        decisions: what decisions by the user's losses cost (pipeline.own.decisions), if given.
+        priced: what decisions by the user's losses cost (pipeline.own.decisions), if given.
     """
-    choice = choice_of(table, refused, decisions and decisions["methods"])
+    choice = choice_of(decisions, priced and priced["methods"])
     sentences = (
         _choice_sentence(choice),
-        _own_bound_sentence(table, choice) or _bound_sentence(table, choice),
-        _unknown_sentence(choice.uses, table.test_points, table.splits),
+        _own_bound_sentence(decisions, choice) or _bound_sentence(decisions, choice),
+        _rarest_sentence(decisions, choice),
+        _unknown_sentence(decisions, choice.uses),
+        _cluster_sentence(decisions),
     )
     summary = [sentence for sentence in sentences if sentence]
     return Verdict(
-        headline=_headline(choice, decisions),
-        legend=_legend(choice.uses, untested(table)),
+        headline=_headline(decisions, choice, priced),
+        legend=_legend(decisions, choice.uses),
         summary=summary,
         prose=[*map(_prose, choice.uses), *summary],
         uses=choice.uses,
         overall=choice.overall,
+        marks={method: marks for method, marks in (decisions.marks or {}).items() if marks},
     )
 
 
-def _legend(uses: Sequence[Use], not_tested: str) -> str:
+def _legend(decisions: Decisions, uses: Sequence[Use]) -> str:
     occurring = {sign for use in uses for sign in use.signs.values()}
-    signs = ", ".join(f"{SIGNS[sign]} {MEANINGS[sign]}" for sign in SIGNS if sign in occurring)
-    return f"{signs}; not tested against each other: {not_tested}" if not_tested else signs
+    signs = [f"{SIGNS[sign]} {MEANINGS[sign]}" for sign in SIGNS if sign in occurring]
+    signs += [f"{mark} {meaning}" for mark, meaning in MARKED.items() if decisions.marked(mark)]
+    remarks = {"": NOT_TESTED, "bootstrap": FIXED_FITS}
+    remark = remarks.get(decisions.test, "") if len(decisions.methods) > 1 else ""
+    return "; ".join(filter(None, [", ".join(signs), remark]))
 
 
-def _headline(choice: Choice, decisions: Mapping[str, Any] | None) -> str:
-    """Which methods will do for which use; with decisions, which one acts cheapest."""
-    if decisions is not None:
-        cost = _cost_sentence(choice, decisions)
-        return f"{choice.unranked} On these test points {cost}" if choice.unranked else cost
-    if choice.unranked or not choice.uses:
-        return choice.unranked
-    by_choice: dict[tuple[str, ...], list[str]] = {}
+def _headline(decisions: Decisions, choice: Choice, priced: Mapping[str, Any] | None) -> str:
+    """Which methods will do for which use; with losses, which one has the lowest mean loss."""
+    unranked = _unranked(decisions, choice.unranked)
+    if priced is not None:
+        cost = _cost_sentence(decisions, choice, priced)
+        return f"{unranked} On these test points {cost}" if unranked else cost
+    if unranked or not choice.uses:
+        return unranked
+    by_choice: dict[tuple[tuple[str, ...], bool], list[Use]] = {}
     for use in choice.uses:
-        by_choice.setdefault(use.named, []).append(use.label)
-    clauses = "; ".join(_clause(*pair) for pair in by_choice.items())
-    return f"{clauses[0].upper()}{clauses[1:]}{_left_out(choice.uses)}."
+        by_choice.setdefault((use.named, use.told), []).append(use)
+    clauses = "; ".join(map(_clause, by_choice.values()))
+    return f"{clauses[0].upper()}{clauses[1:]}."
 
 
-def _clause(methods: Sequence[str], labels: Sequence[str]) -> str:
-    uses = listed(labels)
+def _unranked(decisions: Decisions, reason: str) -> str:
+    methods = decisions.methods
+    if reason == ALONE:
+        return f"{method_name(methods[0])} is the only method here: there is nothing to choose."
+    if reason == UNTESTED:
+        return f"No method is recommended: {NOT_TESTED}."
+    if reason == EQUAL:
+        few = "points" if decisions.splits >= FEWEST_SPLITS else "points or splits"
+        return (
+            f"Too few {few} to rank the methods: no test finds a difference among the "
+            f"{counted(len(methods))}."
+        )
+    return reason
+
+
+def _clause(uses: Sequence[Use]) -> str:
+    """What to take for uses for which the same methods are named."""
+    methods, labels = uses[0].named, listed([use.label for use in uses])
+    if not uses[0].told:
+        return f"for {labels} no test tells the methods apart"
     if not methods:
-        return f"for {uses} no method is recommended, because the best ones have an infinite NLL"
+        return f"for {labels} no method is recommended, because the best ones have an infinite NLL"
     if len(methods) > MOST_NAMED:
-        return f"any of {counted(len(methods))} methods will do for {uses}"
+        signs = listed(list(dict.fromkeys(SIGNS[u.signs[m]] for u in uses for m in methods)), "or")
+        finite = f" and without {INFINITE}" if any(use.left_out for use in uses) else ""
+        return (
+            f"any of the {counted(len(methods))} methods with {signs}{finite} will do for {labels}"
+        )
     if len(methods) > 1:
-        return f"{names(methods, 'or')} will do for {uses}"
-    return f"for {uses} take {method_name(methods[0])}"
+        return f"{names(methods, 'or')} will do for {labels}"
+    return f"for {labels} take {method_name(methods[0])}"
 
 
-def _left_out(uses: Sequence[Use]) -> str:
-    """The methods that some of these uses would name if their NLL were finite."""
-    methods = dict.fromkeys(method for use in uses if use.named for method in use.left_out)
-    return f" (not named, because of an infinite NLL: {names(methods)})" if methods else ""
-
-
-def _cost_sentence(choice: Choice, decisions: Mapping[str, Any]) -> str:
-    """Which method acts cheapest, by how much, how sure that is, and which is calibrated best."""
-    costs = decisions["methods"]
+def _cost_sentence(decisions: Decisions, choice: Choice, priced: Mapping[str, Any]) -> str:
+    """Which method has the lowest mean loss, by how much, how sure that is; the best calibrated."""
+    costs = priced["methods"]
     best = cheapest(costs)
     others = [method for method in costs if method != best]
-    infinite = ", though its NLL is infinite" if best in choice.infinite else ""
-    loss = f"mean loss {costs[best]['cost']:.3g}"
-    text = f"{method_name(best)} acts cheapest{infinite}: {loss}" if others else f"the {loss}"
+    infinite = ", though its NLL is infinite" if best in decisions.marked(INFINITE) else ""
+    loss = f"{costs[best]['cost']:.3g}"
+    start = f"{method_name(best)} has the lowest mean loss{infinite}: "
+    text = f"{start}{loss}" if others else f"the mean loss is {loss}"
     if others:
         second = min(others, key=lambda method: float(costs[method]["cost"]))
         gap = costs[second]["against"][best]
         text += f", {with_half(gap, 'difference')} less than with {method_name(second)}, the next"
         if gap["difference_half_width"] is not None:
             dearer = len(surely_dearer(costs, best))
-            of_all = "the others" if len(others) > 1 else "it"
-            sure = f"{counted(dearer)} of {counted(len(others))} others" if dearer else of_all
-            text += f", and {'surely' if dearer else 'not surely'} less than with {sure}"
-    constant = decisions["best_constant"]
+            found = counted(dearer) if dearer else "none"
+            of_all = "others" if len(others) > 1 else "other"
+            text += f"; a test finds {found} of {counted(len(others))} {of_all} costlier"
+    constant = priced["best_constant"]
     always = costs[best]["against"][f"always {constant}"]["difference"]
     if always > ROUNDING:
         text += f", but to {constant} always costs {always:.2g} less"
     calibrated = [use for use in choice.uses if use.metric == "u_losses" and use.named]
     if calibrated and others:
         sentence = _calibrated_best(calibrated[0], best)
-        text += f". {sentence[0].upper()}{sentence[1:]}{_left_out(calibrated)}"
+        text += f". {sentence[0].upper()}{sentence[1:]}"
     return f"{text}."
 
 
 def _calibrated_best(losses: Use, cheapest: str) -> str:
     """Which methods are calibrated best for the user's losses, and whether the cheapest is."""
     named = losses.named
-    if len(named) == len(losses.signs):
-        return "no test tells the methods apart in calibration for these losses"
     if named == (cheapest,):
         which = "it is also"
     elif len(named) <= MOST_NAMED:
@@ -190,53 +226,77 @@ def _choice_sentence(choice: Choice) -> str:
     name = method_name(overall)
     if any(use.metric == COST for use in uses):
         return f"The calibration of {name} is {noise}." if noise else ""
-    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
+    told = [use for use in uses if use.told]
+    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in told)
     sure = "clearly" if is_alone else "no test finds a better one"
     start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
     return f"{start}: {sure}.{f' It is {noise}.' if noise else ''}"
 
 
-def _bound_sentence(table: ResultTable, choice: Choice) -> str:
+def _taken(decisions: Decisions, choice: Choice) -> list[str]:
+    """The methods that sentences on bounds are about: those taken, or all where none is."""
+    taken = dict.fromkeys(use.take for use in choice.uses if use.take)
+    return [choice.overall] if choice.overall else list(taken) or decisions.methods
+
+
+def _bound_sentence(decisions: Decisions, choice: Choice) -> str:
     """The bound for the users of the standard classes; "" where there is none.
 
-    It is that of the methods taken, or the largest of all where none is taken. A mean over splits
-    of bounds that hold with 95 % confidence each is not such a bound itself, so the sentence does
-    not say so.
+    A mean over splits of bounds that hold with 95 % confidence each is not such a bound itself, so
+    the sentence does not say so.
     """
-    taken = dict.fromkeys(use.take for use in choice.uses if use.take)
-    methods = [choice.overall] if choice.overall else list(taken) or list(table.spec.methods)
-    value = _largest(table.certificates.get(method) for method in methods)
+    methods = _taken(decisions, choice)
+    value = _largest((decisions.users or {}).get(method) for method in methods)
     if value is None:
         return ""
-    if table.splits < 2 and len(methods) == 1:
+    if decisions.splits < 2 and len(methods) == 1:
         return (
             f"With 95 % confidence no {USERS} is off by more than {bound(value)} with "
             f"{names(methods)}."
         )
     users = f"the error of any {USERS} is"
-    return f"{_bound_on(users, methods)}{bound(value)}{_on_average(table)}."
+    return f"{_bound_on(users, methods)}{bound(value)}{_on_average(decisions)}."
 
 
-def _own_bound_sentence(table: ResultTable, choice: Choice) -> str:
+def _own_bound_sentence(decisions: Decisions, choice: Choice) -> str:
     """The bounds for the user's own utilities and what follows from them; "" where there are none.
 
     A threshold rule acts where the predicted utility is at least t. Acting pays the utility minus
     t, not acting pays nothing. No monotone change of the predicted utility raises the mean pay by
     more than 2 UC, for any utility and any t (the paper's proposition "Utility Risk Gap").
     """
-    methods = [choice.overall] if choice.overall else list(table.spec.methods)
+    methods = [choice.overall] if choice.overall else decisions.methods
     uppers = {
-        column.metric.text: _largest(column.cells[method].row.get("upper") for method in methods)
-        for column in table.columns
-        if is_own(column.metric.key)
+        metric(key).text: _largest(decisions.rows[method, key].upper for method in methods)
+        for key in decisions.shown
+        if is_own(key)
     }
     bounds = [f"{bound(upper)} ({text})" for text, upper in uppers.items() if upper is not None]
     if not bounds:
         return ""
     return (
-        f"{_bound_on('the error of your utility is', methods)}{listed(bounds)}{_on_average(table)};"
-        " no monotone change of a threshold rule on this utility gains more than twice the bound."
+        f"{_bound_on('the error of your utility is', methods)}{listed(bounds)}"
+        f"{_on_average(decisions)}; no monotone change of a threshold rule on this utility gains "
+        "more than twice the bound."
     )
+
+
+def _rarest_sentence(decisions: Decisions, choice: Choice) -> str:
+    """How many points the rarest class has, and the bound on single decisions beside that."""
+    rarest, column = decisions.rarest, decisions.column("u_cwe")
+    if rarest is None or not column:
+        return ""
+    text = f"The rarest class has {rarest.points:,} of {rarest.n:,} points"
+    value = _largest(column[method].upper for method in _taken(decisions, choice))
+    if value is not None:
+        prevalence = short(rarest.points / rarest.n)
+        text += f": compare its prevalence {prevalence} with the bound {bound(value)} (U_CWE)"
+    if any(UNSEEN in use.signs.values() for use in choice.uses):
+        text += (
+            f". A test part has about {rarest.tested:.0f} of them; fewer than {rarest.needed} do "
+            "not show whether that class is predicted half too often"
+        )
+    return f"{text}."
 
 
 def _largest(uppers: Iterable[float | None]) -> float | None:
@@ -250,22 +310,36 @@ def _bound_on(error: str, methods: Sequence[str]) -> str:
     return f"With {which} the 95 % upper bound on {error} {most}"
 
 
-def _on_average(table: ResultTable) -> str:
-    return f", on average over the {table.splits} splits" if table.splits > 1 else ""
+def _on_average(decisions: Decisions) -> str:
+    return f", on average over the {decisions.splits} splits" if decisions.splits > 1 else ""
 
 
-def _unknown_sentence(uses: Sequence[Use], points: int, splits: int) -> str:
-    """What the sample cannot show; "" where no noise floor is known."""
+def _unknown_sentence(decisions: Decisions, uses: Sequence[Use]) -> str:
+    """What the sample cannot show; "" where nothing is known of it."""
     limits = [
         f"{bound(use.not_seen_below)} ({metric(use.metric).text})"
         for use in uses
         if use.not_seen_below is not None
     ]
-    if not limits:
+    apart = [f"{bound(use.spread)} ({metric(use.metric).text})" for use in uses if use.spread]
+    parts = []
+    if limits:
+        parts.append(f"observed errors below {listed(limits)} cannot be told from chance")
+    if apart and len(decisions.methods) > 1:
+        parts.append(f"differences between methods are known to ± {listed(apart)} only")
+    if not parts:
+        return ""
+    a_split = " a split" if decisions.splits > 1 else ""
+    return f"With {decisions.test_points:,} test points{a_split}, {', and '.join(parts)}."
+
+
+def _cluster_sentence(decisions: Decisions) -> str:
+    """That points depend on each other; "" where they do not."""
+    if not decisions.clusters:
         return ""
     return (
-        f"With {points:,} test points{' a split' if splits > 1 else ''}, errors below "
-        f"{listed(limits)} cannot be told from chance."
+        "Points of a cluster depend on each other: splits, floors, intervals and tests keep each "
+        f"of the {decisions.clusters:,} clusters together."
     )
 
 
@@ -276,4 +350,4 @@ def _prose(use: Use) -> str:
         by_sign.setdefault(sign, []).append(method)
     signs = "; ".join(f"{sign}: {names(methods)}" for sign, methods in by_sign.items())
     take = f" Take {method_name(use.take)}." if use.take else ""
-    return f"{use.use[0].upper()}{use.use[1:]}: {signs}.{take}"
+    return f"{use.label[0].upper()}{use.label[1:]}: {signs}.{take}"

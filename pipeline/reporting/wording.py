@@ -1,19 +1,22 @@
-"""Numbers, bounds, intervals and lists of methods as sentences print them."""
+"""Numbers, bounds, p-values, intervals and lists of methods as sentences print them; Markdown."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from html import escape
 from typing import Any
 
 from pipeline.reporting.names import method_name
+from pipeline.scoring.choice import ROUNDING
 
 SMALLEST_BOUND = 1e-9
 """A smaller bound is printed as this one: what lies below is rounding error."""
-ROUNDING = 1e-12
-"""A difference of losses that is no larger comes from the order in which they were added up."""
+SMALLEST_P = 1e-4
+"""A smaller p-value is printed as "less than" this one: draws and tails are no more exact."""
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -39,6 +42,13 @@ def rounded_up(value: float, significant: int = 2) -> float:
 def bound(value: float) -> str:
     """An upper bound in two digits, rounded up; `–` where there is none."""
     return short(rounded_up(value)) if math.isfinite(value) else "–"
+
+
+def p_value(value: float) -> str:
+    """`p = .013`, with at most two significant digits and four decimals; `p < .0001` below that."""
+    if value < SMALLEST_P:
+        return f"p < {SMALLEST_P:.4f}".replace("0.", ".")
+    return f"p = {short(value, 1 if value < 10 * SMALLEST_P else 2)}"
 
 
 def interval(low: float, high: float) -> str:
@@ -72,3 +82,32 @@ def with_half(values: Mapping[str, Any], name: str) -> str:
         return f"{value:.3g}" + ("" if half is None else " ± 0")
     digits = max(1 - math.floor(math.log10(half)), 0)
     return f"{round(value, digits) + 0.0:.{digits}f} ± {half:.{digits}f}"  # no -0.00
+
+
+def escape_markdown(text: str) -> str:
+    """Plain text as Markdown text: no markup, no HTML, one line."""
+    line = " ".join(escape(text, quote=False).split())
+    return re.sub(r"([\\`*\[\]|$]|(?<!\w)_|_(?!\w))", r"\\\1", line)
+
+
+def markdown_table(heading: Sequence[str], lines: Iterable[Sequence[str]], text: int = 1) -> str:
+    """A table of cells that are Markdown; the first `text` columns are not right-aligned."""
+    rule = ["---" if column < text else "--:" for column in range(len(heading))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of plain text with a note below it."""
+
+    title: str
+    heading: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str
+
+    def markdown(self) -> str:
+        """As Markdown under a heading of the third level."""
+        heading = [escape_markdown(cell) for cell in self.heading]
+        rows = [[escape_markdown(cell) for cell in row] for row in self.rows]
+        table = markdown_table(heading, rows)
+        return f"### {self.title}\n\n{table}\n\n{escape_markdown(self.note)}"

@@ -20,7 +20,7 @@ from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import rounded
 from pipeline.scoring.held_out import HeldOut, held_out, numbers_of, scored
 from pipeline.scoring.splits import indices_of
-from pipeline.scoring.tidy import Scored, curves_of, rows_of
+from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
 from pipeline.scoring.worst import SMALLEST_GROUP, class_names_of, splits_together, worst_of
 
 
@@ -93,6 +93,7 @@ def across_splits(units: Sequence[Unit], device: str, progress: Progress) -> tup
         by_group[name] = {
             "rows": rows_of(calibrator, scores, worst, name),
             "curves": curves_of(calibrator, scores, name),
+            "draws": draws_of(scores),
             "worst": worst,
         }
     content = {"worst": worst_of(settings, pooled, classes), "groups": by_group}

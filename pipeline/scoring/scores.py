@@ -34,7 +34,7 @@ from pipeline.scoring.files import (
     without_folders,
     write_files,
 )
-from pipeline.scoring.tidy import Row, Scored, curves_of, rows_of
+from pipeline.scoring.tidy import Row, Scored, curves_of, draws_of, rows_of
 
 
 def write_scores(units: Sequence[Unit]) -> list[Path]:
@@ -74,8 +74,24 @@ def write_scores(units: Sequence[Unit]) -> list[Path]:
                 "patches": _patches(complete[name]),
                 "worst": record["worst"],
                 "groups": {key: group["worst"] for key, group in record["groups"].items()},
+                **_for_tests(complete[name], splits, record),
             }
         return write_files(files, {**header, "calibrators": calibrators}, rows, curves)
+
+
+def _for_tests(
+    units: Sequence[Unit], splits: Sequence[Scored], record: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the decisions need besides the rows; nothing where it is as usual.
+
+    `worse_than_temperature`: per split whether held-out points preferred temperature scaling.
+    `draws`: by group of points (empty: all points) the draws of few splits (tidy.draws_of).
+    """
+    worse = [bool((record_of(u.fit_path) or {}).get("worse_than_temperature")) for u in units]
+    draws = {"": draws_of(splits)} | {k: group["draws"] for k, group in record["groups"].items()}
+    return ({"worse_than_temperature": worse} if any(worse) else {}) | (
+        {"draws": draws} if any(draws.values()) else {}
+    )
 
 
 def _patches(units: Sequence[Unit]) -> list[int]:

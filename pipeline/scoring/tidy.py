@@ -17,6 +17,7 @@ from scipy import special
 from metrics import NoiseFloor
 from metrics.ecdf import levels, thin
 from pipeline.scoring.files import ALL_SPLITS
+from pipeline.scoring.paired import FEWEST_SPLITS
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -124,6 +125,18 @@ def _mean_draws(splits: Sequence[Scored], name: str) -> Floats | None:
 def bootstrap_half_width(draws: Floats) -> float:
     """Half of the 95 % interval: 1.96 standard errors of the mean under resampled points, [B]."""
     return float(special.ndtri((1 + CONFIDENCE) / 2) * draws.std(ddof=1))
+
+
+def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
+    """By metric the mean over splits under resampled points, [B]; {} where tests need none.
+
+    The differences of two methods' draws are the bootstrap of their difference, because all methods
+    are measured on the same resampled points.
+    """
+    if len(splits) >= FEWEST_SPLITS:
+        return {}
+    drawn = {key: _mean_draws(splits, f"bootstrap_{key}") for key in splits[0].record["metrics"]}
+    return {key: draws.tolist() for key, draws in drawn.items() if draws is not None and len(draws)}
 
 
 def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> list[Row]:

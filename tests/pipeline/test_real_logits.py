@@ -6,8 +6,9 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.cache import record_of
 from pipeline.logits import run_logits
-from pipeline.reporting.collect import Scores, summarise
+from pipeline.scoring.decisions import decide
 from pipeline.scoring.files import score_files
+from pipeline.scoring.read import Scores
 from tests.known_levels import KNOWN, SCALES
 from tests.pipeline.conftest import request_of
 
@@ -18,7 +19,7 @@ BENCHMARKS = (*EXACT, "cifar10_repvgg", "cifar100_repvgg")
 
 @pytest.fixture(scope="module")
 def measured(shared_dir, tmp_path_factory):
-    """Records, and the summaries of the uncalibrated classifiers over 4 splits."""
+    """Records, and the decisions on the uncalibrated classifiers over 4 splits."""
     folder = tmp_path_factory.mktemp("cifar")
     request = request_of(
         "suite=cifar", "calibrator=uncalibrated", f"paths.precomputed={shared_dir / 'logits'}",
@@ -32,7 +33,7 @@ def measured(shared_dir, tmp_path_factory):
     records = {name: record_of(folder / f"data/logits/{name}.npz") for name in BENCHMARKS}
     units = {unit.benchmark: unit for unit in request.units()}
     scores = {name: Scores.read(score_files(unit.settings)) for name, unit in units.items()}
-    return records, {name: summarise(one).set_index("metric") for name, one in scores.items()}
+    return records, {name: decide(one, ["uncalibrated"]) for name, one in scores.items()}
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -42,11 +43,11 @@ def test_accuracy_is_the_published_one_and_the_rows_agree_with_the_reference(mea
     away = 0.005 if benchmark in EXACT else 0.35
     assert details["accuracy"] == pytest.approx(details["published_accuracy"], abs=away)
     assert "chenyaofo" in details["origin"]["readme_says"]
-    summary = measured[1][benchmark]
+    decisions = measured[1][benchmark]
     (settings,) = request_of(f"benchmark={benchmark}").benchmark_settings()
     known = KNOWN[settings.benchmark.precomputed]
     for (metric, scale), expected in zip(SCALES.items(), known, strict=True):
-        mean, two_se = summary.loc[metric, ["mean", "two_se"]]
+        row = decisions.rows["uncalibrated", metric]
         # Other seeds and fewer splits, and references rounded to one digit.
-        tolerance = 2.5 * two_se * scale + 0.06
-        assert mean * scale == pytest.approx(expected, abs=tolerance), metric
+        tolerance = 2.5 * row.two_se * scale + 0.06
+        assert row.mean * scale == pytest.approx(expected, abs=tolerance), metric

@@ -6,9 +6,9 @@ import pytest
 
 from metrics import scorecard
 from pipeline.harness.artifacts import read_json
-from pipeline.reporting.collect import Scores
 from pipeline.scoring.files import score_files
 from pipeline.scoring.held_out import held_out
+from pipeline.scoring.read import Scores
 from scripts import score as script
 
 N = 420

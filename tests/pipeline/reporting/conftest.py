@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cache
@@ -14,9 +15,9 @@ import pytest
 from metrics import METRICS
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Request
-from pipeline.reporting.collect import Scores
 from pipeline.reporting.comparison import printed_values
 from pipeline.reporting.names import METHODS
+from pipeline.scoring.decisions import COLUMNS, Decision, Decisions
 from pipeline.scoring.files import (
     CURVE_COLUMNS,
     ROW_COLUMNS,
@@ -25,6 +26,7 @@ from pipeline.scoring.files import (
     without_folders,
     write_files,
 )
+from pipeline.scoring.read import Scores
 from pipeline.scoring.tidy import Scored, curves_of, rows_of
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]
@@ -32,6 +34,22 @@ SPLITS = 4
 UTILITIES = 120
 LOGITS = {"n": 10_000, "classes": 10, "accuracy": 94.4, "sha256": "ab" * 32, "source": "test"}
 WriteScores = Callable[..., Scores]
+
+
+def decided(columns: dict[str, dict[str, dict[str, Any]]], **more: Any) -> Decisions:
+    """Decisions by metric and method; what is not given is unknown, and no method is worse."""
+    rows = {}
+    for key, of_methods in columns.items():
+        for method, given in of_methods.items():
+            numbers = dict.fromkeys(COLUMNS, math.nan) | {"method": method, "metric": key}
+            unknown = {"splits": 10, "interval": "corrected", "not_worse": True}
+            beyond = given.get("beyond_floor")
+            noise = {"beyond_floor": beyond, "within_noise": None if beyond is None else not beyond}
+            rows[method, key] = Decision(**{**numbers, **unknown, **noise, **given})
+    methods = dict.fromkeys(method for method, _ in rows)
+    ordered = {(m, key): rows[m, key] for m in methods for key in columns if (m, key) in rows}
+    settings = {"shown": list(columns), "test": "corrected", "splits": 10, "test_points": 3000}
+    return Decisions(ordered, **{**settings, **more})
 
 
 def _metrics(table: str, method: str, rng: np.random.Generator) -> dict[str, float]:

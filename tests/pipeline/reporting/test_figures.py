@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from metrics.ecdf import thin
-from pipeline.reporting.curves import all_curves
 from pipeline.reporting.dynamics_figures import FamilyResult, history_figure, snapshot_figure
 from pipeline.reporting.figures import ecdf_figure
 from pipeline.reporting.names import METHODS
+from pipeline.reporting.sections import all_curves
 from pipeline.reporting.style import LOOKS
 from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
 from pipeline.scoring.files import ScoreFiles
@@ -17,7 +17,7 @@ from pipeline.scoring.tidy import FAMILIES
 from tests.pipeline.reporting.conftest import facts_of, scored, write
 
 
-def test_curves_and_floor_have_a_value_per_sampled_user(tmp_path) -> None:
+def test_curves_and_floor_have_the_stored_levels(tmp_path) -> None:
     errors = np.sort(np.random.default_rng(0).random(1000))
     few = np.sort(np.random.default_rng(1).random(300))
     drawn = {
@@ -32,9 +32,10 @@ def test_curves_and_floor_have_a_value_per_sampled_user(tmp_path) -> None:
     curves = all_curves(scores, list(parts))[0]
     assert (curves.count, curves.splits, list(curves.errors)) == (1000, 2, list(parts))
     kept = thin(1000, 121)
-    np.testing.assert_allclose(curves.errors["vector"][kept], errors[kept], rtol=1e-6)
+    np.testing.assert_allclose(curves.levels, (kept + 1) / 1000, rtol=1e-6)
+    np.testing.assert_allclose(curves.errors["vector"], errors[kept], rtol=1e-6)
     assert curves.floor is not None and curves.floor.method == "temperature"
-    np.testing.assert_allclose(curves.floor.high - curves.floor.low, np.ones(1000), rtol=1e-6)
+    np.testing.assert_allclose(curves.floor.high - curves.floor.low, np.ones(len(kept)), rtol=1e-5)
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import math
-
-import pandas as pd
+from dataclasses import replace
 
 from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
+from tests.pipeline.reporting.conftest import decided
 
 
-def table(*rows):
-    columns = ["method", "metric", "mean", "not_worse", "beyond_floor", "upper"]
-    return pd.DataFrame(rows, columns=columns).assign(splits=10)
+def row(mean, not_worse, **more):
+    return {"mean": mean, "not_worse": not_worse, **more}
 
 
 BENCHMARKS = {
-    "first": table(
-        ("uncalibrated", "nll", 2.0, False, None, math.nan),
-        ("uncalibrated", "u_topk", 0.3, False, True, 0.351),
-        ("temperature", "nll", 1.0, True, None, math.nan),
-        ("temperature", "u_topk", 0.1, True, False, 0.151),
+    "first": decided(
+        {
+            "nll": {"uncalibrated": row(2.0, False), "temperature": row(1.0, True)},
+            "u_topk": {
+                "uncalibrated": row(0.3, False, beyond_floor=True, upper=0.351),
+                "temperature": row(0.1, True, beyond_floor=False, upper=0.151),
+            },
+        }
     ),
-    "second": table(
-        ("uncalibrated", "nll", 2.0, True, None, math.nan),
-        ("uncalibrated", "u_topk", 0.2, False, math.nan, 0.2),
-        ("temperature", "nll", 1.5, math.nan, None, math.nan),
-        ("temperature", "u_topk", 0.1, True, True, 0.12),
+    "second": decided(
+        {
+            "nll": {"uncalibrated": row(2.0, True), "temperature": row(1.5, None)},
+            "u_topk": {
+                "uncalibrated": row(0.2, False, upper=0.2),
+                "temperature": row(0.1, True, beyond_floor=True, upper=0.12),
+            },
+        }
     ),
 }
 
 
 def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
-    leaderboard = leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"])
+    leaderboard = leaderboard_of(BENCHMARKS)
     assert leaderboard.lines == [
         ["Temp. Scaling", "0", "1", ".16", "37.5 %"],
         ["Uncalibrated", "3", "0", ".36", "0.0 %"],
@@ -41,42 +44,17 @@ def test_methods_with_fewer_losses_come_first_and_bounds_round_up():
         "Worse than the best, of 4",
         "Within noise, of 2: shortlists",
     ]
+    assert "wrong in 5 % of cases, so chance alone may take about 0 of 4 cells" in leaderboard.note
 
 
-def test_the_note_says_where_a_single_split_has_no_test():
-    notes = {}
-    for first, second in ((10, 10), (1, 1), (10, 1)):
-        tables = {"first": BENCHMARKS["first"].assign(splits=first)}
-        tables["second"] = BENCHMARKS["second"].assign(splits=second)
-        note = leaderboard_of(tables, ["uncalibrated", "temperature"]).note
-        notes[first, second] = "paired test" in note, "no test" in note
-    assert notes == {(10, 10): (True, False), (1, 1): (False, True), (10, 1): (True, True)}
-
-
-def test_seconds_are_medians_of_these_benchmarks_fits_and_a_cut_line_of_the_log_is_skipped(
-    tmp_path,
-):
-    leaderboard = leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"])
-    assert leaderboard.with_seconds(tmp_path) is leaderboard  # nothing ran here
-    units = {
-        "fits/first/temperature/0": 1.0,
-        "fits/first/temperature/1": 2.0,
-        "fits/second/temperature/0": 9.0,
-        "fits/other/temperature/0": 50.0,
-        "scores/first/temperature/0": 70.0,
-    }
-    lines = [
-        json.dumps({"unit": unit, "core_seconds": seconds, "memory_mib": 1, "error": ""})
-        for unit, seconds in units.items()
-    ]
-    (tmp_path / "here.jsonl").write_text("\n".join([*lines, '{"unit": "fi']))
-    timed = leaderboard.with_seconds(tmp_path)
-    assert timed.heading[-1] == "Seconds of a fit"
-    assert [line[-1] for line in timed.lines] == ["2", "–"]
+def test_one_benchmark_or_no_test_has_no_leaderboard():
+    assert leaderboard_of({"first": BENCHMARKS["first"]}) is None
+    untested = {name: replace(decisions, test="") for name, decisions in BENCHMARKS.items()}
+    assert leaderboard_of(untested) is None
 
 
 def test_the_figure_has_the_methods_from_best_to_worst():
-    figure = leaderboard_figure(leaderboard_of(BENCHMARKS, ["uncalibrated", "temperature"]))
+    figure = leaderboard_figure(leaderboard_of(BENCHMARKS))
     worse, noise, saved = figure.axes
     names = [label.get_text() for label in worse.get_yticklabels()]
     assert names == ["Uncalibrated", "Temp. Scaling"]  # upwards

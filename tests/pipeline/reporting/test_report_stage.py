@@ -10,8 +10,8 @@ import pytest
 from metrics.registry import METRICS, utility_metric
 from pipeline.harness.artifacts import read_json
 from pipeline.report import run_report, table_specs
-from pipeline.reporting.collect import MissingScores
-from pipeline.reporting.pages import typeset
+from pipeline.reporting.page import typeset
+from pipeline.scoring.read import MissingScores
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 
@@ -45,8 +45,8 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
         *(f"tables/digits.{kind}" for kind in ("tex", "md", "csv")),
         *(f"figures/ecdf_digits.{kind}" for kind in ("pdf", "svg", "png")),
         "metrics.json",
-        "report.html",
-        "report.md",
+        "digits.html",
+        "digits.md",
         "tables/digits_verdict.json",
     }
     printed = capsys.readouterr().out
@@ -54,12 +54,12 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
         "tables/digits.tex": r"$\mathcal{U}_{\mathrm{first}}$",
         "tables/digits.md": "U<sub>first</sub> ×10³",
         "tables/digits.csv": "\npatching,u_first,",
-        "report.html": "U<sub>first</sub>",
+        "digits.html": "U<sub>first</sub>",
         "tables/digits_verdict.json": '"u_first"',
     }.items():
         assert text in files[name].decode(), name
     assert "U_first" in printed
-    page = files["report.html"].decode()
+    page = files["digits.html"].decode()
     assert "unnormalised" not in printed + page and b"isotonic_raw" not in files["metrics.json"]
     assert str(tmp_path) not in page
     verdict = read_json(results / "tables" / "digits_verdict.json")
@@ -71,10 +71,9 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
     assert files_of(results) == files
 
 
-def test_the_vit_gets_table_one(write_scores, tmp_path) -> None:
-    scores = write_scores("imagenet_vit", "imagenet_vit", FEW)
+def test_the_vit_gets_table_one(tmp_path) -> None:
     (settings,) = request_of(tmp_path, "imagenet_vit", suite="imagenet").benchmark_settings()
-    main, short = table_specs(settings, scores, "imagenet_vit", FEW)
+    main, short = table_specs(settings, "imagenet_vit")
     assert main.name == "imagenet_vit" and "u_w2v" in main.metrics
     assert short.name == "imagenet_vit_table1"
     assert tuple(short.metrics) == ("brier", "cwe_bin", "tce_bin", "u_comb")
@@ -86,14 +85,14 @@ def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suit
 ) -> None:
     benchmarks = ("cifar10_resnet", "cifar10_repvgg")
     for benchmark in benchmarks:
-        write_scores(benchmark, benchmark, FEW, splits=2, shift=0.1)
+        write_scores(benchmark, benchmark, FEW, splits=5, shift=0.1)
     both = ("suite.benchmarks=[cifar10_resnet,cifar10_repvgg]",)
-    asked = {"splits": 2, "extra": both, "methods": FEW}
+    asked = {"splits": 5, "extra": both, "methods": FEW}
     run_report(request_of(tmp_path, *benchmarks, **asked))
     files = files_of(tmp_path / "results")
     assert {f"tables/comparison.{kind}" for kind in ("md", "csv")} <= set(files)
     assert "CIFAR-10 RepVGG-A0: " in capsys.readouterr().out
-    assert b"Against the paper" in files["report.html"] and b"Who wins" in files["report.html"]
+    assert b"Against the paper" in files["cifar.html"] and b"Who wins" in files["cifar.html"]
     tables = tmp_path / "results" / "tables"
     cells = pd.concat(pd.read_csv(tables / f"{name}.csv") for name in benchmarks)
     assert pd.read_csv(tables / "leaderboard.csv")["worse"].sum() == (~cells["not_worse"]).sum() > 0
@@ -103,7 +102,7 @@ def test_paper_benchmarks_are_compared_and_one_alone_leaves_the_page_of_the_suit
     run_report(request_of(tmp_path, "cifar10_resnet", **asked))
     after = files_of(tmp_path / "results")
     assert "report-cifar10_resnet.html" in after
-    assert all(after[name] == files[name] for name in ("report.html", "metrics.json"))
+    assert all(after[name] == files[name] for name in ("cifar.html", "metrics.json"))
 
 
 @pytest.mark.parametrize(

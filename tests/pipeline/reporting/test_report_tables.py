@@ -8,25 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from rich.console import Console
 
 from metrics.registry import metric
-from pipeline.reporting import table_formats
-from pipeline.reporting.collect import summarise
+from pipeline.reporting import formats
 from pipeline.reporting.names import METHODS
-from pipeline.reporting.pages import SHOWN_BY, templates
-from pipeline.reporting.table_model import ResultTable, TableSpec
-from pipeline.reporting.tables import (
-    CSV_COLUMNS,
-    IncompleteResults,
-    build_table,
-    long_form,
-    write_tables,
-)
+from pipeline.reporting.page import SHOWN_BY, templates
+from pipeline.reporting.tables import ResultTable, TableSpec
 from pipeline.reporting.terminal import print_tables
+from pipeline.reporting.write import write_tables
+from pipeline.scoring.decisions import COLUMNS, Decisions, decide
+from tests.pipeline.reporting.conftest import decided
 
 PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
 
@@ -37,58 +30,52 @@ def page_table(table: ResultTable) -> str:
     return re.sub(r"\n(?!<tr)", " ", str(parts.results_table(table, drawn=set())))
 
 
-def summary_of(
-    values: dict[tuple[str, str], tuple[float, float]], beyond: tuple[tuple[str, str], ...] = ()
-) -> pd.DataFrame:
-    """Ten splits with the given means and 2 standard errors; floors at half and all of the mean."""
-    rows = []
-    for place, ((method, key), (mean, two_se)) in enumerate(values.items()):
-        noise = np.random.default_rng(place).normal(size=10)
-        noise = (noise - noise.mean()) / noise.std(ddof=1) * np.sqrt(10) / 2
-        row = dict.fromkeys(CSV_COLUMNS, math.nan) | {
-            "method": method,
-            "metric": key,
+def decisions_of(
+    means: dict[tuple[str, str], tuple[float, float]], worse: tuple[tuple[str, str], ...] = ()
+) -> Decisions:
+    """Decisions with the given means and 2 standard errors; half-widths are twice the latter."""
+    columns: dict[str, dict[str, Any]] = {}
+    for (method, key), (mean, two_se) in means.items():
+        floor = metric(key).has_floor
+        columns.setdefault(key, {})[method] = {
             "mean": mean,
             "two_se": two_se,
             "half_width": 2 * two_se,
-            "interval": "corrected",
-            "splits": 10,
-            "floor_mean": mean / 2,
-            "floor_q95": mean,
-            "p_value": 0.01 if (method, key) in beyond else 0.5,
-            "beyond_floor": (method, key) in beyond if metric(key).has_floor else None,
-            "test_points": 3000,
-            "test_share": 0.3,
-            "upper_all": math.nan,
-            "values": tuple(mean + np.nan_to_num(two_se) * noise),
+            "floor_mean": mean / 2 if floor else math.nan,
+            "floor_q95": mean if floor else math.nan,
+            "beyond_floor": False if floor else None,
+            "not_worse": (method, key) not in worse,
         }
-        rows.append(row)
-    return pd.DataFrame(rows)
+    return decided(columns)
+
+
+VALUES = {
+    ("uncalibrated", "accuracy"): (0.945, 0.002),
+    ("temperature", "accuracy"): (0.945, 0.002),
+    ("vector", "accuracy"): (0.941, 0.002),
+    ("uncalibrated", "tce_bin"): (0.0364, 0.0041),
+    ("temperature", "tce_bin"): (0.0213, 0.0008),
+    ("vector", "tce_bin"): (0.01584, 0.0010),
+}
 
 
 @pytest.fixture
-def small() -> pd.DataFrame:
-    return summary_of(
-        {
-            ("uncalibrated", "accuracy"): (0.945, 0.002),
-            ("temperature", "accuracy"): (0.945, 0.002),
-            ("vector", "accuracy"): (0.941, 0.002),
-            ("uncalibrated", "tce_bin"): (0.0364, 0.0041),
-            ("temperature", "tce_bin"): (0.0213, 0.0008),
-            ("vector", "tce_bin"): (0.01584, 0.0010),
-        }
-    )
+def small() -> Decisions:
+    return decisions_of(VALUES, (("uncalibrated", "tce_bin"), ("temperature", "tce_bin")))
 
 
-SMALL = TableSpec(
-    "b", "B & co_1", ("accuracy", "tce_bin"), ("uncalibrated", "temperature", "vector")
-)
+def changed(decisions: Decisions, method: str, key: str, **values: Any) -> Decisions:
+    row = replace(decisions.rows[method, key], **values)
+    return replace(decisions, rows={**decisions.rows, (method, key): row})
+
+
+SMALL = TableSpec("b", "B & co_1", ("accuracy", "tce_bin"))
 
 
 def test_the_papers_look_scales_rounds_and_marks_the_largest_accuracy_and_least_error(
     small,
 ) -> None:
-    rows = build_table(small, replace(SMALL, look="paper")).rows
+    rows = ResultTable.of(small, replace(SMALL, look="paper")).rows
     cells = {m: [(c.mean, c.spread, c.best) for c in row] for m, row in rows}
     assert cells == {
         "uncalibrated": [("94.50", "0.20", True), ("36.4", "4.1", False)],
@@ -98,68 +85,54 @@ def test_the_papers_look_scales_rounds_and_marks_the_largest_accuracy_and_least_
 
 
 def test_the_default_look_has_intervals_and_marks_all_that_may_be_the_best(small) -> None:
-    accuracy, error = (list(column.cells.values()) for column in build_table(small, SMALL).columns)
+    accuracy, error = (list(c.cells.values()) for c in ResultTable.of(small, SMALL).columns)
     assert error[2].spread == "2.0"  # the half width, twice the standard errors here
     assert [cell.best for cell in error] == [False, False, True]
-    assert all(cell.best for cell in accuracy)  # accuracies within each other's noise
+    assert all(cell.best for cell in accuracy)  # no test finds any of them worse
+    untested = replace(small, test="")
+    assert not any("no test finds" in note for note in ResultTable.of(untested, SMALL).notes)
 
 
 def test_cells_beyond_their_own_floor_are_marked_in_every_format(small) -> None:
-    beyond = (small["method"] == "temperature") & (small["metric"] == "tce_bin")
-    small.loc[beyond, "beyond_floor"] = True
-    table = build_table(small, SMALL)
+    table = ResultTable.of(changed(small, "temperature", "tce_bin", beyond_floor=True), SMALL)
     texts = {
-        "latex": (table_formats.latex(table), r"^{\dagger}$"),
-        "markdown": (table_formats.markdown(table).split("\n\n")[1], "†"),
+        "latex": (formats.latex(table), r"^{\dagger}$"),
+        "markdown": (formats.markdown(table).split("\n\n")[1], "†"),
         "html": (page_table(table), "†</sup>"),
         "terminal": (printed([table], 200).split("†: beyond")[0], "†"),
     }
     for name, (text, mark) in texts.items():
         (line,) = [line for line in text.splitlines() if mark in line]
         assert "Temp" in line, name
-    numbers = long_form(table).set_index(["method", "metric"])["beyond_floor"]
-    assert numbers.loc[("temperature", "tce_bin")] and not numbers.loc[("vector", "tce_bin")]
 
 
 def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
-    summary = summary_of({("isotonic", "nll"): (0.61, 0.01), ("vector", "nll"): (0.6, 0.01)})
-    summary["zero_likelihood"] = [3.4, 0.0]
-    table = build_table(summary, TableSpec("b", "B", ("nll",), ("isotonic", "vector")))
+    decisions = decisions_of({("isotonic", "nll"): (0.61, 0.01), ("vector", "nll"): (0.6, 0.01)})
+    decisions = changed(decisions, "isotonic", "nll", zero_likelihood=3.4)
+    table = ResultTable.of(decisions, TableSpec("b", "B", ("nll",)))
     cells = table.columns[0].cells
-    assert table_formats.plain_cell(cells["isotonic"]).endswith(" (∞, 3.4)")
-    assert table_formats.plain_cell(cells["vector"]).endswith("2.0")
-    assert r"(\infty, 3.4)" in table_formats.latex(table)
+    assert formats.plain_cell(cells["isotonic"]).endswith(" (∞, 3.4)")
+    assert formats.plain_cell(cells["vector"]).endswith("2.0")
+    assert r"(\infty, 3.4)" in formats.latex(table)
     assert any("∞: infinite NLL" in note for note in table.notes)
 
 
-def test_certificates_stand_in_the_notes_rounded_up_and_in_the_csv(small) -> None:
-    small.loc[small["method"] == "vector", "upper"] = 0.0321
-    small["upper_all"] = small["method"].map({"uncalibrated": 0.0601, "vector": 0.0321})
-    table = build_table(small, SMALL)
+def test_certificates_stand_in_the_notes_rounded_up(small) -> None:
+    uppers = {"uncalibrated": 0.0601, "vector": 0.0321}
+    table = ResultTable.of(replace(small, users=uppers), SMALL)
     assert any(
         note.endswith("Uncalibrated .061, Temp. Scaling –, Vector Scaling .033.")
         and "confidence" not in note  # a mean over splits of bounds is no bound of one thing
         for note in table.notes
     )
-    numbers = long_form(table).set_index(["method", "metric"])
-    assert numbers.loc[("vector", "tce_bin"), "upper"] == 0.0321
-    assert np.isnan(numbers.loc[("temperature", "tce_bin"), "upper"])
 
 
-def test_a_metric_that_one_method_lacks_is_named(small) -> None:
-    short = small[~((small["method"] == "vector") & (small["metric"] == "tce_bin"))]
-    with pytest.raises(IncompleteResults, match="b: vector has no value of tce_bin; evaluate it"):
-        build_table(short, SMALL)
-
-
-PAPER_TABLE = TableSpec(
-    "cifar10_repvgg", "CIFAR-10, RepVGG-A0 & co_1", PAPER_METRICS, tuple(METHODS)
-)
+PAPER_TABLE = TableSpec("cifar10_repvgg", "CIFAR-10, RepVGG-A0 & co_1", PAPER_METRICS)
 
 
 @pytest.fixture
 def written(write_scores, tmp_path: Path) -> dict[str, Path]:
-    table = build_table(summarise(write_scores()), PAPER_TABLE)
+    table = ResultTable.of(decide(write_scores(), list(METHODS), PAPER_METRICS), PAPER_TABLE)
     return {path.suffix: path for path in write_tables([table], tmp_path / "tables")}
 
 
@@ -177,11 +150,11 @@ def test_latex_and_markdown_have_the_same_cells(written) -> None:
 
 def test_csv_has_seven_digits_and_the_order_of_the_table(written, write_scores) -> None:
     rows = list(csv.DictReader(written[".csv"].open()))
-    assert list(rows[0]) == list(CSV_COLUMNS)
+    assert list(rows[0]) == list(COLUMNS)
     assert [row["method"] for row in rows[:: len(PAPER_METRICS)]] == list(METHODS)
     assert [row["metric"] for row in rows[: len(PAPER_METRICS)]] == list(PAPER_METRICS)
-    values = summarise(write_scores()).set_index(["method", "metric"])["two_se"]
-    assert rows[0]["two_se"] == f"{values[rows[0]['method'], rows[0]['metric']]:.7g}"
+    row = decide(write_scores(), list(METHODS)).rows["uncalibrated", "accuracy"]
+    assert rows[0]["two_se"] == f"{row.two_se:.7g}"
 
 
 def printed(tables, width: int, wide: bool = False) -> str:
@@ -191,8 +164,8 @@ def printed(tables, width: int, wide: bool = False) -> str:
 
 
 def test_a_terminal_shows_the_columns_that_fit_first_those_of_the_verdict() -> None:
-    values = {(m, k): (0.0123, 0.002) for m in SMALL.methods for k in PAPER_METRICS}
-    table = build_table(summary_of(values), replace(SMALL, metrics=PAPER_METRICS))
+    values = {(m, k): (0.0123, 0.002) for m in list(METHODS)[:3] for k in PAPER_METRICS}
+    table = ResultTable.of(decisions_of(values), replace(SMALL, metrics=PAPER_METRICS))
     narrow = printed([table], 80)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "3 more columns are in the table's files." in " ".join(narrow.split())

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.reporting.groups import largest_gap
-from pipeline.reporting.intervals import (
-    corrected_half_width,
-    not_worse_than_best,
-    two_standard_errors,
-)
+from pipeline.scoring.gaps import largest_gap
+from pipeline.scoring.inference import against_best, corrected_half_width, two_standard_errors
 from pipeline.scoring.splits import split_indices
+from tests.pipeline.reporting.conftest import decided
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3
 TESTS = [split_indices(N, split)[1] for split in range(SPLITS)]
+
+
+def not_worse(values, draws=None, **how):
+    found = against_best(values, SHARE, draws or {}, **how)
+    return {method for method, one in found.items() if one.not_worse}
 
 
 def test_the_set_of_the_best_holds_the_truly_best_and_leaves_out_the_bad() -> None:
@@ -30,7 +32,7 @@ def test_the_set_of_the_best_holds_the_truly_best_and_leaves_out_the_bad() -> No
             for name, excess in (("best", 0.0), ("near", 0.01), ("far", 0.05), ("bad", 0.6))
         }
         values = {name: [loss[test].mean() for test in TESTS] for name, loss in losses.items()}
-        found = not_worse_than_best(values, SHARE)
+        found = not_worse(values)
         kept.append("best" in found)
         sizes.append(len(found))
         assert "bad" not in found
@@ -38,43 +40,45 @@ def test_the_set_of_the_best_holds_the_truly_best_and_leaves_out_the_bad() -> No
     assert 1.5 < np.mean(sizes) < 3.01
 
 
-def test_larger_is_better_and_infinite_and_single_values() -> None:
-    scores = {"a": [0.9, 0.91, 0.92], "b": [0.5, 0.52, 0.51], "c": [math.inf, 0.1, 0.1]}
-    assert not_worse_than_best(scores, SHARE, larger_is_better=True) == {"a"}
-    assert not_worse_than_best({"a": [0.1], "b": [0.1], "c": [0.2]}, SHARE) == {"a", "b"}
-    assert not_worse_than_best({"a": [math.inf]}, SHARE) == set()
-    assert math.isnan(corrected_half_width([1.0], SHARE))
+def test_larger_is_better_and_few_splits_need_draws() -> None:
+    scores = {"a": [0.9, 0.91, 0.92, 0.9, 0.91], "b": [0.5, 0.52, 0.51, 0.5, 0.52]}
+    assert not_worse(scores, larger_is_better=True) == {"a"}
+    one = {"a": [0.1], "b": [0.1 + 1e-9], "c": [0.2]}
+    untested = against_best(one, SHARE, {})
+    assert {found.not_worse for found in untested.values()} == {None}
+    noise = np.random.default_rng(0).normal(0, 0.05, size=200)
+    draws = {"a": 0.1 + noise, "b": 0.1 + noise, "c": 0.2 + 1.1 * noise}
+    found = against_best(one, SHARE, draws)
+    assert {method for method, of in found.items() if of.not_worse} == {"a", "b"}
+    assert found["c"].difference == pytest.approx(0.1)
+    assert found["c"].half_width == pytest.approx(1.96 * 0.1 * noise.std(ddof=1), rel=1e-4)
 
 
 def test_the_corrected_interval_by_hand() -> None:
     values = [3.0, 4.0, 5.0]  # std 1, so the variance is 1/3 + 3/7
     expected = stats.t.ppf(0.975, 2) * math.sqrt(1 / 3 + 3 / 7)
     assert corrected_half_width(values, 0.3) == pytest.approx(expected)
+    assert math.isnan(corrected_half_width([1.0], SHARE))
     assert two_standard_errors(values) == pytest.approx(2 / math.sqrt(3))
 
 
 def row(mean, floor, half_width):
-    return {("m", "u_cwe"): {"mean": mean, "floor_mean": floor, "half_width": half_width}}
+    numbers = {"mean": mean, "floor_mean": floor, "half_width": half_width}
+    return decided({"u_cwe": {"m": numbers}}).rows["m", "u_cwe"]
 
 
 def test_a_small_group_with_much_noise_is_no_worse_for_that():
-    groups = {"large": row(0.02, 0.01, 0.005), "small": row(0.09, 0.085, 0.005)}
-    gap = largest_gap(groups, "m", "u_cwe")
+    gap = largest_gap({"large": row(0.02, 0.01, 0.005), "small": row(0.09, 0.085, 0.005)})
     assert (gap.larger, gap.smaller) == ("large", "small")
     assert gap.difference == pytest.approx(0.005)
     assert gap.values == (0.02, 0.09)
 
 
-def test_the_p_value_counts_every_pair():
+def test_the_p_value_counts_every_pair_and_needs_intervals():
     two = {"a": row(0.05, 0.01, 0.0196), "b": row(0.01, 0.01, 0.0196)}
     three = two | {"c": row(0.03, 0.01, 0.0196)}
     # 0.04 apart with standard errors of 0.01 each: z = 2.83
-    gap = largest_gap(two, "m", "u_cwe")
+    gap = largest_gap(two)
     assert gap.p_value == pytest.approx(0.00468, abs=2e-5)
-    assert largest_gap(three, "m", "u_cwe").p_value == pytest.approx(3 * gap.p_value)
-
-
-def test_a_single_split_without_interval_has_no_p_value():
-    groups = {"a": row(0.1, 0, np.nan), "b": row(0.2, 0, 0.1)}
-    gap = largest_gap(groups, "m", "u_cwe")
-    assert gap.p_value is None
+    assert largest_gap(three).p_value == pytest.approx(3 * gap.p_value)
+    assert largest_gap({"a": row(0.1, 0, np.nan), "b": row(0.2, 0, 0.1)}).p_value is None

@@ -1,4 +1,4 @@
-"""Read the scores of a benchmark from results/scores and summarise them for tables."""
+"""Read the scores of a benchmark from results/scores; say which are missing."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from metrics.scorecard import ALL_CLASSES
 from pipeline.harness.artifacts import read_json
 from pipeline.harness.command import UnitsFailed
 from pipeline.harness.units import Unit
-from pipeline.reporting.intervals import SIZE, corrected_half_width, two_standard_errors
-from pipeline.reporting.names import ordered
 from pipeline.scoring.files import (
-    ALL_SPLITS,
     CURVE_COLUMNS,
     ROW_COLUMNS,
     ScoreFiles,
@@ -25,9 +20,6 @@ from pipeline.scoring.files import (
     score_files,
     without_folders,
 )
-
-Statistics = Mapping[tuple[str, str], Mapping[str, Any]]
-"""The rows of a tidy summary by method and metric."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +54,8 @@ class Scores:
 
     @property
     def methods(self) -> list[str]:
-        """The calibrators that were scored, in the order of tables."""
-        return ordered(self.own_rows()["calibrator"].unique())
+        """The calibrators that were scored."""
+        return list(self.own_rows()["calibrator"].unique())
 
     @property
     def splits(self) -> int:
@@ -93,56 +85,17 @@ class Scores:
         where = record.get("groups", {}).get(self.group) if self.group else record.get("worst")
         return where or {}
 
+    def draws(self, method: str) -> Mapping[str, Sequence[float]]:
+        """By metric the mean over few splits under resampled points (tidy.draws_of)."""
+        draws: Mapping[str, Any] = self.facts["calibrators"].get(method, {}).get("draws", {})
+        return draws.get(self.group, {})
+
     @property
     def test_share(self) -> float:
         """Test points of a split over all points."""
         if self.group:
             return 1.0 - float(self.facts["splits"]["calibration_fraction"])
         return float(self.rows["n_test"].iloc[0]) / float(self.facts["logits"]["n"])
-
-
-def summarise(scores: Scores) -> pd.DataFrame:
-    """Tidy summary over splits: one row per `method` and `metric`.
-
-    `mean`, `two_se`: the paper's spread; `half_width`: of the 95 % `interval`, "bootstrap" where
-    the points were resampled, else "corrected" (pipeline.reporting.intervals), and both of them;
-    `floor_mean`, `floor_q95`, `p_value`: of the mean over splits, from the method's own
-    probabilities; `beyond_floor`: p_value <= 0.05, None where the method has no floor for the
-    metric; `zero_likelihood`: points per split whose label had probability 0 (of the NLL);
-    `values`: one per split; CERTIFICATE, means over splits of bounds on the true UC, each of 95 %
-    confidence; `upper_all`: of all classes of utilities together;
-    `splits`, `test_points`, `test_share`.
-    """
-    rows = scores.own_rows().rename(columns={"calibrator": "method"})
-    is_mean = rows["split"] == ALL_SPLITS
-    upper_all = rows[is_mean & (rows["metric"] == ALL_CLASSES)].set_index("method")["upper"]
-    has_value = rows["value"].notna()
-    values = rows[~is_mean & has_value].groupby(["method", "metric"])["value"].agg(tuple)
-    table = rows[is_mean & has_value].join(values.rename("values"), on=["method", "metric"])
-    share = scores.test_share
-    corrected = [corrected_half_width(of_splits, share) for of_splits in table["values"]]
-    summary = table.assign(
-        mean=table["value"],
-        two_se=table["values"].map(two_standard_errors).astype(np.float64),
-        half_width=table["half_width"].fillna(pd.Series(corrected, table.index, np.float64)),
-        interval=np.where(table["half_width"].isna(), "corrected", "bootstrap"),
-        half_width_corrected=corrected,
-        half_width_bootstrap=table["half_width"],
-        splits=table["values"].map(len),
-        beyond_floor=(table["p_value"] <= SIZE)
-        .astype(object)
-        .where(table["p_value"].notna(), None),
-        upper_all=table["method"].map(upper_all),
-        test_points=table["n_test"].astype(int),
-        test_share=share,
-    )
-    return summary.reset_index(drop=True)
-
-
-def statistics_of(summary: pd.DataFrame) -> Statistics:
-    """The rows of one benchmark's summary by method and metric."""
-    rows = summary.to_dict("records")
-    return {(row["method"], row["metric"]): {str(k): v for k, v in row.items()} for row in rows}
 
 
 class MissingScores(UnitsFailed):

@@ -18,18 +18,15 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from metrics.ecdf import levels, thin
-from metrics.registry import Metric, metric
-from pipeline.reporting.curves import Curves
+from metrics.registry import metric
+from pipeline.reporting.formats import html_heading, markdown
 from pipeline.reporting.leaderboard import Leaderboard
-from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.sections import Section
+from pipeline.reporting.sections import Curves, Section
 from pipeline.reporting.style import look
-from pipeline.reporting.table_formats import html_heading, markdown, number
-from pipeline.reporting.table_model import MARK, Cell
+from pipeline.reporting.tables import MARK, Cell, number
 from pipeline.reporting.verdict import MEANINGS, SIGNS, Verdict
-from pipeline.reporting.wording import short
+from pipeline.reporting.wording import escape_markdown, markdown_table, p_value
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
@@ -40,7 +37,6 @@ STUDY_CAPTIONS = {
 }
 """The figures of the dynamics stage, in their order on the page."""
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
-CURVE_POINTS = 121
 BLACK = "#000000"
 
 
@@ -77,19 +73,11 @@ def report_html(
     `comparison`: the lines of its summary, the heading first; empty where nothing is printed.
     Whatever is in a title, a file name or a class name is escaped by the templates.
     """
-    return (
-        templates()
-        .get_template("report.html")
-        .render(
-            **SHOWN_BY,
-            title=title,
-            introduction=introduction,
-            sections=sections,
-            leaderboard=leaderboard,
-            comparison=comparison,
-            made=made,
-            data={section.spec.name: _data(section) for section in sections},
-        )
+    data = {section.spec.name: _data(section) for section in sections}
+    content = {"introduction": introduction, "sections": sections, "leaderboard": leaderboard}
+    page = templates().get_template("report.html")
+    return page.render(
+        **SHOWN_BY, **content, title=title, comparison=comparison, made=made, data=data
     )
 
 
@@ -98,17 +86,17 @@ def _image_data(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode("ascii")
 
 
-def _unrounded(cell: Cell, column: Metric) -> dict[str, Any]:
+def _unrounded(cell: Cell) -> dict[str, Any]:
     """What a reader sees of a cell's numbers by a switch or on hover, and the value to sort by."""
+    row, column = cell.row, metric(cell.row.metric)
     digits, scale = len(cell.mean.partition(".")[2]), 10.0**column.power
-    mean, half, floor = (cell.row[key] * scale for key in ("mean", "half_width", "floor_q95"))
-    p = cell.row["p_value"]
+    mean, half, floor = (value * scale for value in (row.mean, row.half_width, row.floor_q95))
     no_floor = " –" if column.has_floor else ""
     interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
     return {
-        "value": _rounded(cell.row["mean"]),
+        "value": _rounded(row.mean),
         "interval": interval if math.isfinite(half) else " [–]",
-        "p": f" p = {short(p)}" if math.isfinite(p) else no_floor,
+        "p": f" {p_value(row.p_value)}" if math.isfinite(row.p_value) else no_floor,
         "floor": f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else "",
     }
 
@@ -116,7 +104,7 @@ def _unrounded(cell: Cell, column: Metric) -> dict[str, Any]:
 def _data(section: Section) -> dict[str, Any]:
     """What the page's script draws."""
     return {
-        "looks": [_look(method) for method in section.spec.methods],
+        "looks": [_look(method) for method in section.decisions.methods],
         "families": [_family(curves) for curves in section.curves],
         "worst": {
             key: {method: worst.drawn() for method, worst in group.items()}
@@ -126,13 +114,12 @@ def _data(section: Section) -> dict[str, Any]:
 
 
 def _family(curves: Curves) -> dict[str, Any]:
-    index = thin(curves.count, CURVE_POINTS)
-    floor = curves.floor and {"low": curves.floor.low[index], "high": curves.floor.high[index]}
+    floor = curves.floor
     return {
         "title": f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)",
-        "levels": _rounded(levels(curves.count)[index]),
-        "curves": {method: _rounded(errors[index]) for method, errors in curves.errors.items()},
-        "floor": floor and {key: _rounded(values) for key, values in floor.items()},
+        "levels": _rounded(curves.levels),
+        "curves": {method: _rounded(errors) for method, errors in curves.errors.items()},
+        "floor": floor and {"low": _rounded(floor.low), "high": _rounded(floor.high)},
     }
 
 
@@ -167,7 +154,6 @@ SHOWN_BY: dict[str, Any] = {
     "image_data": _image_data,
     "unrounded": _unrounded,
     "words_of_sign": {SIGNS[name]: meaning for name, meaning in MEANINGS.items()},
-    "zip": zip,
 }
 """What the templates call."""
 
@@ -186,8 +172,8 @@ def report_markdown(
 def _section_markdown(section: Section) -> str:
     parts = [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
     parts += _verdict_markdown(section.verdict)
-    if section.decisions is not None:
-        parts.append(section.decisions.markdown())
+    if section.priced is not None:
+        parts.append(section.priced.markdown())
     if section.groups:
         parts += ["### Groups", _bullets(section.groups)]
     if section.worst:

@@ -6,14 +6,13 @@ the plain one: U_CWE, CWE_bin, "U_lin 95 %".
 
 from __future__ import annotations
 
-import math
 import re
 from html import escape
 
 from metrics.registry import METRICS, Metric
-from pipeline.reporting.markdown import escape_markdown, markdown_table
 from pipeline.reporting.names import NOISE_FLOOR, method_name
-from pipeline.reporting.table_model import MARK, Cell, ResultTable
+from pipeline.reporting.tables import MARK, Cell, ResultTable
+from pipeline.reporting.wording import escape_markdown, markdown_table
 
 UTILITY = re.compile(r"U_(.+?)( median| 95 %)?")
 BINNED = re.compile(r"(.+)_bin")
@@ -35,15 +34,6 @@ LATEX_SPECIAL = {c: f"\\{c}" for c in "&%$#_{}"} | {
 PRINTED = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_comb", "u_dcg", "u_w2v")
 """The columns of the paper's tables."""
 WIDE = 4  # from so many metrics on, a table is scaled to the line width, as in the paper
-
-
-def number(value: float, decimals: int) -> str:
-    """A rounded number as text; `∞` for infinity, `–` for no value, never `-0.0`."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def latex_heading(metric: Metric) -> str:

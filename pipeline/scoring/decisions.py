@@ -1,0 +1,319 @@
+"""The decisions on one benchmark: per method and metric what was measured and what the tests say.
+
+They are made once, from the scores. Verdict, leaderboard, tables, groups and pages read them, and
+decide nothing themselves: a table in another look has the same decisions behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from metrics.power import fewest_positives
+from metrics.registry import metric
+from metrics.scorecard import ALL_CLASSES
+from pipeline.scoring.files import ALL_SPLITS
+from pipeline.scoring.inference import (
+    SIZE,
+    AgainstBest,
+    against_best,
+    corrected_half_width,
+    two_standard_errors,
+)
+from pipeline.scoring.paired import FEWEST_SPLITS
+from pipeline.scoring.read import Scores
+from pipeline.scoring.tidy import CERTIFICATE
+
+INFINITE, HARMED = "∞", "▽"
+"""Marks of a method: some label had probability 0; fitted worse than temperature scaling."""
+FEWEST_POINTS = 200
+"""Test points of a split below which no method is recommended."""
+FEWEST_OF_A_CLASS = 3
+"""Expected test points of the rarest class: with fewer, test parts without the class are common."""
+
+
+class IncompleteResults(ValueError):
+    """Methods of one table were evaluated with different metrics. One line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """One method and metric, unscaled; the fields are the columns of the tables' CSV files.
+
+    two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where the points
+    were resampled, else "corrected"; both of them follow (pipeline.scoring.inference).
+    floor_mean, floor_q95, p_value: of the mean over splits, from the method's own probabilities.
+    beyond_floor: p_value <= 5 %, None where there is no floor. within_noise: not that; None where
+    it is not known, also of U_CWE where the rarest class has too few points. difference, its
+    half-width and its one-sided p-value: against the method of the best mean. not_worse: after
+    Holm's steps no test finds the method worse, None where there is no test. zero_likelihood:
+    points per split whose label had probability 0 (of the NLL). The last four are bounds on the
+    true error, means over splits.
+    """
+
+    method: str
+    metric: str
+    mean: float
+    two_se: float
+    splits: int
+    floor_mean: float
+    floor_q95: float
+    p_value: float
+    beyond_floor: bool | None
+    within_noise: bool | None
+    half_width: float
+    interval: str
+    half_width_corrected: float
+    half_width_bootstrap: float
+    difference: float
+    difference_half_width: float
+    difference_p: float
+    not_worse: bool | None
+    zero_likelihood: float
+    estimate: float
+    lower: float
+    upper: float
+    upper_finite: float
+
+
+COLUMNS = tuple(field.name for field in fields(Decision))
+
+
+@dataclass(frozen=True)
+class Rarest:
+    """The rarest class: its `points` of `n`; `share`: of all points that a test part has.
+
+    needed: so many in a test part let U_CWE tell whether its forecasts are off by half
+    (metrics.power), with every method.
+    """
+
+    points: int
+    n: int
+    share: float
+    needed: int = 0
+
+    @property
+    def tested(self) -> float:
+        """How many of its points a test part has on average."""
+        return self.points * self.share
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether even large errors of this class pass for noise."""
+        return self.tested < self.needed
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The decisions on all points of a benchmark, or on one group of them.
+
+    shown: the metrics of the report, from which verdict and leaderboard count; `rows` have all that
+    were measured. test: what compares the methods, over splits ("corrected") or over points
+    ("bootstrap"); "" where nothing does.
+    refused: why no method is recommended, whatever the tests say; "" where nothing forbids it.
+    users: by method the 95 % upper bound on the error of any user, mean over splits; NaN if
+    unknown. marks: by method the signs of what speaks against it. clusters: the points of a
+    cluster depend on each other; how many clusters there are, 0 where points are single.
+    """
+
+    rows: Mapping[tuple[str, str], Decision]
+    shown: Sequence[str]
+    test: str
+    splits: int
+    test_points: int
+    refused: str = ""
+    users: Mapping[str, float] | None = None
+    marks: Mapping[str, tuple[str, ...]] | None = None
+    rarest: Rarest | None = None
+    clusters: int = 0
+
+    @property
+    def methods(self) -> list[str]:
+        """In the order of the tables."""
+        return list(dict.fromkeys(method for method, _ in self.rows))
+
+    def column(self, key: str) -> dict[str, Decision]:
+        """The rows of a metric by method."""
+        return {method: row for (method, of), row in self.rows.items() if of == key}
+
+    def marked(self, mark: str) -> list[str]:
+        """The methods with a mark."""
+        return [method for method, marks in (self.marks or {}).items() if mark in marks]
+
+    def frame(self, keys: Sequence[str] = ()) -> pd.DataFrame:
+        """These metrics, or those shown, as a table with COLUMNS, the methods in order."""
+        rows = [self.rows[method, key] for method in self.methods for key in keys or self.shown]
+        return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS))
+
+
+def decide(
+    scores: Scores, methods: Sequence[str], shown: Sequence[str] = (), more: Sequence[str] = ()
+) -> Decisions:
+    """The decisions on the points of `scores`, for these of its methods.
+
+    Args:
+        shown: the metrics of the report; all that were measured if there are none. A metric that no
+            method has (U_w2v without word vectors) is left out.
+        more: further metrics that every method needs.
+
+    Raises:
+        IncompleteResults: some of the methods have a metric that another lacks, or none has any.
+    """
+    rows = scores.own_rows()
+    rows = rows[rows["calibrator"].isin(list(methods))]
+    is_mean = rows["split"] == ALL_SPLITS
+    whole = {
+        (str(row["calibrator"]), str(row["metric"])): row
+        for row in rows[is_mean].to_dict("records")
+    }
+    of_splits = rows[~is_mean].groupby(["calibrator", "metric"])["value"].agg(list)
+    measured = {pair for pair, row in whole.items() if not math.isnan(row["value"])}
+    some = [
+        key
+        for key in dict.fromkeys(key for _, key in whole)
+        if any((m, key) in measured for m in methods)
+    ]
+    shown = [key for key in shown or some if key in some]
+    _check_complete(scores.benchmark, methods, [*shown, *more], measured)
+    keys = [key for key in some if all((method, key) in measured for method in methods)]
+    share, logits = scores.test_share, scores.facts["logits"]
+    points = int(whole[methods[0], keys[0]]["n_test"])
+    rarest = _rarest(
+        logits, share, [whole[method, "u_cwe"] for method in methods if "u_cwe" in keys]
+    )
+    draws = {method: scores.draws(method) for method in methods}
+    by_metric = {}
+    for key in keys:
+        values = {method: of_splits[method, key] for method in methods}
+        of_key = {method: draws[method].get(key, ()) for method in methods}
+        compared = against_best(values, share, of_key, metric(key).larger_is_better)
+        by_metric[key] = {
+            method: _decision(whole[method, key], values[method], compared[method], share, rarest)
+            for method in methods
+        }
+    decided = {(method, key): by_metric[key][method] for method in methods for key in keys}
+    splits = next(iter(decided.values())).splits
+    tested = any(row.not_worse is not None for row in decided.values())
+    return Decisions(
+        rows=decided,
+        shown=shown,
+        test=("corrected" if splits >= FEWEST_SPLITS else "bootstrap") if tested else "",
+        splits=splits,
+        test_points=points,
+        refused=_below_chance(logits) or refusal(points, rarest),
+        users={m: float(whole.get((m, ALL_CLASSES), {}).get("upper", math.nan)) for m in methods},
+        marks=dict(_marks(scores, decided, methods)),
+        rarest=None if scores.group else rarest,  # a group may have fewer
+        clusters=int(logits.get("clusters", 0)),
+    )
+
+
+def _check_complete(
+    benchmark: str, methods: Sequence[str], keys: Sequence[str], measured: set[tuple[str, str]]
+) -> None:
+    """Raise IncompleteResults if one of `keys` is measured for some of the methods only."""
+    some = [key for key in keys if any((method, key) in measured for method in methods)]
+    absent = [(m, key) for m in methods for key in some if (m, key) not in measured]
+    if absent or not some:
+        method, key = absent[0] if absent else (methods[0], "any metric")
+        raise IncompleteResults(
+            f"{benchmark}: {method} has no value of {key}; evaluate it again with "
+            f"python -m pipeline.evaluate benchmark={benchmark} calibrator={method}"
+        )
+
+
+def _decision(
+    row: Mapping[Any, Any],
+    values: Sequence[float],
+    compared: AgainstBest,
+    share: float,
+    rarest: Rarest | None,
+) -> Decision:
+    corrected, bootstrap = corrected_half_width(values, share), row["half_width"]
+    is_resampled = not math.isnan(bootstrap)
+    beyond = None if math.isnan(row["p_value"]) else bool(row["p_value"] <= SIZE)
+    is_blind = row["metric"] == "u_cwe" and rarest is not None and rarest.is_too_small
+    return Decision(
+        method=row["calibrator"],
+        metric=row["metric"],
+        mean=row["value"],
+        two_se=two_standard_errors(values),
+        splits=len(values),
+        floor_mean=row["floor_mean"],
+        floor_q95=row["floor_q95"],
+        p_value=row["p_value"],
+        beyond_floor=beyond,
+        within_noise=None if beyond is None or (is_blind and not beyond) else not beyond,
+        half_width=bootstrap if is_resampled else corrected,
+        interval="bootstrap" if is_resampled else "corrected",
+        half_width_corrected=corrected,
+        half_width_bootstrap=bootstrap,
+        difference=compared.difference,
+        difference_half_width=compared.half_width,
+        difference_p=compared.p_value,
+        not_worse=compared.not_worse,
+        zero_likelihood=row["zero_likelihood"],
+        **{name: row[name] for name in CERTIFICATE},
+    )
+
+
+def _rarest(
+    logits: Mapping[str, Any], share: float, rows: Sequence[Mapping[Any, Any]]
+) -> Rarest | None:
+    """The rarest class, if it is known; `rows`: those of U_CWE, one of each method."""
+    if logits.get("rarest_class") is None:
+        return None
+    needed = [
+        fewest_positives(row["n_test"], row["floor_q95"])
+        for row in rows
+        if math.isfinite(row["floor_q95"])
+    ]
+    return Rarest(int(logits["rarest_class"]), int(logits["n"]), share, max(needed, default=0))
+
+
+def _below_chance(logits: Mapping[str, Any]) -> str:
+    """Why a classifier that is worse than guessing gets no recommendation."""
+    if not logits.get("below_chance"):
+        return ""
+    return (
+        f"No method is recommended, because the classifier is worse than guessing: it is right for "
+        f"{logits['accuracy']:.1f} % of the points. Check that the columns are in the order of the "
+        "classes."
+    )
+
+
+def refusal(points: int, rarest: Rarest | None = None) -> str:
+    """Why the sample is too small to recommend a method, and what is needed; else empty.
+
+    Args:
+        points: test points of a split.
+    """
+    if points < FEWEST_POINTS:
+        return (
+            f"Too few test points to recommend a method: a split has {points}, and at least "
+            f"{FEWEST_POINTS} are needed."
+        )
+    if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
+        needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)
+        return (
+            "Too few points of some class to recommend a method: the rarest class has "
+            f"{rarest.points} in all, and at least {needed} are needed so that every test part "
+            "has some."
+        )
+    return ""
+
+
+def _marks(
+    scores: Scores, rows: Mapping[tuple[str, str], Decision], methods: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for method in methods:
+        nll, record = rows.get((method, "nll")), scores.facts["calibrators"].get(method, {})
+        marks = {
+            INFINITE: nll is not None and nll.zero_likelihood > 0,
+            HARMED: any(record.get("worse_than_temperature", ())),
+        }
+        yield method, tuple(mark for mark, applies in marks.items() if applies)
