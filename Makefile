@@ -35,7 +35,7 @@ help:
 	@echo "make fuzz    try damaged files for FUZZ_SECONDS seconds (default: 600)"
 	@echo "make docs    build the pages and the API reference as a site in site/, offline"
 	@echo "make setup   create $(VENV) from requirements.lock"
-	@echo "make clean   remove the environments, caches and cached logits; results stay"
+	@echo "make clean   remove environments, caches, cached logits and fits; results and downloads stay"
 
 setup: $(INSTALLED)
 
@@ -44,8 +44,10 @@ setup: $(INSTALLED)
 $(INSTALLED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup" >&2; exit 1; }
+	@test ! -e $(VENV) || test -e $(VENV)/.installed || test -e $(VENV)/.by-make || { echo \
+	  "VENV=$(VENV): exists, and make has not made it; move it, or choose another VENV" >&2; exit 2; }
 	@echo "Setting up $(VENV) from requirements.lock (two to five minutes)"
-	$(PYTHON) -m venv --clear $(VENV)
+	$(PYTHON) -m venv --clear $(VENV) && touch $(VENV)/.by-make
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
 	$(VENV)/bin/python -m pip check
 	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
@@ -99,7 +101,9 @@ test-peers: $(PEERS)/.installed
 
 $(PEERS)/.installed: requirements.lock requirements-peers.txt
 	@echo "Setting up $(PEERS) from requirements.lock and requirements-peers.txt"
-	$(PYTHON) -m venv --clear $(PEERS)
+	@test ! -e $(PEERS) || test -e $(PEERS)/.installed || test -e $(PEERS)/.by-make || { echo \
+	  "PEERS=$(PEERS): exists, and make has not made it; move it, or choose another one" >&2; exit 2; }
+	$(PYTHON) -m venv --clear $(PEERS) && touch $(PEERS)/.by-make
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -r requirements.lock -r requirements-peers.txt
 	$(PEERS)/bin/python -m pip check
@@ -130,5 +134,12 @@ fuzz: setup
 docs: setup
 	$(RUN) python docs/build_site.py site
 
+# Downloads, such as data/imagenet, stay. So does an environment that make has not made.
+MADE := site .venv-ray .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+  $(addprefix data/,logits fits scores dynamics locks log) \
+  $(patsubst %/,%,$(dir $(wildcard $(addsuffix /.installed,$(VENV) $(PEERS)))))
+
 clean:
-	rm -rf site $(VENV) $(PEERS) .venv-ray data .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@echo "Removing what make, DVC and the stages made: $(wildcard $(MADE))"
+	@echo "Staying: results/, downloads and other files in data/, files of your own"
+	@rm -rf $(MADE)

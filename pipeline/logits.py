@@ -216,13 +216,15 @@ def _readme_beside(path: Path) -> dict[str, str]:
 
 def _key_of_target(entry: Target | None) -> str:
     """A digest of what a `_target_` makes: of its options, its code, and its files' content."""
+    from pipeline.own.read import SAVED, digest_of
+
     if entry is None:
         return ""
     options = {key: value for key, value in entry.items() if key not in WITHOUT_EFFECT}
     files = {
-        key: sha256_of(value)
+        key: digest_of(Path(value))
         for key, value in options.items()
-        if isinstance(value, str) and Path(value).is_file()
+        if isinstance(value, str) and (Path(value).is_file() or (Path(value) / SAVED).is_file())
     }
     return sha256_of_json(
         {"options": options, "files": files, "code": code_digest(*targets_in(entry))}

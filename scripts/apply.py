@@ -33,6 +33,7 @@ from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
 from pipeline.own.assign import Choices
 from pipeline.own.deployed import read_points
+from pipeline.own.folder import check_replaceable
 from pipeline.own.options import add_class_options
 from pipeline.own.read import check_is_file
 
@@ -71,16 +72,18 @@ def apply(options: argparse.Namespace) -> None:
         if options.output.exists() and path.exists() and options.output.samefile(path):
             raise InputError(f"--output {options.output}: would replace what is read; name another")
     calibrator = Calibrator.load(options.calibrator)
+    names = [str(name) for name in getattr(calibrator, "class_names_", ())]
+    columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
+    check_replaceable(options.output, "--output", columns)
     choices = Choices(options.values, classes=options.classes, ignore=options.ignore)
     points = read_points(options.file, calibrator, choices)
     parts = range(0, len(points), ROWS_AT_ONCE)
     probabilities = np.concatenate(
         [calibrator.predict_proba(points[start : start + ROWS_AT_ONCE]) for start in parts]
     )
-    names = [str(name) for name in getattr(calibrator, "class_names_", ())]
     if ending in TABLES:
         with atomic_path(options.output) as temporary:
-            _write_table(temporary, probabilities, names)
+            _write_table(temporary, probabilities, columns)
     else:
         named: dict[str, Any] = {"class_names": np.array(names)} if names else {}
         write_npz(options.output, probabilities=probabilities, **named)
@@ -88,11 +91,10 @@ def apply(options: argparse.Namespace) -> None:
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
 
 
-def _write_table(path: Path, probabilities: NDArray[np.float64], names: list[str]) -> None:
+def _write_table(path: Path, probabilities: NDArray[np.float64], columns: list[str]) -> None:
     """With all digits, so that reading it gives the same numbers."""
     import pandas as pd
 
-    columns = names or [f"c{number}" for number in range(probabilities.shape[1])]
     table = pd.DataFrame(probabilities, columns=columns)
     if path.suffix.lower() == ".csv":
         table.to_csv(path, index=False, lineterminator="\n")

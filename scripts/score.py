@@ -28,10 +28,9 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -54,11 +53,14 @@ from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.deployed import fit_to_keep
+from pipeline.own.folder import check_replaceable, give_back, names_of, names_of_options, take
 from pipeline.own.options import parsed
-from pipeline.own.read import check_is_file
+from pipeline.own.read import check_is_file, check_is_given
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
 from pipeline.scoring.cached_logits import find_logits
+from pipeline.scoring.files import score_files
+from pipeline.scoring.splits import absent_in_calibration
 from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
 
 
@@ -138,11 +140,13 @@ def score(options: argparse.Namespace) -> None:
         points = _prepare(options)
     except Exception:
         if is_new:  # it has the log and the locks of a run that made nothing
-            shutil.rmtree(options.output, ignore_errors=True)
+            give_back(options.output)
         raise
     units = units_for(options)
     # These scores may be of other options. Numbers that are up to date come again from out/data.
-    shutil.rmtree(options.output / "scores", ignore_errors=True)
+    files = score_files(settings_of(options))
+    for path in (files.rows, files.curves, files.facts):
+        path.unlink(missing_ok=True)
     run_fit(units)
     run_evaluate(units)
     write_results(settings_of(options), units, options.output, not options.quick, options.wide)
@@ -163,9 +167,13 @@ def _prepare(options: argparse.Namespace) -> int:
     """
     settings = settings_of(options)
     units_for(options)  # reports a mistake in any of them before anything is written
-    for path in (options.file, options.test, options.similarity):
-        if path is not None:
-            check_is_file(path, "a file")
+    for path in filter(None, (options.file, options.test)):
+        check_is_given(path)
+    if options.similarity is not None:
+        check_is_file(options.similarity, "a similarity")
+    if options.save is not None:
+        check_replaceable(options.save, "--save")
+    take(options.output, names_of(settings.benchmark.name))
     used = dict.fromkeys([*options.methods, *filter(None, [options.method])])
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
     check_fits(options.file, {name: settings_of(options, name) for name in used}, general)
@@ -175,12 +183,26 @@ def _prepare(options: argparse.Namespace) -> int:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     record = find_logits(settings).details
     options.given_splits = record.get("given_splits", [])
+    figures, priced = not options.quick, options.losses is not None
+    take(options.output, names_of_options(figures, priced, "groups" in record))
+    _tell_absent_classes(settings_of(options), record)
     if "weights" in record:
         options.methods = _with_weights(options)
     files = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
     options.own = own_utilities(files, names)
     return int(record["n"])
+
+
+def _tell_absent_classes(settings: Settings, record: Mapping[str, Any]) -> None:
+    """Say which classes have no calibration point in some split."""
+    names = record.get("class_names") or range(record["classes"])
+    for number, splits in absent_in_calibration(settings, find_logits(settings)).items():
+        say(
+            f"class {names[number]} has no calibration point in {splits} of "
+            f"{settings.splits.count} splits; a method that learns class by class (vector, "
+            "isotonic, dirichlet) cannot learn it there"
+        )
 
 
 def _with_weights(options: argparse.Namespace) -> list[str]:

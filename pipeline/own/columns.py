@@ -249,9 +249,9 @@ def _in_question(path: str, pattern: str, unknown: Sequence[str]) -> str:
     """The message on columns that bear no label."""
     groups = " (groups of points: --groups NAME)" * any("group" in k.lower() for k in unknown)
     return (
-        f"{path}: {listed(unknown, MOST)}: no label is of this name, while {pattern} bears the "
-        f"labels; leave out what is no class: --ignore {','.join(unknown[:MOST])}{groups}; or name "
-        f"all classes: --classes '{pattern}', or a list"
+        f"{path}: {listed(unknown, MOST)}: no label has this name, while {pattern} has those of "
+        f"all labels; leave out what is no class: --ignore {','.join(unknown[:MOST])}{groups}; or "
+        f"say which columns are the classes: --classes '{pattern}', or a list"
     )
 
 

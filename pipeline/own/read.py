@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SEPARATED, LINES = (".csv", ".tsv"), (".jsonl", ".ndjson")
 TABLES = (*SEPARATED, *LINES, ".parquet")
 """Endings of file names that are read as tables; each may be followed by .gz but parquet."""
+SAVED = "state.json"
+"""A file in every folder that `datasets` saves with save_to_disk."""
 READ = "npz, CSV, TSV, JSON lines or parquet"
 MATRICES = {
     "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
@@ -86,6 +88,14 @@ def check_is_file(path: Path, wanted: str) -> None:
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
 
 
+def check_is_given(path: Path) -> None:
+    """Raise an error of one line unless `path` is a file, or a data set saved by `datasets`."""
+    if (path / "dataset_dict.json").is_file():
+        raise InputError(f"{path}: holds several data sets; give the folder of one of them")
+    if not (path / SAVED).is_file():
+        check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
+
+
 def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] | pd.DataFrame:
     """The table in a file, or the arrays of an npz whose names `is_used`.
 
@@ -93,10 +103,7 @@ def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] 
         MissingResource: there is no such file.
         InputError: it cannot be read; one line with the file, the reason and the fix.
     """
-    if (path / "dataset_dict.json").is_file():
-        raise InputError(f"{path}: holds several data sets; give the folder of one of them")
-    if not (path / "state.json").is_file():
-        check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
+    check_is_given(path)
     for endings, instead in INSTEAD.items():
         if ending_of(path) in endings:
             raise InputError(f"{path}: {instead}")

@@ -94,3 +94,17 @@ def task_on_split(
     }
     key = sha256_of_json({**points, **content})
     return Task(name, settings, path, key, make, cached.size)
+
+
+def absent_in_calibration(settings: Settings, cached: CachedLogits) -> dict[int, int]:
+    """Classes with points of which some split has none to calibrate on: the number of such splits.
+
+    A method that learns something for each class has nothing to learn such a class from.
+    """
+    labels, count = cached.arrays()["labels"], settings.splits.count
+    occurs = np.bincount(labels) > 0
+    absent = np.zeros(len(occurs), dtype=int)
+    for split in range(count):
+        calibrates, _ = indices_of(settings, cached, split)
+        absent += occurs & (np.bincount(labels[calibrates], minlength=len(occurs)) == 0)
+    return {int(number): int(absent[number]) for number in np.flatnonzero(absent)}

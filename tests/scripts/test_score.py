@@ -12,6 +12,7 @@ from metrics import registry, scorecard
 from pipeline.harness.artifacts import read_json, read_npz
 from pipeline.harness.cache import record_of
 from pipeline.harness.command import UsageError
+from pipeline.own.folder import LIST, give_back
 from scripts import score
 from tests.pipeline.conftest import write_example
 from tests.scripts.conftest import quick, run
@@ -34,7 +35,7 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys):
     names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
     assert names == {
         "metrics.json", "table.tex", "table.md", "table.csv", "ecdf.pdf", "ecdf.svg", "ecdf.png",
-        "report.html", "report.md", "verdict.json", "decisions.json", "decisions.md",
+        "report.html", "report.md", "verdict.json", "decisions.json", "decisions.md", LIST,
         *(
             f"{figure}.{kind}"
             for figure in ("worst_u_cwe", "worst_u_topk", "worst_u_losses", "decision_curve")
@@ -44,6 +45,8 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "Temp. Scaling" in printed
     assert "my model" in printed
+    give_back(tmp_path / "out")
+    assert not (tmp_path / "out").exists(), "something is written that is not on the list"
 
 
 def test_a_registered_utility_has_a_column_everywhere(tmp_path, monkeypatch):

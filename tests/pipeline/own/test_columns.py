@@ -48,8 +48,8 @@ def test_the_column_of_labels_is_one(tmp_path):
 def test_all_columns_that_are_no_classes_stand_in_one_message_with_the_options(tmp_path):
     table = table_of().assign(pred_label=LABELS, confidence=PROBABILITIES.max(axis=1))
     line = refused(tmp_path, table)
-    assert "pred_label, confidence: no label is of this name, while c* bears the labels" in line
-    assert "--ignore pred_label,confidence; or name all classes: --classes 'c*'" in line
+    assert ": pred_label, confidence: no label has this name, while c* has those of all" in line
+    assert "--ignore pred_label,confidence; or say which columns are the classes: --clas" in line
     plain = read(tmp_path, table_of())
     for option in ({"ignore": "pred_*,confidence"}, {"classes": "c?"}, {"classes": "c2,c0,c1"}):
         result = read(tmp_path, table[table.columns[::-1]], **option)

@@ -1,0 +1,118 @@
+"""The output folder of scripts/score.py: only files that it wrote are replaced or removed.
+
+A list in the folder has the names that the program took when no file of the person's had them.
+A name is taken before the first file is written, so that a killed run can be continued.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from calibrators.files import read_archive
+from metrics.archive import array_names
+from metrics.validation import InputError
+from pipeline.harness.artifacts import CorruptFile, read_json, write_json
+from pipeline.harness.command import UsageError
+
+LIST = ".written_by_score.json"
+PICTURES = ("pdf", "svg", "png")
+ALWAYS = (
+    *("report.html", "report.md", "verdict.json", "metrics.json"),
+    *("table.csv", "table.md", "table.tex", "data/locks", "data/log"),
+)
+
+
+def names_of(benchmark: str) -> list[str]:
+    """What every run writes for a benchmark; a name with * stands for several."""
+    own = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
+    folders = [f"data/fits/{benchmark}", f"data/scores/{benchmark}"]
+    return [*ALWAYS, *own, *folders, f"data/logits/{benchmark}.npz"]
+
+
+def names_of_options(figures: bool, priced: bool, grouped: bool) -> list[str]:
+    """What a run writes with some options: figures, costs of decisions, groups."""
+    pictures = ["ecdf", "worst_*"] if figures else []
+    names = ["decisions.json", "decisions.md"] if priced else []
+    pictures += ["decision_curve"] if priced and figures else []
+    names += [f"{name}.{kind}" for name in pictures for kind in PICTURES]
+    return [*names, *(["groups.csv"] if grouped else [])]
+
+
+def take(folder: Path, names: Sequence[str]) -> None:
+    """Put `names` on the folder's list before anything is written to them.
+
+    Raises:
+        UsageError: a file has one of the names, but is not on the list; one line.
+    """
+    taken = taken_in(folder)
+    new = [name for name in names if name not in taken]
+    paths = [path for name in new for path in folder.glob(name)]
+    if found := sorted(path.relative_to(folder).as_posix() for path in paths):
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise UsageError(
+            f"--output {folder}: holds {', '.join(found[:3])}{more}, not written by this program "
+            "or by an earlier version; name another folder, or move them"
+        )
+    if new:
+        write_json(folder / LIST, [*taken, *new])
+
+
+def taken_in(folder: Path) -> list[str]:
+    """The names on the folder's list; none of them leads out of the folder."""
+    try:
+        held = read_json(folder / LIST)
+    except FileNotFoundError:
+        return []
+    except CorruptFile as error:
+        raise UsageError(f"{error}; or name another --output") from error
+    names = [str(name) for name in held] if isinstance(held, list) else []
+    return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
+
+
+def give_back(folder: Path) -> None:
+    """Remove what this program wrote to a new folder, and the folder if nothing else is there."""
+    for path in [path for name in taken_in(folder) for path in folder.glob(name)]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    (folder / LIST).unlink(missing_ok=True)
+    inside = sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True)
+    for path in (*inside, folder):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def check_replaceable(path: Path, option: str, columns: Sequence[str] | None = None) -> None:
+    """Raise `InputError` if a file exists that the programs did not write.
+
+    Args:
+        path: where a program is about to write.
+        option: the option that names it.
+        columns: of a table of probabilities; None: a calibrator, or probabilities in an npz.
+    """
+    if not path.exists():
+        return
+    try:
+        if path.suffix == ".npz" and columns is None:
+            read_archive(path)
+            return
+        if path.suffix == ".npz":
+            if set(array_names(path)) <= {"probabilities", "class_names"}:
+                return
+        elif columns is not None and _columns_of(path) == list(columns):
+            return
+    except (InputError, OSError, ValueError):
+        pass
+    raise InputError(f"{option} {path}: another file has this name; move it, or name another")
+
+
+def _columns_of(path: Path) -> list[str]:
+    import pandas as pd
+    import pyarrow.parquet
+
+    if path.suffix.lower() == ".csv":
+        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    return [str(name) for name in pyarrow.parquet.read_schema(path).names]

@@ -1,0 +1,71 @@
+"""Nothing of a person's is lost: only what the program wrote is replaced or removed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metrics import InputError
+from pipeline.harness.artifacts import write_json
+from pipeline.harness.command import UsageError
+from pipeline.own.folder import ALWAYS, LIST, check_replaceable, give_back, names_of, take
+from tests.pipeline.conftest import write_example
+from tests.scripts.conftest import quick
+
+ONE = ("--methods", "uncalibrated", "--splits", "1")
+
+
+@pytest.mark.parametrize(
+    "name", ["table.csv", "scores/x.csv", "data/logits/x.npz", "data/fits/x/mine.txt"]
+)
+def test_a_file_of_the_persons_own_is_never_replaced(tmp_path, name):
+    mine = tmp_path / "out" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    path = write_example(tmp_path / "x.npz")
+    with pytest.raises(UsageError, match=r"holds .*; name another folder, or move them"):
+        quick(path, tmp_path / "out", *ONE)
+    assert mine.read_text() == "mine"
+    assert [file for file in (tmp_path / "out").rglob("*") if file.is_file()] == [mine]
+
+
+def test_other_files_stay_beside_the_results_and_all_results_are_on_the_list(tmp_path):
+    out = tmp_path / "out"
+    (out / "scores").mkdir(parents=True)
+    for name in ("notes.txt", "scores/mine.csv"):
+        (out / name).write_text("mine")
+    path = write_example(tmp_path / "x.npz")
+    assert quick(path, out, *ONE) == quick(path, out, *ONE)
+    assert (out / "notes.txt").read_text() == (out / "scores/mine.csv").read_text() == "mine"
+    for name in ("notes.txt", "scores/mine.csv"):
+        (out / name).unlink()
+    give_back(out)
+    assert not out.exists(), sorted(out.rglob("*"))
+
+
+def test_a_list_that_leads_out_of_the_folder_is_not_followed(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    write_json(tmp_path / "out" / LIST, ["../mine", str(tmp_path / "mine")])
+    give_back(tmp_path / "out")
+    assert (tmp_path / "mine").exists()
+
+
+def test_a_failed_run_leaves_a_new_folder_to_others(tmp_path):
+    out = tmp_path / "out"
+    take(out, names_of("x"))
+    (out / "report.html").write_text("made")
+    (out / "other.txt").write_text("mine")
+    give_back(out)
+    assert [path.name for path in out.iterdir()] == ["other.txt"]
+    assert "report.html" in ALWAYS
+
+
+def test_named_files_are_replaced_only_if_the_programs_wrote_them(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, probabilities=np.eye(2))
+    check_replaceable(path, "--output", ["a", "b"])
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    check_replaceable(tmp_path / "x.csv", "--output", ["a", "b"])
+    for name, columns in (("x.csv", ["a", "c"]), ("x.npz", None)):
+        with pytest.raises(InputError, match="another file has this name"):
+            check_replaceable(tmp_path / name, "--save", columns)
