@@ -113,3 +113,16 @@ class PiecewiseLinearMaps(nn.Module):
         total = mapped.sum(dim=1, keepdim=True)
         evenly = torch.full_like(mapped, 1 / mapped.shape[1])
         return torch.where(total > 0, mapped / torch.where(total > 0, total, 1), evenly)
+
+
+def order_of(values: Tensor, tied: float) -> Tensor:
+    """Return the classes of each row in descending order of `values`, by number if tied: [n, C].
+
+    Neighbours in this order that are no further than `tied` apart are tied.
+    """
+    classes = values.shape[1]
+    ranked, order = torch.sort(values, dim=1, descending=True)
+    starts = (ranked[:, :-1] - ranked[:, 1:] > tied).to(torch.int64)
+    group = torch.nn.functional.pad(starts, (1, 0)).cumsum(dim=1)
+    # One number per class orders by group, then by class.
+    return torch.sort(group * classes + order, dim=1).values % classes

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from calibrators.base import Calibrator
+from calibrators.modules import order_of
 from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
 from calibrators.patching.start import restored, stored
@@ -201,7 +202,9 @@ class PatchedModule(nn.Module):
         p: Tensor = self.start(logits)
         for number, by_rank in enumerate(self.by_rank):
             vector = self.payoffs[number]
-            vectors = vector[_places(p)] if by_rank else vector.expand_as(p)
+            vectors = (
+                vector[order_of(p, TIED_RANKS).argsort(dim=1)] if by_rank else vector.expand_as(p)
+            )
             v = (p * vectors).sum(dim=1, keepdim=True)
             low, high, step = self.numbers[number].unbind()
             inside = (v >= low) & (v <= high)
@@ -213,14 +216,3 @@ class PatchedModule(nn.Module):
             return project_rows_torch(p + push)
         tilted = p * torch.exp(push - push.amax(dim=1, keepdim=True))
         return tilted / tilted.sum(dim=1, keepdim=True)
-
-
-def _places(p: Tensor) -> Tensor:
-    """Return each class's place in descending order of p, or of class if near-equal: [n, C]."""
-    classes = p.shape[1]
-    ranked, order = torch.sort(p, dim=1, descending=True)
-    starts = (ranked[:, :-1] - ranked[:, 1:] > TIED_RANKS).to(torch.int64)
-    group = torch.nn.functional.pad(starts, (1, 0)).cumsum(dim=1)
-    # One number per class orders by group, then by class.
-    sorted_by = torch.sort(group * classes + order, dim=1).values
-    return torch.sort(sorted_by % classes, dim=1).indices

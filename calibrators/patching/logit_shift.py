@@ -20,7 +20,7 @@ from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.base import Patching
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast, Score
-from calibrators.patching.tuning import FOLDS, fewest_steps, held_out_losses
+from calibrators.patching.tuning import FOLDS, MOST, fewest_steps, held_out_losses, most_steps
 from calibrators.patching.update import ExponentialTilting
 from calibrators.solvers.search import with_progress
 from metrics.validation import InputError
@@ -37,8 +37,8 @@ class LogitShiftPatching(Patching):
 
     Parameters
     ----------
-    start : "temperature", "softmax", or, cross-fitted, "vector", "structured" or "dirichlet";
-        "auto" takes the start that predicts held-out points best, but never the softmax
+    start : "temperature", "softmax", or, cross-fitted, "vector", "structured", "dirichlet" or
+        "pooled", a pool of maps (`calibrators.pooled`)
     steps : int >= 0 or None, the number of patches; None means that cross-validation chooses it,
         see `tuning.py`
     shrinkage : float in (0, 1], ν, the share of the minimising shift that a patch applies
@@ -85,12 +85,13 @@ class LogitShiftPatching(Patching):
         if steps is None and len(labels) < 2 * FOLDS:
             steps = 0  # too few points for folds
         elif steps is None:
-            fewest = with_progress(
-                fewest_steps, "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
-            )
-            options = self.objective, self.max_steps, self.seed
-            losses = held_out_losses(probabilities, labels, self._run, *options, fewest)
-            steps, self.held_out_ = fewest_steps(losses), losses.mean(dim=1).cpu().numpy()
+            is_pooled = self.start == "pooled"
+            best = most_steps if is_pooled else fewest_steps
+            most = min(self.max_steps, MOST) if is_pooled else self.max_steps
+            shown = with_progress(best, "LogitShiftPatching: patches", max(1, most), self.verbose)
+            options = self.objective, most, self.seed
+            losses = held_out_losses(probabilities, labels, self._run, *options, shown)
+            steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
         self._patch(start, self._run(PatchedForecast(probabilities, labels)), steps)
 
     def _check_options(self) -> None:

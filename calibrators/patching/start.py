@@ -4,8 +4,7 @@ Patches are fitted on the same calibration points as that calibrator. One parame
 fits these points hardly better than new points. With more parameters the residuals would be too
 small, so such starts are cross-fitted: each fifth of the points is predicted by a fit on the rest.
 
-Which start is best depends on the classifier. `auto` takes the start whose cross-fitted
-probabilities have the smallest mean NLL.
+`pooled` is cross-fitted by itself (`calibrators.pooled`).
 """
 
 from __future__ import annotations
@@ -19,17 +18,16 @@ from torch import Tensor
 from calibrators.base import Calibrator, Uncalibrated
 from calibrators.dirichlet.calibrator import DirichletCalibration
 from calibrators.patching.tuning import folds_of
+from calibrators.pooled.pool import PooledScaling
 from calibrators.structured import StructuredMatrixScaling
 from calibrators.temperature import TemperatureScaling
 from calibrators.vector import VectorScaling
-from metrics.scores import negative_log_likelihood
 from metrics.validation import InputError
 
 PaperStart = Literal["softmax", "temperature"]
-Start = Literal["auto", "softmax", "temperature", "vector", "structured", "dirichlet"]
-CANDIDATES: tuple[Start, ...] = ("temperature", "vector", "structured", "dirichlet")
-"""The starts that `auto` chooses from; of equal ones it takes the first."""
+Start = Literal["pooled", "softmax", "temperature", "vector", "structured", "dirichlet"]
 STARTS: dict[str, type[Calibrator]] = {
+    "pooled": PooledScaling,
     "softmax": Uncalibrated,
     "temperature": TemperatureScaling,
     "vector": VectorScaling,
@@ -54,9 +52,9 @@ def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[
 
     Dirichlet's penalties are tuned once, on all points. `seed` determines this and the fifths.
     """
-    if start == "auto":
-        fits = [fit_start(name, logits, labels, seed) for name in CANDIDATES]
-        return min(fits, key=lambda fit: negative_log_likelihood(fit[1], labels))
+    if start == "pooled":
+        pool = PooledScaling(seed).fit(logits, labels)
+        return pool, pool.cross_fitted
     calibrator = DirichletCalibration(seed=seed) if start == "dirichlet" else STARTS[start]()
     calibrator.fit(logits, labels)
     if start in get_args(PaperStart):

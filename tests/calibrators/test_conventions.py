@@ -37,6 +37,7 @@ METHODS = {
     "isotonic_raw": IsotonicCalibration(normalize=False),
     "patching": UtilityPatching(step_size=1.0, steps=4, sampled=True, sampled_count=9),
     "logit_shift": LogitShiftPatching(steps=4, sampled_count=9),
+    "pooled": LogitShiftPatching("pooled"),
 }
 
 

@@ -28,6 +28,7 @@ METHODS = {
     "patching": UtilityPatching(step_size=0.1, steps=5, sampled=True, sampled_count=20),
     "patching from temperature": UtilityPatching(0.1, 4, False, start="temperature"),
     "logit shift": LogitShiftPatching(steps=5),
+    "pooled": LogitShiftPatching("pooled", steps=5),
 }
 CLASSES = 7
 
@@ -65,7 +66,7 @@ def test_in_float32_at_most_two_rows_of_a_thousand_are_off(fitted, new_logits):
     assert rows_off(found, fitted.predict_proba(new_logits)) <= 2
 
 
-@pytest.fixture(params=["temperature", "dirichlet", "patching"], scope="module")
+@pytest.fixture(params=["temperature", "dirichlet", "patching", "pooled"], scope="module")
 def exported(request):
     """Of each kind of module one: export depends on the operations, not on the numbers."""
     return METHODS[request.param].fit(*problem(1500, 0))

@@ -73,6 +73,7 @@ CALIBRATORS: dict[str, Calibrator] = {
         step_size=1.0, steps=8, sampled_count=8, line_search="theory", start="temperature"
     ),
     "logit shift": LogitShiftPatching(start="vector", steps=8, sampled_count=20),
+    "pooled": LogitShiftPatching(start="pooled", max_steps=8),
 }
 UTILITIES: dict[str, UtilityClass] = {
     "TopClass": TopClass(),

@@ -12,12 +12,14 @@ from calibrators import (
     Uncalibrated,
     VectorScaling,
 )
+from calibrators.pooled.pool import PooledScaling
 from metrics import negative_log_likelihood
 from metrics.validation import InputError
 from tests.calibrators.patching.patching_problems import over_confident
 
 CLASSES = 6
 STARTS = {
+    "pooled": PooledScaling(),
     "softmax": Uncalibrated(),
     "temperature": TemperatureScaling(),
     "vector": VectorScaling(),
@@ -56,23 +58,14 @@ def test_without_patches_the_start_predicts(problem, start):
     np.testing.assert_allclose(calibrator.predict_proba(logits), expected, rtol=1e-14)
 
 
-def test_auto_takes_the_start_that_predicts_held_out_points_best():
-    """One temperature cannot undo another scale of every class."""
-    logits, labels = over_confident(1200, CLASSES, seed=8)
-    bent = logits * np.linspace(0.2, 1.5, CLASSES, dtype=np.float32)
-    starts = {
-        name: LogitShiftPatching(name, steps=0).fit(bent, labels)
-        for name in ("auto", "temperature")
-    }
-    assert starts["auto"].start_kind_ != "TemperatureScaling"
-    assert starts["auto"].losses_[0] < starts["temperature"].losses_[0] - 0.01
-
-
-def test_the_last_bit_of_the_logits_changes_no_patch(problem, fitted):
+@pytest.mark.parametrize("start", ["temperature", "pooled"])
+def test_the_last_bit_of_the_logits_changes_no_patch(problem, start):
     logits, labels = problem
+    calibrator = LogitShiftPatching(start, max_steps=40)
+    fitted = clone(calibrator).fit(logits, labels)
     logits = logits.astype(np.float64)
     signs = np.random.default_rng(0).choice([-np.inf, np.inf], logits.shape)
-    moved = LogitShiftPatching(max_steps=40).fit(np.nextafter(logits, signs), labels)
+    moved = calibrator.fit(np.nextafter(logits, signs), labels)
     np.testing.assert_array_equal(moved.kinds_, fitted.kinds_)
     np.testing.assert_array_equal(moved.indices_, fitted.indices_)
     np.testing.assert_allclose(
@@ -83,7 +76,7 @@ def test_the_last_bit_of_the_logits_changes_no_patch(problem, fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": "isotonic"}, "start: 'isotonic', expected auto, softmax, temperature, vector"),
+        ({"start": "isotonic"}, "start: 'isotonic', expected pooled, softmax, temperature, vector"),
         ({"objective": "u_comb"}, "objective: 'u_comb', expected nll or brier"),
         ({"shrinkage": 0}, "shrinkage: 0, expected a number above 0, at most 1"),
     ],

@@ -15,6 +15,7 @@ from calibrators.patching.tuning import (
     TuningRun,
     fewest_steps,
     held_out_losses,
+    most_steps,
 )
 from calibrators.patching.update import ProjectedDescent
 from metrics import InputError, brier_score, negative_log_likelihood
@@ -173,6 +174,11 @@ def test_the_fewest_patches_as_good_as_the_best_are_enough():
     assert fewest_steps(losses) == 3
 
 
+def test_the_pooled_start_gets_the_patches_that_cost_at_most_half_a_percent():
+    losses = torch.tensor([1.001, 1.0, 1.006, 1.004, 1.006])[:, None].expand(-1, 7)
+    assert most_steps(losses) == 3
+
+
 def test_every_fifth_point_is_predicted_by_patches_of_the_others():
     logits, labels = over_confident(60, 3, seed=2)
     p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
@@ -182,7 +188,7 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
         kept.append(state.labels)
         return LogitShiftPatching()._run(state)
 
-    losses = held_out_losses(p, y, run, "nll", max_steps=3, seed=0, fewest=fewest_steps)
+    losses = held_out_losses(p, y, run, "nll", 3, 0, fewest_steps)
     assert [len(part) for part in kept] == [48] * 5
     assert losses.shape == (4, 60)
     at_first = PatchedForecast(p, y).losses("nll")

@@ -1,0 +1,169 @@
+"""The two maps of pooled scaling, N (scale, shift, shape and rank) and B (N with a matrix).
+
+    N   score_c = (1 + s_c) ℓ_c + a_c + Σ_k θ_k φ_k(c)
+    B   score_c = Σ_j W_cj ℓ_j + a_c + Σ_k θ_k φ_k(c)
+
+Both minimise the mean NLL of softmax(score), plus penalties of the squared distances from the
+identity: 1/n for θ, C/n for a and for s or the diagonal of W, 3C/n for the rest of W. The problems
+are convex. A point is a vector: θ, then a, then 1 + s or W row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from calibrators.dirichlet.curvature import ClassCurvature
+from calibrators.dirichlet.linear_map import penalty_weights
+from calibrators.pooled.features import COUNT, Features
+from calibrators.solvers.lbfgs import dot, minimize
+from metrics.kernels.softmax import residuals, softmax
+from metrics.kernels.threads import row_blocks
+
+OFF_DIAGONAL = 3.0
+"""Strength of the penalty off the diagonal."""
+TOLERANCE = 1e-14
+"""Newton decrement in nats at which a fit ends. The penalties leave no flat direction."""
+MAX_ITERATIONS = 200
+Precondition = Callable[[Tensor], Tensor]
+
+
+class Data(NamedTuple):
+    """Points to fit: ℓ float64 [n, C], its features, and labels int64 [n]."""
+
+    inputs: Tensor
+    features: Features
+    labels: Tensor
+
+    def rows(self, rows: Tensor | slice) -> Data:
+        """Return some of the points."""
+        return Data(self.inputs[rows], self.features.rows(rows), self.labels[rows])
+
+    def blocks(self) -> list[Data]:
+        """Return the points in blocks that the cache holds."""
+        return [self.rows(slice(*ends)) for ends in row_blocks(*self.inputs.shape)]
+
+
+@dataclass(frozen=True)
+class MapPoint:
+    """The parts of a point: θ [K], a [C], and the scales 1 + s [C] or the matrix W [C, C]."""
+
+    theta: Tensor
+    shift: Tensor
+    slopes: Tensor
+
+    @classmethod
+    def of(cls, vector: Tensor, classes: int) -> MapPoint:
+        """Return the parts of a vector, which share its memory."""
+        theta, shift, slopes = vector.split((COUNT, classes, len(vector) - COUNT - classes))
+        return cls(theta, shift, slopes.view(classes, -1).squeeze(1))
+
+    def scores(self, inputs: Tensor, features: Features) -> Tensor:
+        """Return the scores of ℓ [n, C], [n, C]."""
+        is_matrix = self.slopes.dim() == 2
+        linear = inputs @ self.slopes.T if is_matrix else inputs * self.slopes
+        return features.add_to(linear + self.shift, self.theta)
+
+
+def identity(classes: int, with_matrix: bool, device: torch.device) -> Tensor:
+    """Return the point of N, or of B, whose scores are ℓ."""
+    slopes = torch.eye(classes) if with_matrix else torch.ones(classes)
+    point = torch.cat([torch.zeros(COUNT + classes), slopes.flatten()])
+    return point.to(device, torch.float64)
+
+
+def widened(point: Tensor, classes: int) -> Tensor:
+    """Return a point of N as the point of B that is the same map."""
+    return torch.cat([point[:-classes], point[-classes:].diag().flatten()])
+
+
+def penalties(points: int, classes: int, with_matrix: bool, device: torch.device) -> Tensor:
+    """Return the weight of each parameter's squared distance from the identity."""
+    share = classes / points
+    weights = penalty_weights(classes, share, OFF_DIAGONAL * share, share, device)
+    slopes = weights[:, :-1] if with_matrix else weights.diagonal()
+    return torch.cat([slopes.new_full((COUNT,), 1 / points), weights[:, -1], slopes.flatten()])
+
+
+def solve(data: Data, begin: Tensor, precondition: Precondition) -> Tensor:
+    """Return the point of least penalised NLL; `begin` says of which map, and where to start."""
+    n, classes = data.inputs.shape
+    with_matrix = len(begin) > COUNT + 2 * classes
+    start = identity(classes, with_matrix, begin.device)
+    weights, blocks = penalties(n, classes, with_matrix, begin.device), data.blocks()
+
+    def objective(point: Tensor) -> tuple[float, Tensor]:
+        gradient = torch.zeros_like(point)
+        here, sums = MapPoint.of(point, classes), MapPoint.of(gradient, classes)
+        loss = sum(_add_loss(block, here, sums) for block in blocks)
+        away = point - start
+        pull = weights * away
+        return loss / n + dot(pull, away), (gradient / n).add_(pull, alpha=2.0)
+
+    return minimize(
+        objective, begin, precondition, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS
+    ).point
+
+
+def _add_loss(data: Data, point: MapPoint, gradient: MapPoint) -> float:
+    """Return the summed NLL, and add its gradient to `gradient`."""
+    scores = point.scores(data.inputs, data.features)
+    loss = residuals(scores, data.labels)  # now `scores` holds the gradient by the scores
+    gradient.theta.add_(data.features.gradient(scores))
+    gradient.shift.add_(scores.sum(dim=0))
+    if point.slopes.dim() == 2:
+        gradient.slopes.add_(scores.T @ data.inputs)
+    else:
+        gradient.slopes.add_(scores.mul_(data.inputs).sum(dim=0))
+    return loss
+
+
+def preconditioner_n(data: Data) -> Precondition:
+    """Return the inverse of N's Hessian at the identity."""
+    n, classes = data.inputs.shape
+    hessian = data.inputs.new_zeros(COUNT + 2 * classes, COUNT + 2 * classes)
+    own, a, s = hessian.diagonal(), slice(COUNT, COUNT + classes), slice(COUNT + classes, None)
+    for x, features, _ in data.blocks():
+        p, places = softmax(x), features.places
+        weighted = features.values * p.gather(1, places)[:, :, None]
+        means = torch.cat([weighted.sum(dim=1), p, p * x], dim=1)
+        hessian -= means.T @ means
+        flat, of_top = weighted.flatten(0, 1), x.gather(1, places).flatten()[:, None]
+        hessian[:COUNT, :COUNT] += flat.T @ features.values.flatten(0, 1)
+        hessian[a, :COUNT].index_add_(0, places.flatten(), flat)
+        hessian[s, :COUNT].index_add_(0, places.flatten(), flat * of_top)
+        hessian[s, a].diagonal().add_((p * x).sum(dim=0))
+        own[COUNT:].add_(torch.cat([p, p * x * x], dim=1).sum(dim=0))
+    hessian /= n
+    own.add_(penalties(n, classes, False, own.device), alpha=2.0)
+    root = torch.linalg.cholesky(hessian.tril() + hessian.tril(-1).T)
+    return lambda gradients: torch.cholesky_solve(gradients.T, root).T
+
+
+def preconditioner_b(data: Data, of_n: Precondition) -> Precondition:
+    """Return the sum of N's inverse and of the inverse curvature of every row of (W, a)."""
+    n, classes = data.inputs.shape
+    sizes = COUNT, classes, classes * classes
+
+    def as_rows(points: Tensor) -> tuple[Tensor, Tensor]:
+        theta, shift, slopes = points.split(sizes, dim=1)
+        return theta, torch.cat([slopes.unflatten(1, (classes, -1)), shift[:, :, None]], dim=2)
+
+    weights = as_rows(penalties(n, classes, True, data.inputs.device)[None])[1][0]
+    of_rows = ClassCurvature.at(data.inputs, 1.0).preconditioner(2 * weights)
+
+    def apply(gradients: Tensor) -> Tensor:
+        theta, rows = as_rows(gradients)
+        diagonals = rows[:, :, -1], rows[:, :, :-1].diagonal(dim1=1, dim2=2)
+        theta, shift, scale = of_n(torch.cat([theta, *diagonals], 1)).split(
+            (COUNT, classes, classes), dim=1
+        )
+        rows = of_rows(rows)
+        rows[:, :, :-1].diagonal(dim1=1, dim2=2).add_(scale)
+        return torch.cat([theta, shift + rows[:, :, -1], rows[:, :, :-1].flatten(1)], dim=1)
+
+    return apply

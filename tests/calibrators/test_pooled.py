@@ -1,0 +1,159 @@
+"""Pooled scaling against its objective in plain NumPy, and what it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import approx_fprime
+from scipy.special import log_softmax
+
+from calibrators import TemperatureScaling
+from calibrators.pooled.features import BIASES, COUNT, KNOTS, PLACES, Features
+from calibrators.pooled.maps import (
+    Data,
+    MapPoint,
+    identity,
+    penalties,
+    preconditioner_n,
+    solve,
+    widened,
+)
+from calibrators.pooled.pool import PooledScaling, cross_fit, pool_weights
+from metrics import negative_log_likelihood
+from tests.calibrators.patching.patching_problems import over_confident
+
+ROWS, CLASSES = 90, 4
+
+
+@pytest.fixture
+def log_q():
+    logits, labels = over_confident(ROWS, CLASSES, seed=3)
+    return log_softmax(logits.astype(float), axis=1), labels
+
+
+def data_of(log_q, labels):
+    inputs = torch.from_numpy(log_q)
+    return Data(inputs, Features.of(inputs), torch.from_numpy(labels))
+
+
+def plain_features(row, c):
+    """φ(c) as the page has it: hinges, bias of the rank, two slopes, the gap."""
+    rank = sorted(range(len(row)), key=lambda j: (-row[j], j)).index(c)
+    if rank >= PLACES:
+        return np.zeros(COUNT)
+    hinges = [max(row[c] - knot, 0) for knot in KNOTS]
+    biases = [float(rank == r) for r in range(BIASES)]
+    slopes = [row[c] * (rank == 0), row[c] * (rank == 1)]
+    return np.array([*hinges, *biases, *slopes, (rank == 0) * np.diff(np.sort(row)[-2:])[0]])
+
+
+def plain_objective(vector, log_q, labels, with_matrix):
+    n, classes = log_q.shape
+    theta, shift, slopes = np.split(vector, [COUNT, COUNT + classes])
+    matrix = slopes.reshape(classes, classes) if with_matrix else np.diag(slopes)
+    phi = np.array([[plain_features(row, c) for c in range(classes)] for row in log_q])
+    scores = log_q @ matrix.T + shift + phi @ theta
+    own = np.diag(matrix)
+    off = (matrix**2).sum() - (own**2).sum()
+    penalty = (theta**2).sum() + classes * (((own - 1) ** 2).sum() + (shift**2).sum() + 3 * off)
+    return -log_softmax(scores, axis=1)[np.arange(n), labels].mean() + penalty / n
+
+
+@pytest.mark.parametrize("classes", [2, 4, 15])
+def test_the_features_are_those_of_the_page(classes):
+    rows = np.log(np.random.default_rng(0).dirichlet(np.full(classes, 0.3), 20))
+    rows[:3, 1] = rows[:3, 0]  # a tie: by number
+    features = Features.of(torch.from_numpy(rows))
+    expected = [[plain_features(row, c) for c in range(classes)] for row in rows]
+    theta = np.random.default_rng(1).normal(size=COUNT)
+    added = features.add_to(torch.zeros(20, classes).double(), torch.from_numpy(theta))
+    np.testing.assert_allclose(added, np.array(expected) @ theta, atol=1e-12)
+
+
+@pytest.mark.parametrize("with_matrix", [False, True])
+def test_a_fit_is_the_minimum_of_its_objective(log_q, with_matrix):
+    """The objective is strictly convex, so the minimum is where its gradient vanishes."""
+    data = data_of(*log_q)
+    begin = identity(CLASSES, with_matrix, torch.device("cpu"))
+    weight = 2 * penalties(ROWS, CLASSES, with_matrix, begin.device)
+    point = solve(data, begin, lambda gradients: gradients / (weight + 1)).numpy()
+    slope = approx_fprime(point, plain_objective, 1e-6, *log_q, with_matrix)
+    np.testing.assert_allclose(slope, 0, atol=1e-5)
+
+
+def test_the_preconditioner_is_the_inverse_hessian_at_the_identity(log_q):
+    start = identity(CLASSES, False, torch.device("cpu")).numpy()
+    step = 1e-4 * np.eye(len(start))
+    slopes = [
+        [approx_fprime(start + sign * s, plain_objective, 1e-5, *log_q, False) for s in step]
+        for sign in (1, -1)
+    ]
+    hessian = (np.array(slopes[0]) - np.array(slopes[1])) / 2e-4
+    applied = preconditioner_n(data_of(*log_q))(torch.from_numpy(hessian))
+    np.testing.assert_allclose(applied, np.eye(len(start)), atol=0.02)
+
+
+def test_a_pool_of_maps_is_one_map(log_q):
+    data = data_of(*log_q)
+    members, scores = cross_fit(data, seed=0)
+    weights = pool_weights(scores, data.labels)
+    apart = [MapPoint.of(m, CLASSES).scores(data.inputs, data.features) for m in members]
+    pooled = MapPoint.of(weights @ members, CLASSES).scores(data.inputs, data.features)
+    torch.testing.assert_close(pooled, torch.einsum("m,mnc->nc", weights, torch.stack(apart)))
+    torch.testing.assert_close(apart[0], data.inputs)
+    narrow = identity(CLASSES, False, torch.device("cpu")) + 0.1
+    wide = MapPoint.of(widened(narrow, CLASSES), CLASSES)
+    torch.testing.assert_close(
+        wide.scores(data.inputs, data.features),
+        MapPoint.of(narrow, CLASSES).scores(data.inputs, data.features),
+    )
+
+
+def test_held_out_scores_do_not_know_their_own_labels(log_q):
+    log_q, labels = log_q
+    _, scores = cross_fit(data_of(log_q, labels), seed=0)
+    changed = labels.copy()
+    changed[7] = (labels[7] + 1) % CLASSES
+    _, again = cross_fit(data_of(log_q, changed), seed=0)
+    torch.testing.assert_close(scores[:, 7], again[:, 7], rtol=0, atol=1e-6)
+    assert float((scores[1:] - again[1:]).abs().max()) > 1e-3
+
+
+def test_where_a_temperature_is_enough_it_is_nearly_temperature_scaling():
+    alone, excess = 0, 0.0
+    for seed in range(6):
+        logits, labels = over_confident(2000, CLASSES, seed)
+        right = logits - 0.3 * np.arange(CLASSES, dtype=np.float32)  # twice as sharp, no offset
+        pool = PooledScaling().fit(right[:300], labels[:300])
+        temperature = TemperatureScaling().fit(right[:300], labels[:300])
+        p, q = (c.predict_proba(right[300:]) for c in (pool, temperature))
+        same = pool.pool_.tolist() == [1.0]
+        assert np.array_equal(p, q) == same
+        alone += same
+        excess += negative_log_likelihood(p, labels[300:]) - negative_log_likelihood(
+            q, labels[300:]
+        )
+    assert alone >= 2
+    assert excess / 6 < 0.005
+
+
+def test_it_learns_what_a_temperature_cannot():
+    """Ranks: a classifier that is right whenever it is undecided between two classes."""
+    random = np.random.default_rng(0)
+    p = random.dirichlet(np.full(5, 0.6), 4000)
+    truth = np.where(np.arange(5) == 1, 2.5, 1.0) * np.sort(p)[:, ::-1]
+    truth /= truth.sum(axis=1, keepdims=True)
+    rank = (random.random((4000, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=4)
+    labels = np.argsort(-p, axis=1)[np.arange(4000), rank]
+    fitted, new = np.log(p[:2000]), np.log(p[2000:])
+    pool = PooledScaling().fit(fitted, labels[:2000])
+    temperature = TemperatureScaling().fit(fitted, labels[:2000])
+    nll = [
+        negative_log_likelihood(c.predict_proba(new), labels[2000:]) for c in (pool, temperature)
+    ]
+    assert pool.gain_ > 3 * pool.gain_error_
+    assert nll[0] < nll[1] - 0.03
+    own = np.log(np.sort(p)[2000:, ::-1] * np.where(np.arange(5) == 1, 2.5, 1.0))
+    best = -log_softmax(own, axis=1)[np.arange(2000), rank[2000:]].mean()
+    assert nll[0] < best + 0.02
