@@ -1,12 +1,10 @@
 """The paper's definitions in plain NumPy, float64: one equation after the other, without tricks.
 
-Read this file beside the paper (arXiv 2510.25458); it names the paper's equations, examples and
-sections. The tests and `scripts/compare_speed.py` compare the package with it. The public functions
-of `metrics` compute the same numbers fast and check their input; this file does neither.
+Read it beside the paper (arXiv 2510.25458), whose equations, examples and sections it names. The
+tests compare the package with it, which computes the same numbers fast and checks its input.
 
 p = f(X) are probabilities [n, C], y labels [n] from 0 to C - 1, v and u predicted and realized
-utilities [n] of one utility, and u⃗ its vectors [n, C], with column j for the outcome e_j. Ranks
-begin at 0 here and at 1 in the paper.
+values [n] of a utility, u⃗ its vectors [n, C], column j for outcome e_j. Ranks begin at 0 here.
 """
 
 from __future__ import annotations
@@ -106,9 +104,9 @@ def running_sum(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the running sum of u - v in ascending order of v, where an interval may begin or end.
 
-    These places are before the first point and after each group of tied v, that is, of neighbours
-    no further apart than `tolerance`. The result is the smallest and the largest v of each group
-    [g], and the sums, which begin with 0 [g + 1]. `factors` [n] multiply the terms u - v.
+    These places are before the first point and after each group of tied v: neighbours no further
+    apart than `tolerance`. The result is the smallest and the largest v of each group [g], and the
+    sums, which begin with 0 [g + 1]. `factors` [n] multiply the terms u - v.
     """
     order = np.argsort(v)
     ordered = v[order]
@@ -260,9 +258,8 @@ def redraw(p: Floats, uniforms: Floats) -> Labels:
 
 def largest_sum(p: Floats, y: Labels, factors: Floats) -> float:
     """Return the largest |Σ factor (u - v) 1{v in I}| over U_CWE and all intervals I."""
-    columns = range(p.shape[1])
-    sums = [running_sum(p[:, c], 1.0 * (y == c), factors=factors)[2] for c in columns]
-    return max(float(s.max() - s.min()) for s in sums)
+    pairs = [(p[:, c], 1.0 * (y == c)) for c in range(p.shape[1])]
+    return max(float(np.ptp(running_sum(v, u, factors=factors)[2])) for v, u in pairs)
 
 
 def noise_floor(p: Floats, uniforms: Floats, weights: Floats | float = 1.0) -> Floats:
@@ -270,7 +267,7 @@ def noise_floor(p: Floats, uniforms: Floats, weights: Floats | float = 1.0) -> F
 
     Where a point of class c has the weight w_c, `weights` [C], labels are drawn from p_c / w_c.
     """
-    of_class = np.ones(p.shape[1]) * weights
+    of_class = np.broadcast_to(weights, p.shape[1])
     drawn = [redraw(p / of_class, draw) for draw in uniforms]
     return np.array([largest_sum(p, y, of_class[y]) / of_class[y].sum() for y in drawn])
 

@@ -34,7 +34,7 @@ def report_of(
         bound = f"{certificates[key].upper:.4f}" if key in certificates else "–"
         lines.append(f"{use:<18}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")
     if floors:
-        lines += ["", "Observed errors up to the column “by chance” cannot be told from chance."]
+        lines += ["", 'Observed errors up to the column "by chance" cannot be told from chance.']
     scores = [f"{metric(key).text} {metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]
     lines += ["", ", ".join(scores)]
     return "\n".join(lines)
