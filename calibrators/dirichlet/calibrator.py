@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from calibrators.dirichlet.linear_map import (
+    DOUBLE_TO_TUNE,
     LinearMapCalibrator,
     LinearMapProblem,
     map_loss,
@@ -46,6 +47,10 @@ PRINTED = 1e-7
 PATIENCE = 1
 """Iterations after which a fit may be stopped; the first iteration may overshoot."""
 MAX_ITERATIONS = 300
+HOPELESS, EXCESS = 8, 1.01
+"""The path of λ ends after so many fits in a row that were given up, each at a hold-out loss above
+`EXCESS` times temperature scaling's. The factor leaves a margin: on CIFAR-100, 17 fits in a row
+were given up at up to 1.003 times that loss before the best one. At 35,000 x 1000 all 80 are."""
 
 
 @dataclass(eq=False, repr=False)
@@ -137,7 +142,8 @@ class DirichletCalibration(LinearMapCalibrator):
         strengths = {"odir": self.odir, "l2": self.l2}
         self.worse_than_temperature_ = False
         if None in strengths.values():
-            strengths |= self._tuned(fast, labels, weights)
+            to_tune = inputs.to(products_type(len(inputs), classes, DOUBLE_TO_TUNE))
+            strengths |= self._tuned(to_tune, labels, weights)
         self.odir_, self.l2_ = float(strengths["odir"] or 0), float(strengths["l2"] or 0)
         temperature = fit_temperature(logits, labels, self.loss, weights)
         beta, spread = temperature.beta, temperature.spread
@@ -172,7 +178,8 @@ class DirichletCalibration(LinearMapCalibrator):
         counted = with_progress(fits.score, "DirichletCalibration: fits", total, self.verbose)
         score = partial(counted, **fixed)
         score(**{name: dimension.high for name, dimension in space.items()})
-        self.tuning_log_ = search(score, space, self.tuning_runs, self.seed, self.search)
+        run = score, space, self.tuning_runs, self.seed, self.search
+        self.tuning_log_ = search(*run, is_over=lambda: fits.hopeless >= HOPELESS)
         best = best_run(self.tuning_log_)
         self.worse_than_temperature_ = best["score"] > fits.temperature_loss * (1 + PRINTED)
         if self.worse_than_temperature_:
@@ -241,6 +248,9 @@ class TuningFits:
     takes few iterations and is a good start for every other fit. The other fits follow in
     descending order of λ, because a fit takes fewer iterations if its start is near.
 
+    As λ falls, fits begin to overfit more and more. The path ends after `HOPELESS` fits in a row
+    that were given up at a loss above `EXCESS` times temperature scaling's.
+
     Args:
         problem: the kept rows.
         inputs, labels, counts: [m, C], [m] and [m] or None, the held-out rows and their weights.
@@ -253,6 +263,7 @@ class TuningFits:
         self.held = inputs, labels
         self.temperature_loss = self.held_out_loss(problem.start)
         self.limit = math.inf
+        self.hopeless = 0
         self.earlier: deque[tuple[tuple[float, float], Tensor]] = deque(maxlen=WARM_STARTS)
 
     def held_out_loss(self, point: Tensor) -> float:
@@ -283,4 +294,6 @@ class TuningFits:
         score = self.held_out_loss(fit.point)
         if fit.converged:
             self.limit = max(self.temperature_loss, min(self.limit, score))
+        is_hopeless = not fit.converged and score > EXCESS * self.temperature_loss
+        self.hopeless = self.hopeless + 1 if is_hopeless else 0
         return score

@@ -34,16 +34,24 @@ def evenly_spread(space: Mapping[str, Any], number: int) -> list[dict[str, Any]]
 
 
 def search(
-    score: Callable[..., float], space: Mapping[str, Any], number: int, seed: int, how: How = "even"
+    score: Callable[..., float],
+    space: Mapping[str, Any],
+    number: int,
+    seed: int,
+    how: How = "even",
+    is_over: Callable[[], bool] = lambda: False,
 ) -> list[Run]:
     """Return the log of `number` runs of `score`; only the Bayesian search uses `seed`.
 
-    Evenly spread points are tried in descending order, so that each is near to earlier ones.
+    Evenly spread points are tried in descending order, so that each is near to earlier ones. They
+    end early once `is_over()`.
     """
     log: list[Run] = []
     if how == "even":
         points = evenly_spread(space, number)
         for tried in sorted(points, key=lambda point: tuple(point.values()), reverse=True):
+            if is_over():
+                break
             run_and_log(partial(score, **tried), tried, log)
         return log
     from skopt import Optimizer

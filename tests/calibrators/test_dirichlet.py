@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import calibrators.dirichlet.linear_map as map_module
 import metrics.kernels.softmax as softmax_module
 from calibrators import DirichletCalibration, TemperatureScaling, reference
+from calibrators.dirichlet.calibrator import HOPELESS
 from calibrators.dirichlet.linear_map import map_loss
 from calibrators.reference import log_probabilities
 from metrics.validation import InputError
@@ -196,9 +197,11 @@ def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reporte
     generator = np.random.default_rng(0)
     logits = 3 * generator.normal(size=(150, 30))
     labels = (logits / 2 + generator.gumbel(size=logits.shape)).argmax(axis=1)
-    method = DirichletCalibration(odir_range=(1e-4, 1e-3), tuning_runs=4, fallback=fallback)
+    method = DirichletCalibration(odir_range=(1e-4, 1e-3), tuning_runs=20, fallback=fallback)
     with pytest.warns(UserWarning, match="no map beats temperature scaling on the hold-out"):
         method.fit(logits, labels)
     temperature = TemperatureScaling().fit(logits, labels).predict_proba(logits)
     same = np.allclose(method.predict_proba(logits), temperature, rtol=0, atol=1e-12)
     assert method.worse_than_temperature_ and same == fallback
+    assert len(method.tuning_log_) == HOPELESS  # smaller λ would be worse, and are not tried
+    assert np.isfinite([run["score"] for run in method.tuning_log_]).all()
