@@ -21,6 +21,7 @@ from calibrators.base import Calibrator
 from calibrators.modules import order_of
 from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.audit import Auditor, Family, StandardFamilies, class_family
+from calibrators.patching.projection import project_rows_torch
 from calibrators.patching.start import restored, stored
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent, Update, on_grid
@@ -34,7 +35,6 @@ from calibrators.patching.utilities import (
     described,
     numbered,
 )
-from metrics.kernels.projection import project_rows_torch
 from metrics.validation import InputError, is_whole
 
 SAMPLED = ("linear", "rank")

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrators.patching.projection import project_row, project_rows_torch
 from calibrators.patching.state import MOVED_ELEMENTS, PatchedForecast
 from calibrators.patching.utilities import Vectors
 from metrics.kernels.compiled import compiled, compiled_sums
-from metrics.kernels.projection import project_row, project_rows_torch
 from metrics.kernels.threads import over_blocks, row_blocks
 
 

@@ -8,11 +8,11 @@ import torch
 
 from calibrators.patching.algorithm import move
 from calibrators.patching.projected_rows import displacement
+from calibrators.patching.projection import project_rows_torch
 from calibrators.patching.state import TIED_RANKS, PatchedForecast
 from calibrators.patching.update import ProjectedDescent
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import FunctionUtility, GainMatrix
-from metrics.kernels.projection import project_rows_torch
 from tests.devices.emulated_cuda import emulated_cuda
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]

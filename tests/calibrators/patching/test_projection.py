@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrators import reference
-from metrics.kernels.projection import project_row, project_rows_torch
+from calibrators.patching.projection import project_row, project_rows_torch
 
 
 def project_rows(points: torch.Tensor) -> torch.Tensor:
