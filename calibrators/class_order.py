@@ -42,7 +42,8 @@ class Bearers:
         """Whether the columns are numbered from 0 or 1 on without a gap, each number once."""
         if not self.is_numbered:
             return False
-        held = sorted(float(name) for name in [*self.labels.values(), *self.others.values()])
+        names = [*self.labels.values(), *self.others.values()]
+        held = sorted(float(TRUTH.get(name.casefold(), name)) for name in names)
         return held[0] in (0, 1) and held == [held[0] + k for k in range(len(held))]
 
 

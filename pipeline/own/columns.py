@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from calibrators.class_order import Bearers, bearers_of, borne_alone
+from calibrators.class_order import TRUTH, Bearers, as_number, bearers_of, borne_alone
 from metrics.validation import InputError
 from pipeline.own.labels import Labels, listed
 from pipeline.own.read import numbers_of
@@ -179,10 +179,11 @@ def _ordered(
     """The columns of a set: numbers in increasing order, names as in the file."""
     bearing = {**found.labels, **found.others}
     order = [name for name in columns if name in bearing]
-    if found.is_numbered:
-        order.sort(key=lambda name: float(bearing[name]))
+    numbers = {name: as_number(TRUTH.get(of.casefold(), of)) for name, of in bearing.items()}
+    if None not in numbers.values():
+        order.sort(key=lambda name: numbers[name] or 0)
         if not labels.is_text:  # 004 is 4, as labels are
-            bearing |= {name: f"{float(bearing[name]):.15g}" for name in found.others}
+            bearing |= {name: f"{numbers[name]:.15g}" for name in found.others}
     return Classes(order, [bearing[name] for name in order], None, notes)
 
 
@@ -202,9 +203,14 @@ def _of_few(path: str, columns: list[str], labels: Labels, notes: tuple[str, ...
     if len(texts) == 2 and len(bearing) == 1:
         unknown = [name for name in columns if name not in bearing]
         raise InputError(_in_question(path, bearing[0], unknown))
+    usual = [name for name in columns if SINGLE.fullmatch(name)]
+    if len(texts) == 2 and len(usual) == 1 and len(columns) > 1:
+        raise InputError(_in_question(path, usual[0], [k for k in columns if k not in usual]))
     way = ""
-    if not labels.is_text:
-        way = f", or say which are the classes 0, 1, …: --classes {','.join(columns[:MOST])}"
+    if len(texts) == 2 and len(columns) == 1:
+        way = f", or say that it is for {texts[1]}: --classes {columns[0]}"
+    elif not labels.is_text:
+        way = ", or say which they are, in the order of the labels: --classes NAME,NAME"
     for text in texts[:MOST]:
         others = [label for label in texts if label != text]
         if len(others) > 1 and (sets := bearers_of(columns, others)):

@@ -50,6 +50,7 @@ INSTEAD = {
     (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
     (".json",): "not read; write one object per line: "
     "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)",
+    (".zip", ".bz2", ".xz", ".zst", ".tar"): "unpack it, or pack it with gzip (.csv.gz)",
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
 """What to do instead, by the endings of files that are not read."""
@@ -109,6 +110,10 @@ def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] 
             raise InputError(f"{path}: {instead}")
     if is_table(path):
         return read_table(path)
+    if ending_of(path) not in ("", ".npz"):
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                raise InputError(f"{path}: {ending_of(path)} is not read; give {READ}")
     names = array_names(path)
     if {"indptr", "format", "shape"} <= set(names):
         raise InputError(f"{path}: a sparse matrix; save matrix.toarray(): {SAVEZ}")

@@ -73,7 +73,7 @@ def test_the_header_names_the_classes(tmp_path):
     line = refused(tmp_path, table_of(("cat", "dog", "eel"), labels=labels))
     assert "labels: emu in row 0 is no column's name" in line
     line = refused(tmp_path, table_of(("cat", "dog", "emu")))
-    assert "do not bear the labels 0, 1, 2" in line and "--classes cat,dog,emu" in line
+    assert "do not bear the labels 0, 1, 2" in line and "order of the labels: --classes" in line
     named = read(tmp_path, table_of(("cat", "dog", "emu")), classes="cat,dog,emu")
     assert (accuracy(named), named.details["class_names"]) == (1.0, ["cat", "dog", "emu"])
 

@@ -1,0 +1,243 @@
+"""Any table: the same numbers whatever the order, the names and the format, or one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics import InputError
+from pipeline.own.assign import Choices, assigned
+from pipeline.own.check import checked
+from pipeline.own.labels import Mistakes
+from pipeline.sources.file import file_logits
+
+PATTERNS = (
+    *("p_{}", "{}", "p{}", "class{}", "{}_prob", "p({})", "P[{}]", "class_{}_score", "Class={}"),
+    *("grade {} (%)", "logit_{}_x", "Pr[y={}]", "m2_{}", "{} (m2)", "*{}*"),
+)
+NUMBERED = (*PATTERNS, "p_00{}", "{}.0", "p_{}.0")
+WORDS = ["cat", "dog", "bird", "New York", "naïve"]
+KINDS = ["words", "numbers", "from one", "floats", "text 001", "booleans"]
+N = 60
+EXTRA = {
+    "pred_label": lambda p, y: p.argmax(axis=1),
+    "confidence": lambda p, y: p.max(axis=1),
+    "id": lambda p, y: np.arange(N),
+    "p_value": lambda p, y: p[:, 0],
+    "prob_95": lambda p, y: p[:, 0],
+    "entropy": lambda p, y: -(p * np.log(p)).sum(axis=1),
+    "date": lambda p, y: ["2020-01-01"] * N,
+    "correct": lambda p, y: (p.argmax(axis=1) == y).astype(int),
+    "all_zero": lambda p, y: np.zeros(N),
+}
+
+
+def problem(seed: int, classes: int):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(classes), N)
+    y = np.array([rng.choice(classes, p=row) for row in p])
+    y[:classes] = np.arange(classes)
+    return p, y
+
+
+def named(kind: str, classes: int):
+    """The classes as labels, and as they stand in the columns' names."""
+    if kind == "words":
+        return np.array(WORDS[:classes]), WORDS[:classes]
+    if kind == "booleans":
+        return np.array([False, True]), ["False", "True"]
+    numbers = np.arange(classes) + (kind == "from one")
+    names = [str(number) for number in numbers]
+    if kind == "text 001":
+        return np.array([f"00{number}" for number in numbers]), names
+    return numbers.astype(float) if kind == "floats" else numbers, names
+
+
+def read(table: pd.DataFrame, **options):
+    """Probabilities by class and labels, by the classes' names."""
+    mistakes, choices = Mistakes("x"), Choices(**options)
+    held = checked("x", assigned([Path("x")], [table], choices, mistakes), "auto", mistakes)
+    z = held.matrix.astype(float)
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    return p[np.arange(len(p)), held.labels], np.sort(p, axis=1), held
+
+
+tables = st.tuples(
+    st.integers(0, 99), st.integers(2, 5), st.sampled_from(KINDS), st.sampled_from(NUMBERED)
+)
+
+
+def table_of(seed: int, classes: int, kind: str, pattern: str):
+    classes = 2 if kind == "booleans" else classes
+    pattern = "p_{}" if kind in ("words", "booleans") and pattern not in PATTERNS else pattern
+    p, y = problem(seed, classes)
+    labels, names = named(kind, classes)
+    table = pd.DataFrame(p, columns=[pattern.format(name) for name in names])
+    return table.assign(label=labels[y]), p, y
+
+
+@given(tables, st.randoms(use_true_random=False))
+@settings(max_examples=80, deadline=None)
+def test_columns_of_any_pattern_and_order_are_the_classes_that_they_name(drawn, random):
+    table, p, y = table_of(*drawn)
+    order = list(table.columns)
+    random.shuffle(order)
+    own, rows, held = read(table[order])
+    np.testing.assert_allclose(own, p[np.arange(N), y], rtol=1e-5)
+    np.testing.assert_allclose(rows, np.sort(p, axis=1), rtol=1e-4, atol=1e-7)
+    assert not held.notes
+
+
+@given(tables, st.sampled_from(sorted(EXTRA)), st.integers(0, 6), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_a_further_column_changes_nothing_or_is_refused_until_it_is_ignored(drawn, name, at, one):
+    table, p, y = table_of(*drawn)
+    if one and len(p[0]) == 2:  # one column for two classes
+        table = table.drop(columns=table.columns[0])
+        if drawn[3] in ("p{}", "class{}") and drawn[2] in ("words", "booleans"):
+            with pytest.raises(InputError, match="--classes"):  # pdog, without pcat beside it
+                read(table)
+            return
+    table.insert(min(at, len(table.columns)), name, EXTRA[name](p, y))
+    for options in ({}, {"ignore": name}):
+        try:
+            own, _, _ = read(table, **options)
+        except InputError as error:
+            assert name in str(error) and "--ignore" in str(error) and not options
+        else:
+            np.testing.assert_allclose(own, p[np.arange(N), y], rtol=1e-5)
+
+
+@given(tables, st.integers(0, 4), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_class_that_does_not_occur_gives_the_same_numbers_or_a_refusal(drawn, which, are_logits):
+    table, p, y = table_of(*drawn)
+    which %= p.shape[1]
+    kept = y != which
+    values = table.columns.drop("label")
+    if are_logits:
+        table = table.assign(**np.log(table[values]))
+    if len(set(y[kept])) < 2:
+        return
+    try:
+        held = read(table[kept])[2]
+    except InputError as error:
+        assert "--classes" in str(error)
+        held = read(table[kept], classes=",".join(values))[2] if p.shape[1] > 2 else None
+    if held is not None:
+        z = held.matrix.astype(float)
+        q = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(
+            q[np.arange(len(q)), held.labels], p[kept, y[kept]], rtol=1e-4, atol=1e-7
+        )
+
+
+def written(table: pd.DataFrame, path: Path) -> Path:
+    if path.name.endswith((".csv", ".csv.gz")):
+        table.to_csv(path, index=False)
+    elif path.name.endswith((".tsv", ".tsv.gz")):
+        table.to_csv(path, index=False, sep="\t")
+    elif path.suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True, double_precision=15)
+    elif path.suffix == ".parquet":
+        table.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("end", ["csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["words", "from one", "text 001"])
+def test_every_format_gives_the_same_numbers(tmp_path, end, kind):
+    table, p, y = table_of(0, 4, kind, "p_{}")
+    found = file_logits(path=written(table, tmp_path / f"x.{end}"))
+    np.testing.assert_allclose(found.logits, np.log(p), rtol=1e-5)
+    np.testing.assert_array_equal(found.labels, y)
+
+
+def test_semicolons_and_decimal_commas_as_spreadsheets_write_them(tmp_path):
+    table, p, _ = table_of(0, 3, "words", "p_{}")
+    table.to_csv(tmp_path / "x.csv", index=False, sep=";", decimal=",")
+    found = file_logits(path=tmp_path / "x.csv")
+    np.testing.assert_allclose(found.logits, np.log(p), rtol=1e-5)
+
+
+@pytest.mark.parametrize("end", ["jsonl", "parquet", "folder"])
+def test_a_column_of_lists_is_one_array(tmp_path, end):
+    p, y = problem(0, 4)
+    values, answers = np.log(p).tolist(), np.array([*"ABCD"])[y]
+    table = pd.DataFrame({"question": ["?"] * N, "answer": answers, "logits": values})
+    path = tmp_path / f"x.{end}"
+    if end == "folder":
+        import datasets
+
+        datasets.Dataset.from_pandas(table).save_to_disk(str(path))
+    else:
+        written(table, path)
+    found = file_logits(path=path)
+    np.testing.assert_allclose(found.logits, np.array(values), rtol=1e-6)
+    np.testing.assert_array_equal(found.labels, y)
+    assert "`answer` is taken for the labels" in found.details["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fix"),
+    [
+        ("x.pt", b"PK\x03\x04", "a pickle, which is never loaded; save its arrays: numpy.savez"),
+        ("x.xlsx", b"PK\x03\x04", "save the sheet as «CSV UTF-8»"),
+        ("x.json", b"[]", "lines=True"),
+        ("x.txt", b"label,p_0,p_1", ".txt is not read; give npz, CSV"),
+        ("x.csv.zip", b"PK\x03\x04", "unpack it, or pack it with gzip"),
+        ("x.npy", b"\x93NUMPY", "save labels, too: numpy.savez"),
+    ],
+)
+def test_what_is_not_read_is_refused_with_the_fix_that_is_right_for_it(
+    tmp_path, name, content, fix
+):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        file_logits(path=tmp_path / name)
+    assert fix in str(caught.value)
+
+
+def test_everything_wrong_with_a_file_is_said_at_once():
+    table, _, _ = table_of(0, 3, "words", "p_{}")
+    table = table.assign(confidence=0.5, split="train", weight=-1.0)
+    table.loc[5, "label"] = ""
+    with pytest.raises(InputError) as caught:
+        read(table)
+    for told in ("none in row 5", "confidence", "`train` in row 0", "weights are finite"):
+        assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("second", ["b_{}", "y_{}", "logit {}"])
+def test_two_sets_of_columns_are_told_and_one_can_be_chosen(second):
+    table, p, y = table_of(0, 3, "numbers", "p_{}")
+    other = pd.DataFrame(np.eye(3)[y], columns=[second.format(k) for k in range(3)])
+    both = pd.concat([table, other], axis=1)
+    pattern = second.format("*")
+    with pytest.raises(InputError, match="2 sets of columns bear all classes: p_") as caught:
+        read(both)
+    assert f"--classes 'p_*' or --classes {pattern!r}" in str(caught.value)
+    np.testing.assert_allclose(read(both, classes="p_*")[0], p[np.arange(N), y], rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["sigmoid", "one decimal", "top 2"])
+def test_values_in_the_unit_interval_that_do_not_sum_to_one_are_refused(tmp_path, scale):
+    p, y = problem(0, 4)
+    rows = {
+        "sigmoid": p**0.5,
+        "one decimal": p.round(1),
+        "top 2": np.where(p < np.sort(p, axis=1)[:, [2]], 0, p),
+    }[scale]
+    table = pd.DataFrame(rows, columns=[*"0123"]).assign(label=y)
+    with pytest.raises(InputError, match=r"in \[0, 1\], but row \d+ sums to .*--values logits"):
+        read(table)
+    written(table, tmp_path / "x.csv")
+    assert file_logits(path=tmp_path / "x.csv", values="logits").logits.max() <= 1
+    np.savez(tmp_path / "x.npz", probabilities=rows, labels=y)
+    with pytest.raises(InputError, match="sigmoid scores"):
+        file_logits(path=tmp_path / "x.npz")
