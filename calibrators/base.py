@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self, get_args
+from typing import IO, Any, ClassVar, Self, get_args, overload
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -110,6 +110,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         return self
 
+    @overload
+    def predict_proba(self, X: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+    @overload
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
     def predict_proba(self, X: Any) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from metrics.kernels.threads import row_blocks
@@ -26,6 +28,14 @@ ENOUGH_ROWS = 10
 """Fewer rows may have the same sum by chance."""
 
 
+@overload
+def from_probabilities(  # type: ignore[overload-overlap]  # a tensor is array-like, too
+    probabilities: Tensor, name: str = "probabilities"
+) -> Tensor: ...
+@overload
+def from_probabilities(
+    probabilities: ArrayLike, name: str = "probabilities"
+) -> NDArray[np.float64]: ...
 def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 

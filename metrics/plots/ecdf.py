@@ -28,7 +28,9 @@ BAND = 0.14
 """Opacity of the bands around the curves."""
 
 
-def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figure:
+def plot_ecdf(
+    errors: Any, *, title: str = "", confidence: float = 0.95, ax: Axes | None = None
+) -> Figure:
     """Return curves of the share of utilities with an error of at most e (section 4).
 
     Args:
@@ -37,9 +39,10 @@ def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figu
         title: title of the figure.
         confidence: confidence of the band (Dvoretzky-Kiefer-Wolfowitz), which comes from the sample
             of M utilities and does not contain the noise of the points.
+        ax: axes to draw into; those of a new figure if not given.
 
     Returns:
-        A matplotlib figure that belongs to no window: save it, or show it in a notebook.
+        The figure; a new one belongs to no window: save it, or show it in a notebook.
 
     Raises:
         InputError: there is nothing to draw, or errors are not finite or not of shape [M].
@@ -47,8 +50,7 @@ def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figu
     curves = {name: ecdf(values)[0] for name, values in named(errors).items()}
     if not curves:
         raise InputError("errors: nothing to draw; give an array [M], or {name: array}")
-    figure = Figure(figsize=(5.2, 3.8), layout="constrained")
-    axis = figure.subplots()
+    axis = Figure(figsize=(5.2, 3.8), layout="constrained").subplots() if ax is None else ax
     for place, (name, values) in enumerate(curves.items()):
         index = thin(len(values), DRAWN_POINTS)
         band, height = dkw_band(len(values), confidence), levels(len(values))
@@ -60,6 +62,13 @@ def plot_ecdf(errors: Any, *, title: str = "", confidence: float = 0.95) -> Figu
     axis.set_title(plain(title))
     if any(curves):
         axis.legend(frameon=False)
+    return figure_of(axis)
+
+
+def figure_of(axis: Axes) -> Figure:
+    """Return the figure of axes, also of axes in a part of a figure."""
+    figure = axis.get_figure(root=True)
+    assert isinstance(figure, Figure)
     return figure
 
 

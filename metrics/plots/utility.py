@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from metrics.diagram import UtilityDiagram, diagram_of, utility_of
-from metrics.plots.ecdf import named, plain
+from metrics.plots.ecdf import figure_of, named, plain
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError
 
@@ -30,6 +30,7 @@ def plot_utility(
     repetitions: int = 200,
     seed: int = 0,
     bins: int = 15,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw realized against predicted utility, and their running difference without bins.
 
@@ -47,9 +48,10 @@ def plot_utility(
         title: title of the figure.
         repetitions, seed: number and seed of the label vectors redrawn for the noise; 0 for none.
         bins: number of bins in the upper panels.
+        ax: axes to draw into: the upper panel alone, of one method; a new figure if not given.
 
     Returns:
-        A matplotlib figure that belongs to no window: save it, or show it in a notebook.
+        The figure; a new one belongs to no window: save it, or show it in a notebook.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong, or there is nothing to draw.
@@ -62,7 +64,14 @@ def plot_utility(
         number, diagram = diagram_of(chosen, matrix, labels, index, repetitions, seed, bins)
         several = chosen.count(np.shape(matrix)[-1]) > 1 and index is None
         panels[f"{name} (utility {number})".strip() if several else name] = diagram
-    return diagram_figure(list(panels.items()), title)
+    if ax is None:
+        return diagram_figure(list(panels.items()), title)
+    if len(panels) > 1:
+        raise InputError(f"ax: one panel for {len(panels)} methods; give one, and call this again")
+    ((heading, diagram),) = panels.items()
+    draw_binned(ax, diagram, COLOR)
+    ax.set(xlabel="Predicted utility", ylabel="Realized utility", title=plain(title or heading))
+    return figure_of(ax)
 
 
 def diagram_figure(

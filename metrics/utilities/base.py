@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
@@ -105,6 +107,14 @@ class UtilityClass(ABC):
             errors.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(errors, dim=1)
 
+    @overload
+    def calibration_errors(  # type: ignore[overload-overlap]  # a tensor is array-like, too
+        self, probabilities: Tensor, labels: Any, sample_weight: Any = None
+    ) -> Tensor: ...
+    @overload
+    def calibration_errors(
+        self, probabilities: ArrayLike, labels: Any, sample_weight: Any = None
+    ) -> NDArray[np.float64]: ...
     def calibration_errors(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
