@@ -111,7 +111,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         return self
 
     @overload
-    def predict_proba(self, X: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+    def predict_proba(self, X: Tensor) -> Tensor: ...
     @overload
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]: ...
     def predict_proba(self, X: Any) -> Any:

@@ -29,9 +29,7 @@ ENOUGH_ROWS = 10
 
 
 @overload
-def from_probabilities(  # type: ignore[overload-overlap]  # a tensor is array-like, too
-    probabilities: Tensor, name: str = "probabilities"
-) -> Tensor: ...
+def from_probabilities(probabilities: Tensor, name: str = "probabilities") -> Tensor: ...
 @overload
 def from_probabilities(
     probabilities: ArrayLike, name: str = "probabilities"

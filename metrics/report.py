@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 
 from metrics.certificate import CalibrationInterval
@@ -38,6 +40,19 @@ def report_of(
     scores = [f"{metric(key).text} {metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]
     lines += ["", ", ".join(scores)]
     return "\n".join(lines)
+
+
+def as_html(report: str) -> str:
+    """Return a report as HTML: its lines of several columns are a table."""
+    parts = []
+    for block in report.split("\n\n"):
+        heading, *rows = [re.split(" {2,}", html.escape(line)) for line in block.splitlines()]
+        if len(heading) == 1:
+            parts.append(f"<p>{' '.join(heading)}</p>")
+            continue
+        lines = ["<th>" + "<th>".join(heading), *("<td>" + "<td>".join(row) for row in rows)]
+        parts.append("<table><tr>" + "<tr>".join(lines) + "</table>")
+    return "\n".join(parts)
 
 
 def _headline(within: list[str], beyond: list[str]) -> str:

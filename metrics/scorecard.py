@@ -29,7 +29,7 @@ from metrics.certificate import (
 from metrics.forecast import Forecast, Outcomes
 from metrics.measurement import Measurement, Noise, Options, sampled_users
 from metrics.registry import Metric, metrics_of
-from metrics.report import report_of
+from metrics.report import as_html, report_of
 from metrics.resampling import (
     LARGEST,
     NoiseFloor,
@@ -80,6 +80,10 @@ class Scorecard:
     def report(self) -> None:
         """Print the verdict: for each purpose the error, the error by chance alone, and a bound."""
         print(report_of(self.metrics, self.noise_floor, self.certificates))
+
+    def _repr_html_(self) -> str:
+        """Return the report as a notebook shows it, with a table."""
+        return as_html(report_of(self.metrics, self.noise_floor, self.certificates))
 
 
 def scorecard(

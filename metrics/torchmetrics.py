@@ -33,7 +33,7 @@ try:
     from torchmetrics.utilities import dim_zero_cat
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        'torchmetrics is not installed: pip install -e ".[torchmetrics]"',
+        "torchmetrics is not installed: pip install torchmetrics",
         name=error.name,
     ) from error
 

@@ -108,7 +108,7 @@ class UtilityClass(ABC):
         return torch.cat(errors, dim=1)
 
     @overload
-    def calibration_errors(  # type: ignore[overload-overlap]  # a tensor is array-like, too
+    def calibration_errors(
         self, probabilities: Tensor, labels: Any, sample_weight: Any = None
     ) -> Tensor: ...
     @overload

@@ -23,7 +23,12 @@ RESULTS = ROOT / "results" / "README.md"  # its block reads files of the reposit
 FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shift"]
 """To spare time: the page's commands use ten splits and all methods."""
 SCRIPTS = ("scripts/score.py", "scripts/apply.py")
-WITH_PYTHON = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+RECIPES = ROOT / "docs" / "recipes.md"  # test_recipes.py runs it
+WITH_PYTHON = [
+    page
+    for page in PAGES
+    if page != RECIPES and any(block.language == "python" for block in blocks(page))
+]
 
 
 def run_blocks(page: Path, folder: Path) -> list[tuple[str, str]]:

@@ -248,6 +248,8 @@ def test_the_report_says_which_purposes_are_within_noise(forecast_of, capsys):
     bound = card.certificates["u_topk"].upper
     expected = [card.metrics["u_topk"], card.noise_floor["u_topk"]["q95"], bound]
     assert [float(number) for number in numbers] == pytest.approx(expected, abs=5e-5)
+    row = "<td>".join(["<tr><td>shortlists", *numbers])
+    assert row in card._repr_html_() and printed[0] in card._repr_html_()
 
 
 def test_the_report_of_a_card_without_redrawn_labels_compares_nothing(forecast_of, capsys):

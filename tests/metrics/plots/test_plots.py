@@ -50,6 +50,17 @@ def test_ecdf_of_one_array_or_of_several():
     assert len(plot_ecdf(errors).axes[0].lines) == 1
 
 
+def test_figures_are_drawn_into_given_axes():
+    p, labels = forecast()
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plot_ecdf([0.1, 0.2], ax=left) is figure and len(left.lines) == 1
+    assert plot_utility(TopK(), p, labels, ax=right) is figure and right.get_title()
+    assert len(figure.axes) == 2
+    with pytest.raises(InputError, match="one panel for 2 methods"):
+        plot_utility(TopK(), {"a": p, "b": p}, labels, ax=right)
+
+
 @pytest.mark.parametrize("errors", [{}, np.array([[0.1]]), np.array([np.nan])])
 def test_nothing_to_draw_is_told(errors):
     with pytest.raises(InputError):
