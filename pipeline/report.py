@@ -31,14 +31,14 @@ from pipeline.reporting.comparison import (
 )
 from pipeline.reporting.dynamics_figures import dynamics_drawings
 from pipeline.reporting.figures import drawings_of
-from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of, write_all_scores
+from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.page import STUDY_CAPTIONS
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import Drawings, draw_all
 from pipeline.reporting.tables import Look, TableSpec
 from pipeline.reporting.write import Part, print_parts, write_page
-from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of
+from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of, write_all_scores
 from pipeline.scoring.read import Scores, wanted_scores
 
 TITLE = "Utility calibration of multiclass classifiers"

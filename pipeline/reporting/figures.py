@@ -20,7 +20,7 @@ from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
 from pipeline.reporting.names import method_name
-from pipeline.reporting.sections import Band, Curves, Section, Worst
+from pipeline.reporting.sections import Curves, Section, Worst
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
@@ -80,21 +80,17 @@ def _note(curves: Curves) -> str:
 
 
 def _draw_panel(axis: Axes, curves: Curves) -> None:
+    floor, levels = curves.floor or (), curves.levels
     if curves.floor is not None:
-        _draw_floor(axis, curves.levels, curves.floor)
+        axis.fill_betweenx(levels, *curves.floor, color=FLOOR_FILL, linewidth=0, zorder=1)
+    for edge in floor:
+        axis.plot(edge, levels, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
     band = dkw_band(curves.count, CONFIDENCE)
     for method, errors in curves.errors.items():
         style = look(method)
-        draw_curve(axis, errors, curves.levels, band, marker=style.marker, **style.line)
+        draw_curve(axis, errors, levels, band, marker=style.marker, **style.line)
     axis.set_title(PANEL_TITLES[curves.family])
-    floor = [] if curves.floor is None else [curves.floor.low, curves.floor.high]
     error_axes(axis, [*curves.errors.values(), *floor])
-
-
-def _draw_floor(axis: Axes, height: Any, floor: Band) -> None:
-    axis.fill_betweenx(height, floor.low, floor.high, color=FLOOR_FILL, linewidth=0, zorder=1)
-    for edge in (floor.low, floor.high):
-        axis.plot(edge, height, color=FLOOR_EDGE, linewidth=0.5, zorder=1.1)
 
 
 def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
@@ -105,7 +101,7 @@ def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
         line.set_label(plain(method_name(method)))
         handles.append(line)
     if curves.floor is not None:
-        label = f"Noise floor of {plain(method_name(curves.floor.method))}, 5–95%"
+        label = f"Noise floor of {plain(method_name(curves.floor_of))}, 5–95%"
         handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
     half_width = 100 * dkw_band(curves.count, CONFIDENCE)
     label = f"95% DKW band (±{half_width:.1f} points)"

@@ -1,7 +1,4 @@
-"""Who wins over all benchmarks: one line per method, counted from tests and floors; a figure.
-
-Also the scores of all benchmarks in one file.
-"""
+"""Who wins over all benchmarks: one line per method, counted from tests and floors; a figure."""
 
 from __future__ import annotations
 
@@ -16,19 +13,12 @@ from matplotlib.figure import Figure
 
 from metrics.plots.ecdf import plain
 from metrics.registry import PURPOSES, metric
-from pipeline.harness.artifacts import read_json, write_text
+from pipeline.harness.artifacts import write_text
 from pipeline.reporting.names import method_name
 from pipeline.reporting.style import NOTE_COLOR, house_style
 from pipeline.reporting.wording import bound, markdown_table
 from pipeline.scoring.decisions import Decisions
-from pipeline.scoring.files import (
-    ALL_SPLITS,
-    DEFAULT_EVALUATION,
-    ROW_COLUMNS,
-    ScoreFiles,
-    csv_text,
-    read_table,
-)
+from pipeline.scoring.files import csv_text
 from pipeline.scoring.inference import SIZE
 
 COUNTED = ("u_cwe", "u_topk", "u_dcg")
@@ -155,21 +145,3 @@ def _draw_marks(axes: Axes, columns: Mapping[str, pd.Series]) -> None:
         axes.scatter(values, places, s=22, marker=marker, color=color, label=plain(text), zorder=3)
     if columns:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=1)
-
-
-def write_all_scores(results: Path) -> list[Path]:
-    """Write scores/all.csv: of every benchmark in scores/ the rows of all splits together.
-
-    It is the same file after the report of any suite. Returns its path, if there are any scores.
-    """
-    tables = []
-    for path in sorted((results / "scores").glob("*.json")):
-        facts = read_json(path)
-        if facts["evaluation"]["name"] == DEFAULT_EVALUATION:
-            rows = read_table(ScoreFiles(results, facts["benchmark"]).rows, ROW_COLUMNS)
-            rows = rows[rows["split"] == ALL_SPLITS].drop(columns="split")
-            rows.insert(0, "benchmark", facts["benchmark"])
-            tables.append(rows)
-    if not tables:
-        return []
-    return [write_text(results / "scores" / "all.csv", csv_text(pd.concat(tables)))]

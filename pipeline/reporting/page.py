@@ -114,12 +114,11 @@ def _data(section: Section) -> dict[str, Any]:
 
 
 def _family(curves: Curves) -> dict[str, Any]:
-    floor = curves.floor
     return {
         "title": f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)",
         "levels": _rounded(curves.levels),
         "curves": {method: _rounded(errors) for method, errors in curves.errors.items()},
-        "floor": floor and {"low": _rounded(floor.low), "high": _rounded(floor.high)},
+        "floor": curves.floor and dict(zip(("low", "high"), map(_rounded, curves.floor))),
     }
 
 

@@ -26,18 +26,10 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Band:
-    """The noise floor of the sorted errors: 5 % and 95 % quantile per level, and whose it is."""
-
-    low: Array
-    high: Array
-    method: str
-
-
-@dataclass(frozen=True)
 class Curves:
     """One family of utilities on one benchmark: at each of `levels` the error of every method.
 
+    `floor`: 5 % and 95 % quantile of the noise floor of `floor_of`, a method's or nobody's ("").
     `count` users were sampled. `batch`: points of the disjoint batches that errors are means over;
     None: all points at once.
     """
@@ -45,7 +37,8 @@ class Curves:
     family: str
     levels: Array
     errors: Mapping[str, Array]
-    floor: Band | None
+    floor: tuple[Array, Array] | None
+    floor_of: str
     count: int
     splits: int
     batch: int | None
@@ -168,17 +161,15 @@ def _curves(scores: Scores, table: pd.DataFrame, methods: Sequence[str], family:
     """The floor is that of temperature scaling, or of the first method that has one."""
     evaluation = scores.facts["evaluation"]
     rows = {method: table[table["calibrator"] == method] for method in methods}
-    floor = None
-    for method in sorted(methods, key=lambda method: method != FLOOR_METHOD):
-        low, high = (rows[method][name].to_numpy() for name in ("floor_low", "floor_high"))
-        if not np.isnan(low).any():
-            floor = Band(low, high, method)
-            break
+    with_floor = [method for method in methods if rows[method]["floor_low"].notna().all()]
+    floor_of = min(with_floor, key=lambda method: method != FLOOR_METHOD, default="")
+    floors = [rows[floor_of][f"floor_{end}"].to_numpy() for end in ("low", "high") if floor_of]
     return Curves(
         family,
         levels=rows[methods[0]]["level"].to_numpy(),
         errors={method: rows[method]["error"].to_numpy() for method in methods},
-        floor=floor,
+        floor=(floors[0], floors[1]) if floors else None,
+        floor_of=floor_of,
         count=evaluation["utilities"],
         splits=scores.splits,
         batch=evaluation["utility_batch"],

@@ -17,6 +17,8 @@ SMALLEST_BOUND = 1e-9
 """A smaller bound is printed as this one: what lies below is rounding error."""
 SMALLEST_P = 1e-4
 """A smaller p-value is printed as "less than" this one: draws and tails are no more exact."""
+MOST_NAMED = 3
+"""A sentence names up to this many methods; it gives the number of more."""
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 

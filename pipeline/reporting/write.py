@@ -9,46 +9,101 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import pandas as pd
+
+from metrics.registry import metric
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.progress import console
 from pipeline.reporting.formats import latex, markdown
-from pipeline.reporting.groups import Groups, groups_of
 from pipeline.reporting.leaderboard import Leaderboard
+from pipeline.reporting.names import method_name
 from pipeline.reporting.page import report_html, report_markdown
-from pipeline.reporting.sections import Section
+from pipeline.reporting.sections import Section, section_of
 from pipeline.reporting.tables import ResultTable
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
+from pipeline.reporting.wording import p_value, short
+from pipeline.scoring.choice import Use
 from pipeline.scoring.files import csv_text
+from pipeline.scoring.gaps import Gap, gaps_between
+from pipeline.scoring.inference import SIZE
 from pipeline.scoring.read import Scores
+from pipeline.scoring.worst import SMALLEST_GROUP
 
 
 @dataclass(frozen=True)
 class Part:
-    """One benchmark of a report, and the groups of its points."""
+    """One benchmark of a report, with a section for each group of its points that is large enough.
+
+    `gaps`: how far each method and metric differs between two groups; `sizes`: their points.
+    """
 
     section: Section
-    groups: Groups
+    groups: Mapping[str, Section]
+    gaps: Sequence[Gap]
+    sizes: Mapping[str, int]
 
     @classmethod
-    def of(cls, section: Section, scores: Scores) -> Part:
-        """The part of a benchmark's section, with what the scores say of groups."""
-        groups = groups_of(scores, section)
-        return cls(replace(section, groups=groups.sentences), groups)
-
-    @property
-    def sections(self) -> list[Section]:
-        """Those of all points and of each group."""
-        return [self.section, *self.groups.sections.values()]
+    def of(cls, main: Section, scores: Scores) -> Part:
+        """The part of a benchmark's section, which gets sentences on the groups."""
+        groups, sentences = {}, []
+        for place, (name, points) in enumerate(scores.groups.items()):
+            of_group = scores.of_group(name)
+            methods = [method for method in main.decisions.methods if method in of_group.methods]
+            if methods:
+                title = f"{main.spec.title}, group {name} ({points:,} points)"
+                spec = replace(main.spec, title=title, name=f"{main.spec.name}_group_{place}")
+                groups[name] = section_of(of_group, methods, [spec])
+            else:
+                sentences.append(
+                    f"Group {name} ({points:,} points) is too small to be scored: some split has "
+                    f"fewer than {SMALLEST_GROUP} of them in its test part."
+                )
+        gaps = gaps_between({name: section.decisions for name, section in groups.items()})
+        of_uses = [_gap_of_use(gaps, use) for use in main.verdict.uses]
+        sentences += [words_of(gap) for gap in of_uses if gap is not None]
+        return cls(replace(main, groups=sentences), groups, gaps, scores.groups)
 
     def write(self, folder: Path, prefix: str = "") -> list[Path]:
         """Write the tables, and `<prefix>verdict.json` and `<prefix>groups.csv`; their paths."""
-        written = write_tables(self.section.tables, folder)
-        content = asdict(self.section.verdict) | self.groups.content
+        written, content = write_tables(self.section.tables, folder), asdict(self.section.verdict)
+        if self.section.groups:
+            content["groups"] = {
+                "sentences": self.section.groups,
+                "gaps": [asdict(gap) for gap in self.gaps],
+                "verdicts": {name: asdict(own.verdict) for name, own in self.groups.items()},
+            }
         written.append(write_json(folder / f"{prefix}verdict.json", content))
-        if not self.groups.numbers.empty:
-            text = csv_text(self.groups.numbers)
+        if self.groups:
+            frames = [
+                own.decisions.frame().assign(group=name, points=self.sizes[name])
+                for name, own in self.groups.items()
+            ]
+            text = csv_text(pd.concat(frames))
             written.append(write_text(folder / f"{prefix}groups.csv", text))
         return written
+
+
+def _gap_of_use(gaps: Sequence[Gap], use: Use) -> Gap | None:
+    """The gap of the method that a use's verdict takes; where it takes none, the surest gap."""
+    of_use = [gap for gap in gaps if gap.metric == use.metric and use.take in (gap.method, "")]
+    return min(of_use, key=lambda gap: 1.0 if gap.p_value is None else gap.p_value, default=None)
+
+
+def words_of(gap: Gap) -> str:
+    """How far a method differs between two groups, in a sentence."""
+    column = metric(gap.metric)
+    larger, smaller = (
+        short(max(value, 0.0) if column.has_floor else value) for value in gap.beyond
+    )
+    sure = "no interval is known, so the difference is not tested"
+    if gap.p_value is not None:
+        how = "by more than chance" if gap.p_value <= SIZE else "perhaps by chance alone"
+        sure = f"they differ {how} ({p_value(gap.p_value)})"
+    beyond = ", beyond chance" if column.has_floor else ""
+    return (
+        f"{column.text}, {method_name(gap.method)}{beyond}: {gap.larger} {larger}, "
+        f"{gap.smaller} {smaller}; {sure}."
+    )
 
 
 def write_tables(tables: Iterable[ResultTable], folder: Path) -> list[Path]:
@@ -81,7 +136,7 @@ def write_page(
         heads: the title and the introduction.
         made, comparison: as `page.report_html` takes them.
     """
-    sections = [section for part in parts for section in part.sections]
+    sections = [section for part in parts for section in (part.section, *part.groups.values())]
     page = report_html(*heads, sections, made, comparison, leaderboard)
     text = report_markdown(heads[0], sections, leaderboard)
     return [write_text(folder / f"{stem}.html", page), write_text(folder / f"{stem}.md", text)]

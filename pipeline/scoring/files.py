@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.harness.artifacts import CorruptFile, json_text, write_text
+from pipeline.harness.artifacts import CorruptFile, json_text, read_json, write_text
 from pipeline.harness.settings import Settings
 
 DEFAULT_EVALUATION = "default"
@@ -188,3 +188,21 @@ def csv_text(table: pd.DataFrame) -> str:
     """A table as the text of a CSV, numbers to DIGITS significant digits."""
     text: str = table.to_csv(index=False, lineterminator="\n", float_format=f"%.{DIGITS}g")
     return text
+
+
+def write_all_scores(results: Path) -> list[Path]:
+    """Write scores/all.csv: of every benchmark in scores/ the rows of all splits together.
+
+    It is the same file after the report of any suite. Returns its path, if there are any scores.
+    """
+    tables = []
+    for path in sorted((results / "scores").glob("*.json")):
+        facts = read_json(path)
+        if facts["evaluation"]["name"] == DEFAULT_EVALUATION:
+            rows = read_table(ScoreFiles(results, facts["benchmark"]).rows, ROW_COLUMNS)
+            rows = rows[rows["split"] == ALL_SPLITS].drop(columns="split")
+            rows.insert(0, "benchmark", facts["benchmark"])
+            tables.append(rows)
+    if not tables:
+        return []
+    return [write_text(results / "scores" / "all.csv", csv_text(pd.concat(tables)))]

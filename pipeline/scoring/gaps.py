@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from pipeline.scoring.decisions import Decision
+from pipeline.scoring.decisions import Decision, Decisions
 from pipeline.scoring.tidy import CONFIDENCE
 
 
@@ -36,6 +36,19 @@ class Gap:
     beyond: tuple[float, float]
     difference: float
     p_value: float | None
+
+
+def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:
+    """The largest gap of each metric and method that all of at least two groups have."""
+    first = next(iter(groups.values()), None)
+    if first is None or len(groups) < 2:
+        return []
+    return [
+        largest_gap({name: own.rows[method, key] for name, own in groups.items()})
+        for key in first.shown
+        for method in first.methods
+        if all((method, key) in own.rows for own in groups.values())
+    ]
 
 
 def largest_gap(rows: Mapping[str, Decision]) -> Gap:

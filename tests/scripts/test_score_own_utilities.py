@@ -64,7 +64,7 @@ def test_losses_are_priced_against_methods_and_constant_actions(tmp_path):
     assert 4 * curve["methods"]["temperature"][at] == pytest.approx(gained)
     assert "against always treat" in (tmp_path / "out/decisions.md").read_text()
     verdict = read_json(tmp_path / "out/verdict.json")
-    assert "acts cheapest: mean loss" in verdict["headline"]
+    assert "has the lowest mean loss: " in verdict["headline"]
     for name in ("report.html", "report.md"):
         page = (tmp_path / "out" / name).read_text()
         assert verdict["headline"] in page and "most misjudged action" in page

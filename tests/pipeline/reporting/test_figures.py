@@ -34,8 +34,8 @@ def test_curves_and_floor_have_the_stored_levels(tmp_path) -> None:
     kept = thin(1000, 121)
     np.testing.assert_allclose(curves.levels, (kept + 1) / 1000, rtol=1e-6)
     np.testing.assert_allclose(curves.errors["vector"], errors[kept], rtol=1e-6)
-    assert curves.floor is not None and curves.floor.method == "temperature"
-    np.testing.assert_allclose(curves.floor.high - curves.floor.low, np.ones(len(kept)), rtol=1e-5)
+    assert curves.floor is not None and curves.floor_of == "temperature"
+    np.testing.assert_allclose(curves.floor[1] - curves.floor[0], np.ones(len(kept)), rtol=1e-5)
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:
