@@ -68,7 +68,8 @@ class Noise:
     """How the noise of the metrics is estimated.
 
     floor_repetitions: number R of label draws for the noise floors.
-    bootstrap_repetitions: number B of resamplings of the points; none beyond 50,000 points.
+    bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for the
+        quantiles over sampled users.
     noise_seed: seed of the draws, the same for every method (paired), and of the batches.
     confidence: confidence of the certificates.
 

@@ -48,8 +48,10 @@ DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
 LARGEST_POINT = 1 << 62
 LARGEST = 50_000
-"""The most points that are resampled. With more, the spread between splits is informative enough,
-and the work grows with n times the repetitions."""
+"""The most points that are resampled for sampled users, whose work grows with n times B. With more,
+the spread between splits is informative enough."""
+LARGEST_WHOLE = 100_000_000
+"""The most probabilities, n x C of the whole data set, that are resampled at all."""
 PAIRS = 4
 """About how many different labels a point gets in the draws, where its weights go with them."""
 TINY = 1e-17

@@ -32,6 +32,7 @@ from metrics.registry import Metric, metrics_of
 from metrics.report import as_html, report_of
 from metrics.resampling import (
     LARGEST,
+    LARGEST_WHOLE,
     NoiseFloor,
     larger_law,
     multiplied_outcomes,
@@ -199,11 +200,18 @@ def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[
 def _resampled(
     samples: Sequence[Sample], options: Options, noise: Noise, population: int | None
 ) -> dict[str, Floats]:
-    """Return the metrics under resampled points, or clusters."""
+    """Return the metrics under resampled points or clusters; of many points not those of users."""
     whole = samples[0]
     if population is None:
         population = len(whole.labels) if whole.clusters is None else int(whole.clusters.max()) + 1
-    repetitions = noise.bootstrap_repetitions if population <= LARGEST else 0
+    size = max(population, len(whole.labels))
+    is_small = size * whole.forecast.classes <= LARGEST_WHOLE
+    repetitions = noise.bootstrap_repetitions if is_small else 0
+    if size > LARGEST:
+        samples = [
+            sample._replace(metrics=[m for m in sample.metrics if not m.sampled], families=())
+            for sample in samples
+        ]
 
     def outcomes(sample: Sample) -> Draws:
         numbers = sample.points if sample.clusters is None else sample.clusters
