@@ -121,8 +121,9 @@ def _errors(
     bins: int,
     scheme: Scheme,
     sample_weight: Any,
+    classes: Any,
 ) -> tuple[Tensor, Outcomes]:
-    forecast, outcomes = checked(probabilities, labels, sample_weight)
+    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
     if scheme == "equal_weight":
         return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1], outcomes
     if scheme == "equal_width":
@@ -137,6 +138,8 @@ def binned_top_class_error(
     bins: int = 15,
     scheme: Scheme = "equal_weight",
     sample_weight: Any = None,
+    *,
+    classes: Any = None,
 ) -> float:
     """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
 
@@ -146,11 +149,12 @@ def binned_top_class_error(
         bins: number of bins.
         scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+        classes: [C], names of the columns in their order, if labels are names.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong, or an option is unknown.
     """
-    errors, _ = _errors(TopClass(), probabilities, labels, bins, scheme, sample_weight)
+    errors, _ = _errors(TopClass(), probabilities, labels, bins, scheme, sample_weight, classes)
     return float(errors[0, 0])
 
 
@@ -161,6 +165,8 @@ def binned_class_wise_error(
     scheme: Scheme = "equal_weight",
     weights: Weights = "uniform",
     sample_weight: Any = None,
+    *,
+    classes: Any = None,
 ) -> float:
     """Return CWE_bin (eq. 2.2): the weighted mean over classes of their binned errors, in [0, 1].
 
@@ -168,5 +174,7 @@ def binned_class_wise_error(
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.
         others: see `binned_top_class_error`.
     """
-    errors, outcomes = _errors(ClassWise(), probabilities, labels, bins, scheme, sample_weight)
+    errors, outcomes = _errors(
+        ClassWise(), probabilities, labels, bins, scheme, sample_weight, classes
+    )
     return float((errors * class_weights(weights, outcomes, errors.shape[1]))[0].sum())

@@ -110,6 +110,8 @@ def calibration_interval(
     sample_weight: Any = None,
     clusters: Any = None,
     population_weights: tuple[float, float] | None = None,
+    *,
+    classes: Any = None,
 ) -> CalibrationInterval:
     """Return bounds on the largest true UC over a class of utilities; the module explains them.
 
@@ -123,6 +125,7 @@ def calibration_interval(
         seed: seed of the multipliers and of the drawn labels.
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
         clusters: [n], text or numbers: points of one cluster need not be independent.
+        classes: [C], names of the columns in their order, if labels are names.
         population_weights: the mean and the largest weight in the population, for `upper_finite`.
 
     Raises:
@@ -130,7 +133,7 @@ def calibration_interval(
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
-    forecast, outcomes = checked(probabilities, labels, sample_weight)
+    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
     points = point_numbers(None, forecast.n).to(outcomes.labels.device)
     of_points = cluster_numbers(clusters, forecast)
     floor = largest_errors_redrawn(utilities, forecast, outcomes, points, REDRAWS, seed, of_points)

@@ -90,6 +90,8 @@ def noise_floor(
     points: Any = None,
     sample_weight: Any = None,
     clusters: Any = None,
+    *,
+    classes: Any = None,
 ) -> NoiseFloor:
     """Return the noise floor of the largest UC over a class of utilities.
 
@@ -102,13 +104,14 @@ def noise_floor(
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
             same drawn label. The module explains weights that depend on the label.
         clusters: [n], text or numbers: points of one cluster need not be independent.
+        classes: [C], names of the columns in their order, if labels are names.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong, or there are no repetitions.
     """
     if not is_whole(repetitions) or repetitions < 1:
         raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
-    forecast, outcomes = checked(probabilities, labels, sample_weight)
+    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
     numbers = point_numbers(points, forecast.n).to(outcomes.labels.device)
     of_points = cluster_numbers(clusters, forecast)
     drawn = largest_errors_redrawn(

@@ -11,7 +11,7 @@ from torch import Tensor
 from metrics.forecast import Forecast, Outcomes
 from metrics.registry import Metric
 from metrics.resampling import cluster_numbers, point_numbers, weights_by_label
-from metrics.validation import check_labels, check_probabilities, check_weights
+from metrics.validation import check_labels, check_probabilities, check_weights, class_numbers
 
 
 class Sample(NamedTuple):
@@ -56,11 +56,12 @@ def sample_of(
     clusters: Any,
     points: Any,
     population: int | None,
+    names: Any = None,
 ) -> Sample:
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     forecast, (n, classes) = Forecast(p), p.shape
-    y = check_labels(labels, n, classes).to(p.device)
+    y = check_labels(class_numbers(labels, names, classes), n, classes).to(p.device)
     weights = None if sample_weight is None else check_weights(sample_weight, n).to(p.device)
     if clusters is None or population is None:
         of_points = cluster_numbers(clusters, forecast)

@@ -98,6 +98,7 @@ def scorecard(
     clusters: Any = None,
     points: Any = None,
     population: int | None = None,
+    classes: Any = None,
     **changes: Any,
 ) -> Scorecard:
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
@@ -116,6 +117,7 @@ def scorecard(
             draws its label from the same uniforms in all splits.
         population: the number of points in the whole data set, or of clusters if there are any,
             which the bootstrap resamples; those given here, if it is None.
+        classes: [C], names of the columns in their order, if labels are names.
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
 
@@ -125,7 +127,7 @@ def scorecard(
     options, noise = _changed(options or Options(), noise or Noise(), changes)
     metrics = metrics_of(options)
     whole = sample_of(
-        probabilities, labels, rows_sum_to_one, sample_weight, clusters, points, population
+        probabilities, labels, rows_sum_to_one, sample_weight, clusters, points, population, classes
     )
     users = sampled_users(whole.forecast.classes, options, options.utilities)
     whole = whole._replace(metrics=metrics, families=tuple(users))

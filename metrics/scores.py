@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.validation import check_labels, check_probabilities, check_weights
+from metrics.validation import check_labels, check_probabilities, check_weights, class_numbers
 
 LIKELIHOOD_FLOOR = 1e-12
 """The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would
@@ -41,34 +41,39 @@ def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 
 
 def checked(
-    probabilities: Any, labels: Any, sample_weight: Any = None
+    probabilities: Any, labels: Any, sample_weight: Any = None, classes: Any = None
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
     p = check_probabilities(probabilities)
     forecast = Forecast(p)
-    y = check_labels(labels, *p.shape).to(p.device)
+    y = check_labels(class_numbers(labels, classes, p.shape[1]), *p.shape).to(p.device)
     weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
     return forecast, forecast.outcomes(y, weights)
 
 
-def accuracy(probabilities: Any, labels: Any, sample_weight: Any = None) -> float:
+def accuracy(
+    probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+) -> float:
     """Return the share of points whose most probable class (the first on ties) is the label.
 
     Args:
         probabilities: [n, C], rows that sum to one, NumPy or torch.
         labels: [n] class numbers in [0, C).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+        classes: [C], names of the columns in their order, if labels are names.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong.
     """
-    _, outcomes = checked(probabilities, labels, sample_weight)
+    _, outcomes = checked(probabilities, labels, sample_weight, classes)
     return float(accuracies(outcomes)[0])
 
 
-def brier_score(probabilities: Any, labels: Any, sample_weight: Any = None) -> float:
+def brier_score(
+    probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+) -> float:
     """Return the mean over points of Σ_c (p_c - y_c)², in [0, 2]. Arguments as `accuracy`."""
-    return float(brier_scores(*checked(probabilities, labels, sample_weight))[0])
+    return float(brier_scores(*checked(probabilities, labels, sample_weight, classes))[0])
 
 
 def negative_log_likelihood(
@@ -76,6 +81,8 @@ def negative_log_likelihood(
     labels: Any,
     floor: float = LIKELIHOOD_FLOOR,
     sample_weight: Any = None,
+    *,
+    classes: Any = None,
 ) -> float:
     """Return the mean of -log max(p_y, floor) in nats. Arguments as `accuracy`."""
-    return float(log_losses(*checked(probabilities, labels, sample_weight), floor)[0])
+    return float(log_losses(*checked(probabilities, labels, sample_weight, classes), floor)[0])

@@ -145,10 +145,33 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     return matrix
 
 
+def class_numbers(labels: Any, names: Any, classes: int, name: str = "labels") -> Any:
+    """Return the place of each of `labels` [n] among `names` [C], those of the columns in order.
+
+    Without `names` (None) the labels are returned as they are.
+    """
+    if names is None:
+        return labels
+    known = [str(entry) for entry in np.asarray(names).ravel().tolist()]
+    if len(known) != classes or len(set(known)) < classes:
+        raise InputError(f"classes: {len(set(known))} names for {classes} columns; name each once")
+    check_nothing_is_masked(labels, name)
+    given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+    distinct, places = np.unique(given.astype(np.str_), return_inverse=True)
+    unknown = [entry for entry in distinct.tolist() if entry not in known]
+    if unknown:
+        row = int((places == distinct.tolist().index(unknown[0])).argmax())
+        raise InputError(f"{name}: {unknown[0]!r} in row {row} is none of `classes`; correct it")
+    order = [known.index(entry) for entry in distinct.tolist()]
+    return np.array(order, dtype=np.int64)[places].reshape(given.shape)
+
+
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     fix = f"; give each row its class, a whole number from 0 to {classes - 1}"
-    vector = check_numbers(labels, name, f"{fix}: map names to numbers")
+    vector = check_numbers(
+        labels, name, f"{fix}: map names to numbers, or name the columns: classes="
+    )
     if vector.ndim != 1:
         fix = "give the number of each point's class (argmax of one-hot rows)"
         if vector.ndim == 2 and not _are_whole(vector):

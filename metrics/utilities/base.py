@@ -109,31 +109,39 @@ class UtilityClass(ABC):
 
     @overload
     def calibration_errors(
-        self, probabilities: Tensor, labels: Any, sample_weight: Any = None
+        self, probabilities: Tensor, labels: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> Tensor: ...
     @overload
     def calibration_errors(
-        self, probabilities: ArrayLike, labels: Any, sample_weight: Any = None
+        self,
+        probabilities: ArrayLike,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
     ) -> NDArray[np.float64]: ...
-    def calibration_errors(self, probabilities: Any, labels: Any, sample_weight: Any = None) -> Any:
+    def calibration_errors(
+        self, probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
+    ) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
             probabilities: [n, C], rows that sum to one.
             labels: [n] class numbers in [0, C).
             sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
+            classes: [C], names of the columns in their order, if labels are names.
 
         Raises:
             InputError: shapes, ranges or row sums are wrong, or the class is for another C.
         """
-        forecast, outcomes = checked(probabilities, labels, sample_weight)
+        forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
         return like(self.errors(forecast, outcomes)[0], probabilities)
 
     def worst(
-        self, probabilities: Any, labels: Any, sample_weight: Any = None
+        self, probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> tuple[int, WorstInterval]:
         """Return the number of the utility of largest UC, and its worst interval (eq. 3.5)."""
-        forecast, outcomes = checked(probabilities, labels, sample_weight)
+        forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
         return self.worst_of(forecast, outcomes, self.errors(forecast, outcomes)[0])
 
     def worst_of(

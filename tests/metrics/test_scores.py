@@ -5,7 +5,20 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
 
-from metrics import ClassWise, accuracy, brier_score, negative_log_likelihood, reference
+from metrics import (
+    ClassWise,
+    InputError,
+    TopK,
+    accuracy,
+    binned_class_wise_error,
+    binned_top_class_error,
+    brier_score,
+    calibration_interval,
+    negative_log_likelihood,
+    noise_floor,
+    reference,
+    scorecard,
+)
 from metrics.scores import LIKELIHOOD_FLOOR
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -61,3 +74,23 @@ def test_one_column_is_enough_for_two_classes():
         assert brier_score(single, y) == brier_score(both, y)
         errors = ClassWise().calibration_errors(single, y)
         np.testing.assert_array_equal(errors, ClassWise().calibration_errors(both, y))
+
+
+def test_labels_may_be_names_where_the_columns_are_named():
+    names, random = ["dog", "cat", "eel"], np.random.default_rng(0)
+    p, y = random.dirichlet(np.ones(3), 60), np.arange(60) % 3
+    text = np.array(names)[y]
+    for metric in (
+        *(accuracy, brier_score, negative_log_likelihood, binned_top_class_error),
+        *(binned_class_wise_error, TopK().calibration_errors, ClassWise().worst),
+        lambda p, y, **names: calibration_interval(TopK(), p, y, **names),
+        lambda p, y, **names: noise_floor(TopK(), p, y, 5, **names),
+        lambda p, y, **names: scorecard(p, y, utilities=0, floor_repetitions=5, **names).metrics,
+    ):
+        plain, named = metric(p, y), metric(p, text, classes=names)
+        np.testing.assert_equal(named, plain)
+        assert metric(p, np.array([7, 8, 9])[y], classes=[7, 8, 9]) is not None
+    with pytest.raises(InputError, match="'cat' in row 1 is none of `classes`"):
+        accuracy(p, text, classes=["a", "b", "c"])
+    with pytest.raises(InputError, match="2 names for 3 columns; name each once"):
+        accuracy(p, text, classes=["dog", "cat"])
