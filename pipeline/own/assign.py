@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_logits
 from pipeline.own.columns import classes_of_table, ignored
-from pipeline.own.labels import Labels, Mistakes, classes_by_place, distinct_labels, listed, text_of
+from pipeline.own.labels import (
+    Labels,
+    Mistakes,
+    classes_by_place,
+    distinct_labels,
+    some_of,
+    text_of,
+)
 from pipeline.own.read import kind_of, numbers_of, plain_column
 
 if TYPE_CHECKING:
@@ -121,7 +128,7 @@ def _joined(
     ]
     if tables[0] != tables[1] or names[0] != names[1]:
         what = "form" if tables[0] != tables[1] else "columns or arrays"
-        odd = listed(sorted(names[0] ^ names[1]))
+        odd = some_of(sorted(names[0] ^ names[1]))
         raise InputError(
             f"{paths[1]}: not the same {what} as in {paths[0]} ({odd}); give both in one form"
         )
@@ -212,7 +219,7 @@ def _roles(path: str, names: Sequence[str], choices: Choices, notes: list[str]) 
         what = f"{' and '.join(f'`{name}`' for name in labels)} could be the labels; keep one"
         if not labels:
             what = (
-                f"no `label` or `labels` (there are {listed(names)}); name the labels so; the "
+                f"no `label` or `labels` (there are {some_of(names)}); name the labels so; the "
                 "first line of a table must name its columns: label, then one per class"
             )
         raise InputError(f"{path}: {what}")
@@ -224,7 +231,7 @@ def _roles(path: str, names: Sequence[str], choices: Choices, notes: list[str]) 
     ):
         if chosen is not None and chosen not in names:
             raise InputError(
-                f"{path}: nothing is called `{chosen}` for {role}; there are {listed(names)}"
+                f"{path}: nothing is called `{chosen}` for {role}; there are {some_of(names)}"
             )
         found = [name for name in names if name.lower() in usual]
         if chosen is None and len(found) > 1:
@@ -278,7 +285,7 @@ def matrix_of(path: str, arrays: dict[str, Any], values: str) -> tuple[str, str]
     exact = [(kind, name) for kind, name in found if kind == name]
     if len(found) == 1 or (len(exact) == 1 and len({kind for kind, _ in found}) == 1):
         return (exact or found)[0]
-    held = f"(it holds {listed(list(arrays)) or 'nothing'})"
+    held = f"(it holds {some_of(list(arrays)) or 'nothing'})"
     if not found:
         wanted = "`logits` or `probabilities`" if values == "auto" else f"`{values}`"
         raise InputError(f"{path}: no array {wanted} {held}; add one, [n, classes]")

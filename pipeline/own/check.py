@@ -28,7 +28,7 @@ from metrics.validation import (
     look_like_probabilities,
 )
 from pipeline.own.assign import Given
-from pipeline.own.labels import Mistakes, listed, short, text_of
+from pipeline.own.labels import Mistakes, cut_off, some_of, text_of
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
 TESTS = ("test",)
@@ -241,7 +241,7 @@ def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
     for row, word in enumerate(words):
         if word not in (*CALIBRATES, *TESTS):
             raise InputError(
-                f"{field}: `{short(word)}` in row {row}; say `calibration` or `test` of each "
+                f"{field}: `{cut_off(word)}` in row {row}; say `calibration` or `test` of each "
                 "point, and leave out points that the classifier was trained on"
             )
     tested = np.array([word in TESTS for word in words])
@@ -262,12 +262,12 @@ def _notes_on_classes(place: str, given: Given) -> list[str]:
     names = np.array(given.names or range(classes)).astype(str)
     if counts.max() == n > 1:
         raise InputError(
-            f"{place}: labels: all {n} are {short(names[counts.argmax()])}; give points of at "
+            f"{place}: labels: all {n} are {cut_off(names[counts.argmax()])}; give points of at "
             "least two classes"
         )
     notes = []
     if not counts.all():
-        absent = listed(names[counts == 0])
+        absent = some_of(names[counts == 0])
         notes = [f"no point's label is {absent}; what is no class must not be among the columns"]
     own = given.matrix[np.arange(n), given.labels]
     if impossible := int(np.isneginf(own).sum()):

@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrators.class_order import TRUTH, Bearers, as_number, bearers_of, borne_alone
 from metrics.validation import InputError
-from pipeline.own.labels import Labels, listed
+from pipeline.own.labels import Labels, some_of
 from pipeline.own.read import numbers_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def classes_of_table(
         unknown = [name for name in unknown if name not in further]
     elif further and further == unknown and _needs(table, list(found.labels), further):
         unknown = []
-        notes = (*notes, f"{listed(further)}: a class, since rows sum to one with it only")
+        notes = (*notes, f"{some_of(further)}: a class, since rows sum to one with it only")
     if unknown:
         raise InputError(_in_question(path, found.pattern, unknown))
     return _ordered(found, columns, labels, notes)
@@ -120,8 +120,8 @@ def classes_known(
                 return Classes(only, list(known), list(known).index(meant))
     missing = [name for name in known if not any(borne_alone(k, [name]) for k in columns)] or known
     raise InputError(
-        f"{path}: no column `{missing[0]}` for the class of this name (classes: {listed(known)}; "
-        f"columns: {listed(columns)}); name each column as its class, or say which is which: "
+        f"{path}: no column `{missing[0]}` for the class of this name (classes: {some_of(known)}; "
+        f"columns: {some_of(columns)}); name each column as its class, or say which is which: "
         "--classes NAME,NAME in the order of the classes"
     )
 
@@ -132,7 +132,7 @@ def ignored(path: str, names: list[str], ignore: str | None) -> tuple[list[str],
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) or name == pattern for name in names):
             raise InputError(
-                f"{path}: --ignore: no column is called {pattern}; there are {listed(names, MOST)}"
+                f"{path}: --ignore: no column is called {pattern}; there are {some_of(names, MOST)}"
             )
     kept = [name for name in names if not any(fnmatchcase(name, p) or name == p for p in patterns)]
     nameless = [name for name in kept if not name or re.fullmatch(r"Unnamed: \d+", name)]
@@ -150,7 +150,7 @@ def _named(path: str, columns: Sequence[str], chosen: str) -> list[str]:
         if not fitting:
             raise InputError(
                 f"{path}: --classes: no column is called {pattern}; there are "
-                f"{listed(columns, MOST)}"
+                f"{some_of(columns, MOST)}"
             )
         found |= dict.fromkeys(fitting)
     return list(found)
@@ -167,8 +167,8 @@ def _chosen(path: str, columns: list[str], chosen: str, labels: Labels) -> Class
         return _ordered(whole[0], columns, labels)
     if sets or labels.is_text or "*" in chosen:
         raise InputError(
-            f"{path}: --classes: {listed(columns, MOST)} do not bear the labels "
-            f"{listed(labels.texts)}, each once; name each class as its label"
+            f"{path}: --classes: {some_of(columns, MOST)} do not bear the labels "
+            f"{some_of(labels.texts)}, each once; name each class as its label"
         )
     return Classes(columns, None)
 
@@ -220,7 +220,7 @@ def _of_few(path: str, columns: list[str], labels: Labels, notes: tuple[str, ...
                 f"{sets[0].pattern}); correct it, or add the column{way}"
             )
     raise InputError(
-        f"{path}: {listed(columns, MOST)}: these columns do not bear the labels {listed(texts)}; "
+        f"{path}: {some_of(columns, MOST)}: these columns do not bear the labels {some_of(texts)}; "
         f"name each column as its label{way} (what is no class: --ignore NAME,NAME)"
     )
 
@@ -255,7 +255,7 @@ def _in_question(path: str, pattern: str, unknown: Sequence[str]) -> str:
     """The message on columns that bear no label."""
     groups = " (groups of points: --groups NAME)" * any("group" in k.lower() for k in unknown)
     return (
-        f"{path}: {listed(unknown, MOST)}: no label has this name, while {pattern} has those of "
+        f"{path}: {some_of(unknown, MOST)}: no label has this name, while {pattern} has those of "
         f"all labels; leave out what is no class: --ignore {','.join(unknown[:MOST])}{groups}; or "
         f"say which columns are the classes: --classes '{pattern}', or a list"
     )

@@ -8,7 +8,7 @@ comes from labels drawn from the method's own probabilities (metrics.resampling)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,9 @@ def decisions_of(entry: Mapping[str, Any], units: Sequence[Unit]) -> Record:
         test = held_out(unit, "cpu")
         p, rows_sum_to_one = test.probabilities.numpy(), test.rows_sum_to_one
         taken = decisions(losses, p, test.labels.numpy(), rows_sum_to_one=rows_sum_to_one)
-        evaluation = unit.settings.evaluation
-        few = unit.settings.splits.count < FEWEST_SPLITS
-        draws = evaluation.bootstrap_repetitions * (few and test.population <= LARGEST)
-        priced_here = _priced(losses, test, taken, draws, evaluation.noise_seed)
-        by_split.setdefault(unit.calibrator, []).append(priced_here)
+        by_split.setdefault(unit.calibrator, []).append(_priced(losses, test, taken, unit))
         if rows_sum_to_one:
-            by_chance = _savings_by_chance(losses, test, taken, evaluation)
+            by_chance = _savings_by_chance(losses, test, taken, unit.settings.evaluation)
             drawn[unit.calibrator] = drawn.get(unit.calibrator, 0) + by_chance
     priced = {
         method: {key: np.array([split[key] for split in splits]) for key in splits[0]}
@@ -142,20 +138,16 @@ def _method_record(
 
 
 def _priced(
-    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, draws: int, seed: int
+    losses: NDArray[np.float64], test: HeldOut, taken: Decisions, unit: Unit
 ) -> dict[str, Any]:
     """One method on one split: mean costs, share and gap of each action, and net benefits.
 
-    `drawn` [B] and `drawn_constant` [K, B]: the costs under so many `draws` of the points, the same
-    for every method.
+    `drawn` [B] and `drawn_constant` [K, B]: the costs under draws of the points, the same for every
+    method; none where tests need none.
     """
     p, labels, actions = test.probabilities.numpy(), test.labels.numpy(), losses.shape[1]
     weights = np.ones(len(labels)) if test.weights is None else test.weights
-    units, count = test.points, test.population
-    if test.clusters is not None:
-        units, count = test.clusters, test.cluster_count
-    counts = resampled_weights(torch.from_numpy(units), count, draws, seed)
-    drawn = np.concatenate([np.empty((0, len(labels))), *map(np.asarray, counts)]) * weights
+    drawn = np.concatenate([np.empty((0, len(labels))), *_resampled(test, unit)]) * weights
     drawn /= np.maximum(drawn.sum(axis=1, keepdims=True), TINY)
     priced = {
         "drawn": drawn @ np.asarray(taken.realized),
@@ -172,6 +164,19 @@ def _priced(
         priced["curve"] = net_benefit(p[:, 1].clip(0, 1), labels, THRESHOLDS, weights)
         priced["always"] = net_benefit(np.ones(len(labels)), labels, THRESHOLDS, weights)
     return priced
+
+
+def _resampled(test: HeldOut, unit: Unit) -> Iterator[NDArray[np.float64]]:
+    """How often each point is drawn, [r, n] at a time; nothing where there are many splits."""
+    evaluation, few = unit.settings.evaluation, unit.settings.splits.count < FEWEST_SPLITS
+    numbers, count = test.points, test.population
+    if test.clusters is not None:
+        numbers, count = test.clusters, test.cluster_count
+    draws = evaluation.bootstrap_repetitions * (few and count <= LARGEST)
+    for weights in resampled_weights(
+        torch.from_numpy(numbers), count, draws, evaluation.noise_seed
+    ):
+        yield np.asarray(weights)
 
 
 def _savings_by_chance(

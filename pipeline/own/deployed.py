@@ -28,7 +28,7 @@ from pipeline.own.assign import (
 )
 from pipeline.own.check import with_logits
 from pipeline.own.columns import classes_known
-from pipeline.own.labels import listed
+from pipeline.own.labels import some_of
 from pipeline.own.read import numbers_of, read
 from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
@@ -119,8 +119,8 @@ def _order(path: str, names: list[str], classes: list[str]) -> list[int]:
     found = bearers_of(names, classes)
     if len(found) != 1 or len(names) != len(classes):
         raise InputError(
-            f"{path}: class_names: {listed(names)}, but the calibrator was fitted on "
-            f"{listed(classes)}; give the same classes"
+            f"{path}: class_names: {some_of(names)}, but the calibrator was fitted on "
+            f"{some_of(classes)}; give the same classes"
         )
     place = {label: names.index(name) for name, label in found[0].labels.items()}
     return [place[name] for name in classes]

@@ -60,7 +60,7 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
             raise InputError(f"{field}: none in row {row}; complete or remove such rows")
         if not is_plain(name):
             raise InputError(
-                f"{field}: {short(name)} in row {row} holds control characters; rename it"
+                f"{field}: {cut_off(name)} in row {row} holds control characters; rename it"
             )
     return text
 
@@ -70,14 +70,14 @@ def is_plain(name: str) -> bool:
     return all(c in JOINERS or unicodedata.category(c) not in CONTROLS for c in name)
 
 
-def listed(values: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
-    """The first five of the values, shortened for a message."""
-    shown = [short(str(value)) for value in list(values)[:most]]
+def some_of(values: Sequence[Any] | NDArray[Any], most: int = 5) -> str:
+    """The first five of the values, cut off for a message."""
+    shown = [cut_off(str(value)) for value in list(values)[:most]]
     return ", ".join(shown) + (", …" if len(values) > most else "")
 
 
-def short(text: str) -> str:
-    """A text from a file, printable and shortened for a message."""
+def cut_off(text: str) -> str:
+    """A text from a file, printable and cut off for a message."""
     printable = "".join(c if c.isprintable() else "?" for c in text)
     return printable if len(printable) <= 30 else f"{printable[:30]}…"
 
@@ -157,8 +157,8 @@ def classes_by_place(
             odd = next((text for text in texts if text not in names), texts[0])
             row = int((places == texts.index(odd)).argmax())
             raise InputError(
-                f"{field}: {short(odd)} in row {row} is no class's name (they are "
-                f"{listed(names)}); correct it"
+                f"{field}: {cut_off(odd)} in row {row} is no class's name (they are "
+                f"{some_of(names)}); correct it"
             )
     if texts in (["False", "True"], ["False"], ["True"]) and not labels.is_text:
         texts, numbers = ["0", "1"], [0, 1]
@@ -172,7 +172,7 @@ def classes_by_place(
     if names is None and len(texts) == columns:
         order = "in alphabetical order," if None in numbers else "in the order"
         kind = "names" if None in numbers else f"not 0 to {columns - 1}"
-        note = f"labels are {kind}: the columns are taken {order} {listed(texts)}"
+        note = f"labels are {kind}: the columns are taken {order} {some_of(texts)}"
         if labels.is_text:
             _check_fits(places, texts, matrix, field)
         return places, texts, (note,)
@@ -180,7 +180,7 @@ def classes_by_place(
         check_labels(np.array(numbers, dtype=float)[places], len(places), columns, name=field)
     raise InputError(
         f"{field}: not an array of class numbers 0 to {columns - 1} but {len(texts)} names "
-        f"({listed(texts)}) for {columns} columns; add `class_names`, one per column"
+        f"({some_of(texts)}) for {columns} columns; add `class_names`, one per column"
     )
 
 
@@ -195,7 +195,7 @@ def _check_fits(places: NDArray[Any], texts: list[str], matrix: Any, field: str)
     if hits[rows, columns].sum() - hits.trace() > 4 * len(places) ** 0.5:
         raise InputError(
             f"{field}: names, and the columns do not fit their alphabetical order ("
-            f"{listed(texts)}); say the order: add `class_names`, one per column"
+            f"{some_of(texts)}); say the order: add `class_names`, one per column"
         )
 
 

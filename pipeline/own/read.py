@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
-from pipeline.own.labels import is_plain, listed, short
+from pipeline.own.labels import cut_off, is_plain, some_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
@@ -154,7 +154,9 @@ def read_table(path: Path) -> pd.DataFrame:
     table.columns = pd.Index([str(name).strip() for name in table.columns])
     names = list(table.columns)
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise InputError(f"{path}: {listed(twice)}: more than one column of this name; rename them")
+        raise InputError(
+            f"{path}: {some_of(twice)}: more than one column of this name; rename them"
+        )
     for place, name in enumerate(names, 1):
         if not is_plain(name):
             raise InputError(
@@ -210,7 +212,7 @@ def _read_separated(path: Path) -> pd.DataFrame:
     with open_text(path, "rt", encoding="utf-8-sig") as file:
         first, second = str(file.readline()), str(file.readline())
     if first.lower().startswith("sep=") or first.startswith("#"):
-        raise InputError(f"{path}: the first line is `{short(first.strip())}`; remove this line")
+        raise InputError(f"{path}: the first line is `{cut_off(first.strip())}`; remove this line")
     often = {separator: first.count(separator) for separator in ",;\t"}
     separator = "\t" if ending_of(path) == ".tsv" else max(often, key=lambda sign: often[sign])
     options: dict[str, Any] = {
@@ -271,8 +273,8 @@ def numbers_of(
     told = []
     for place in np.flatnonzero(wrong.any(axis=0)).tolist():
         row, cell = int(wrong[:, place].argmax()), cells.iloc[:, place]
-        what = "nothing" if _is_empty(cell.iloc[row]) else f"`{short(str(cell.iloc[row]))}`"
-        told.append(f"column `{short(columns[place])}` holds {what} in row {row}")
+        what = "nothing" if _is_empty(cell.iloc[row]) else f"`{cut_off(str(cell.iloc[row]))}`"
+        told.append(f"column `{cut_off(columns[place])}` holds {what} in row {row}")
     if told:
         more = ", …" if len(told) > 5 else ""
         raise InputError(f"{path}: {', '.join(told[:5])}{more}, which is no finite number; {fix}")

@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from metrics.power import fewest_positives
 from metrics.registry import metric
 from metrics.scorecard import ALL_CLASSES
 from pipeline.scoring.files import ALL_SPLITS
@@ -26,14 +25,11 @@ from pipeline.scoring.inference import (
 )
 from pipeline.scoring.paired import FEWEST_SPLITS
 from pipeline.scoring.read import Scores
+from pipeline.scoring.sample import Rarest, below_chance, rarest_of, refusal
 from pipeline.scoring.tidy import CERTIFICATE
 
 INFINITE, HARMED = "∞", "▽"
 """Marks of a method: some label had probability 0; fitted worse than temperature scaling."""
-FEWEST_POINTS = 200
-"""Test points of a split below which no method is recommended."""
-FEWEST_OF_A_CLASS = 3
-"""Expected test points of the rarest class: with fewer, test parts without the class are common."""
 
 
 class IncompleteResults(ValueError):
@@ -81,30 +77,6 @@ class Decision:
 
 
 COLUMNS = tuple(field.name for field in fields(Decision))
-
-
-@dataclass(frozen=True)
-class Rarest:
-    """The rarest class: its `points` of `n`; `share`: of all points that a test part has.
-
-    needed: so many in a test part let U_CWE tell whether its forecasts are off by half
-    (metrics.power), with every method.
-    """
-
-    points: int
-    n: int
-    share: float
-    needed: int = 0
-
-    @property
-    def tested(self) -> float:
-        """How many of its points a test part has on average."""
-        return self.points * self.share
-
-    @property
-    def is_too_small(self) -> bool:
-        """Whether even large errors of this class pass for noise."""
-        return self.tested < self.needed
 
 
 @dataclass(frozen=True)
@@ -182,7 +154,7 @@ def decide(
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]
     points = int(whole[methods[0], keys[0]]["n_test"])
-    rarest = _rarest(
+    rarest = rarest_of(
         logits, share, [whole[method, "u_cwe"] for method in methods if "u_cwe" in keys]
     )
     draws = {method: scores.draws(method) for method in methods}
@@ -204,7 +176,7 @@ def decide(
         test=("corrected" if splits >= FEWEST_SPLITS else "bootstrap") if tested else "",
         splits=splits,
         test_points=points,
-        refused=_below_chance(logits) or refusal(points, rarest),
+        refused=below_chance(logits) or refusal(points, rarest),
         users={m: float(whole.get((m, ALL_CLASSES), {}).get("upper", math.nan)) for m in methods},
         marks=dict(_marks(scores, decided, methods)),
         rarest=None if scores.group else rarest,  # a group may have fewer
@@ -259,52 +231,6 @@ def _decision(
         zero_likelihood=row["zero_likelihood"],
         **{name: row[name] for name in CERTIFICATE},
     )
-
-
-def _rarest(
-    logits: Mapping[str, Any], share: float, rows: Sequence[Mapping[Any, Any]]
-) -> Rarest | None:
-    """The rarest class, if it is known; `rows`: those of U_CWE, one of each method."""
-    if logits.get("rarest_class") is None:
-        return None
-    needed = [
-        fewest_positives(row["n_test"], row["floor_q95"])
-        for row in rows
-        if math.isfinite(row["floor_q95"])
-    ]
-    return Rarest(int(logits["rarest_class"]), int(logits["n"]), share, max(needed, default=0))
-
-
-def _below_chance(logits: Mapping[str, Any]) -> str:
-    """Why a classifier that is worse than guessing gets no recommendation."""
-    if not logits.get("below_chance"):
-        return ""
-    return (
-        f"No method is recommended, because the classifier is worse than guessing: it is right for "
-        f"{logits['accuracy']:.1f} % of the points. Check that the columns are in the order of the "
-        "classes."
-    )
-
-
-def refusal(points: int, rarest: Rarest | None = None) -> str:
-    """Why the sample is too small to recommend a method, and what is needed; else empty.
-
-    Args:
-        points: test points of a split.
-    """
-    if points < FEWEST_POINTS:
-        return (
-            f"Too few test points to recommend a method: a split has {points}, and at least "
-            f"{FEWEST_POINTS} are needed."
-        )
-    if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
-        needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)
-        return (
-            "Too few points of some class to recommend a method: the rarest class has "
-            f"{rarest.points} in all, and at least {needed} are needed so that every test part "
-            "has some."
-        )
-    return ""
 
 
 def _marks(

@@ -31,7 +31,7 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.harness.settings import Settings
-from pipeline.own.labels import listed, short
+from pipeline.own.labels import cut_off, some_of
 from pipeline.own.read import check_is_file, numbers_of, read_table, text_column
 
 if TYPE_CHECKING:
@@ -206,8 +206,8 @@ def _check_match(names: Names, wanted: Names, field: str, expected: str) -> None
     fix = f"give {len(wanted)} {expected}"
     for name in names:
         if name not in wanted:
-            raise InputError(f"{field} `{short(name)}` is none of {listed(wanted)}; {fix}")
+            raise InputError(f"{field} `{cut_off(name)}` is none of {some_of(wanted)}; {fix}")
     for name in wanted:
         if list(names).count(name) != 1:
             often = "is missing" if name not in names else "is there twice"
-            raise InputError(f"{field} `{short(name)}` {often}; {fix}")
+            raise InputError(f"{field} `{cut_off(name)}` {often}; {fix}")
