@@ -18,7 +18,7 @@ difference, point by point). It may be zero. A few hundred points cannot disting
 noise, and patches that gain nothing cost time in every prediction.
 
 The pooled start is hardly improved in likelihood, but the first patches lower the errors of new
-points all the same. So there the largest number is chosen that costs at most half a percent.
+points all the same. So there the largest number is chosen that costs hardly any likelihood.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ ENOUGH = 4000
 """Once this many points are held out, further folds would add little information."""
 PATIENCE = 25
 """The search ends this many patches after the best number of patches."""
-WORSE = 1.005
-"""Patches of the pooled start may cost half a percent of the held-out loss."""
+WORSE, AT_MOST = 1e-6, 0.005
+"""The patches of the pooled start may cost this share of the held-out loss per held-out point, and
+no larger share. With few points a patch fits more noise, so a smaller share admits fewer."""
 MOST = 40
 """The pooled start gets no more patches. On generated data further ones gained nothing."""
 ROUNDING = 1e-9
@@ -202,6 +203,7 @@ def fewest_steps(losses: Tensor) -> int:
 
 
 def most_steps(losses: Tensor) -> int:
-    """Return the largest t whose mean of `losses` [T + 1, n] is at most `WORSE` times the least."""
+    """Return the largest t whose mean of `losses` [T + 1, n] is hardly above the smallest."""
     means = losses.mean(dim=1)
-    return int(torch.nonzero(means <= WORSE * means.min() + ROUNDING)[-1])
+    share = min(WORSE * losses.shape[1], AT_MOST)
+    return int(torch.nonzero(means <= (1 + share) * means.min() + ROUNDING)[-1])
