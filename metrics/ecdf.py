@@ -46,3 +46,8 @@ def thin(count: int, points: int) -> NDArray[np.intp]:
 def levels(count: int) -> NDArray[np.float64]:
     """Return the eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
     return np.arange(1, count + 1, dtype=np.float64) / count
+
+
+def stretched(ordered: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return the quantiles of `ordered` values at `count` levels from 0 to 1."""
+    return np.interp(np.linspace(0, 1, count), np.linspace(0, 1, len(ordered)), ordered)

@@ -26,6 +26,7 @@ from metrics.certificate import (
     evidence_of,
     joined,
 )
+from metrics.ecdf import stretched
 from metrics.forecast import Forecast, Outcomes
 from metrics.measurement import Measurement, Noise, Options, sampled_users
 from metrics.registry import Metric, metrics_of
@@ -297,10 +298,5 @@ def _error_curves(
                 "q95": np.quantile(by_chance, 0.95, axis=0),
             }
             for name, line in lines.items():
-                curves[f"{family}_floor_{name}"] = _stretched(line, len(of_users))
+                curves[f"{family}_floor_{name}"] = stretched(line, len(of_users))
     return curves
-
-
-def _stretched(ordered: Floats, count: int) -> Floats:
-    """Return the quantiles of `ordered` values at `count` levels from 0 to 1."""
-    return np.interp(np.linspace(0, 1, count), np.linspace(0, 1, len(ordered)), ordered)

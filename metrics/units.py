@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -58,11 +59,12 @@ def units_of(
         return Units(count, clusters, largest, (largest, 1.0))
     if population_weights is None:
         return Units(count, clusters, largest, None)
-    mean, most = population_weights
-    if not 0 < mean <= most or most < float(weights.max()):
+    seen = float(weights.max())
+    mean, most = population_weights if np.shape(population_weights) == (2,) else (0.0, 0.0)
+    if not 0 < mean <= most or most < seen:
         raise InputError(
-            f"population_weights: mean {mean:g} and largest {most:g}, but the sample has "
-            f"{float(weights.max()):g}; give (mean, largest) of all weights in the population"
+            f"population_weights: {population_weights}, and the largest weight here is {seen:g}; "
+            "give (mean, largest) of all weights in the population"
         )
     known = (most / mean * size, float(weights.mean()) / mean)
     return Units(count, clusters, largest, known)

@@ -26,6 +26,9 @@ ROUNDING = 1e-6
 COARSE_ROUNDING = 1e-4
 """Printed probabilities may lie this far outside [0, 1]; such rows are renormalised."""
 
+ABSENT = ("", "nan", "None", "<NA>", "NaT")
+"""How the missing name of a cluster reads."""
+
 LARGEST_LOGIT = 1e100
 """Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
 
@@ -232,7 +235,7 @@ def check_clusters(clusters: Any, n: int, name: str = "clusters") -> Tensor:
     names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
     if names.shape != (n,):
         raise InputError(f"{name}: shape {list(names.shape)} for {n} rows; give one per row")
-    absent = [name is None or name != name for name in names.tolist()]
+    absent = [str(name) in ABSENT for name in names.tolist()]
     if any(absent):
         fix = "give each row the name of its cluster"
         raise InputError(f"{name}: none in row {absent.index(True)}; {fix}")

@@ -145,10 +145,11 @@ def test_the_finite_bound_with_weights_needs_those_of_the_population():
     )
     assert known.upper_finite == 1
     assert known.upper < 0.1
-    with pytest.raises(
-        InputError, match="population_weights: mean 2 and largest 3, but the sample"
-    ):
-        calibration_interval(TopK(), p, y, sample_weight=np.full(300, 4), population_weights=(2, 3))
+    for unusable in ((2, 3), (5, 4), (0, 4), 4):
+        with pytest.raises(InputError, match=r"population_weights: .*largest weight here is 4"):
+            calibration_interval(
+                TopK(), p, y, sample_weight=np.full(300, 4), population_weights=unusable
+            )
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95])
