@@ -35,11 +35,8 @@ from pipeline.harness.command import Parser
 from pipeline.harness.machine import core_count
 from pipeline.harness.progress import say
 from pipeline.reporting.wording import markdown_table
-from scripts.speed.calibrator_cases import CALIBRATOR_CASES
-from scripts.speed.case import OURS, Answer, Case, Data, Size, data
-from scripts.speed.metric_cases import METRIC_CASES
+from scripts.speed.cases import CASES, OURS, Case, Size, data
 
-CASES = (*METRIC_CASES, *CALIBRATOR_CASES)
 QUICK = Size(1500, 20, utilities=50)
 
 MIN_SECONDS = 0.5
@@ -48,7 +45,7 @@ PACKAGES = ("numpy", "scipy", "torch", "numba", "scikit-learn")
 PEERS = ("probmetrics", "torchmetrics", "netcal")
 LEGEND = """\
 The time is the median of runs that together take at least half a second, after one run that does
-not count. Speed-up: time of the first contender of the block divided by this one's.
+not count, on one thread. Speed-up: time of the first contender of the block divided by this one's.
 Difference: largest absolute difference of any number of the answer from the first contender's, or
 by how much the likelihood is worse. "plain" is the definition in NumPy and SciPy."""
 HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Difference")
@@ -101,23 +98,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[dict[str, Any]]:
     """Time every contender that can run here, and compare its answer with the first one's."""
-    reference: Answer = {}
-    first = float("nan")
+    reference, first = None, float("nan")
     names = [(name, "cpu") for name in case.contenders if with_peers or name not in PEERS]
-    if device == "cuda":
-        names.append((OURS, "cuda"))
+    names += [(OURS, "cuda")] if device == "cuda" else []
     for name, where in names:
         shown = f"{name} (GPU)" if where == "cuda" else name
         row = {"case": case.key, "title": case.title, "size": str(size), "contender": shown}
         if name in PEERS and find_spec(name) is None:
             continue
+        inputs, run = data(size, where), case.contenders[name]
         try:
-            seconds, answer = timed(case, name, data(size, where))
+            answer = case.answer(inputs, run(inputs))  # imports and compiles, too
+            timer = Timer("run(inputs)", globals={"run": run, "inputs": inputs})
+            seconds = timer.blocked_autorange(min_run_time=MIN_SECONDS).median
         except Exception as error:  # another package may raise anything
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             yield {**row, "failure": reason, "agrees": False}
             continue
-        if not reference:
+        if reference is None:
             reference, first = answer, seconds
         difference = case.difference(reference, answer)
         tolerance = case.peer_tolerance if name in PEERS else case.tolerance
@@ -128,20 +126,6 @@ def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[
             "difference": difference,
             "agrees": difference <= tolerance,
         }
-
-
-def timed(case: Case, name: str, inputs: Data) -> tuple[float, Answer]:
-    """The median of the contender's seconds, per step, and its answer."""
-    run = case.contenders[name]
-    prepared = case.prepare(inputs)
-    answer = case.answer(prepared, run(prepared))  # imports and compiles, too
-    timer = Timer(
-        "run(prepared)",
-        globals={"run": run, "prepared": prepared},
-        num_threads=torch.get_num_threads(),
-    )
-    seconds = timer.blocked_autorange(min_run_time=MIN_SECONDS).median
-    return seconds / (case.steps if name == OURS else 1), answer
 
 
 def cells(row: dict[str, Any]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Parts of `scripts/compare_speed.py`: its inputs and its cases."""
+"""The cases of `scripts/compare_speed.py`."""

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from metrics import Linear
 from metrics.archive import read_arrays
 from pipeline.sources.heavy_imports import require
-from scripts.speed.case import Data, Size, data
+from scripts.speed.cases import Data, Size, data
 
 POINTS = 3000
 FILES = ("cifar10_resnet56", "cifar100_resnet56")
@@ -33,7 +34,7 @@ def real(folder: Any, name: str, points: int = POINTS) -> Data:
     logits = torch.from_numpy(file["logits"][:points].astype(np.float32))
     labels = torch.from_numpy(file["labels"][:points].astype(np.int64))
     size, p = Size(len(labels), logits.shape[1]), logits.double().softmax(dim=1)
-    return Data(size, logits, labels, p, torch.empty(0), None, None)
+    return Data(size, logits, labels, p, torch.empty(0), Linear.sample(1, size.classes, 0))
 
 
 def package(name: str) -> Any:

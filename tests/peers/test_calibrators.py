@@ -26,7 +26,7 @@ from calibrators import (
 from calibrators.base import Calibrator
 from calibrators.reference import log_loss, penalised_loss
 from metrics import negative_log_likelihood
-from scripts.speed.case import Data, Size, data
+from scripts.speed.cases import Data, Size, data
 from tests.peers.conftest import package, real
 
 OPTIMAL = 1e-8

@@ -15,7 +15,7 @@ from metrics import (
     utility_calibration,
 )
 from metrics.reference import binned_error
-from scripts.speed.case import Data
+from scripts.speed.cases import Data
 from tests.peers.conftest import package
 
 BINS = 15

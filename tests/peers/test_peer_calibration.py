@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pipeline.sources.peers import PEERS, SEED, PeerCalibration
-from scripts.speed.case import Data, Size, data
+from scripts.speed.cases import Data, Size, data
 from tests.peers.conftest import package
 
 POINTS, NEW = 800, 200
