@@ -21,6 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from calibrators.class_order import classes_of, codes_of, frame_names
+from calibrators.conditioning import (
+    ConditionedModule,
+    Conditioning,
+    condition,
+    warn_of_absent,
+)
 from calibrators.files import read_archive, write_archive
 from calibrators.inputs import Inputs, from_probabilities, lookalike
 from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
@@ -44,7 +50,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     X holds probabilities if the calibrator was constructed with `inputs="probabilities"`. `fit` and
     all predictions then take their logarithm by `from_probabilities`.
 
-    Subclasses define `_fit` and `_predict_proba` on tensors. `_fit` stores what it learns in NumPy
+    Impossible classes may have the logit -inf or a padding such as -1e9. Their probability is 0, or
+    small if calibration points have such classes. A class without a calibration point keeps about
+    the probability that it had. `calibrators.conditioning` says how.
+
+    Subclasses define `_fit` and `_predict_proba` on tensors, which have finite logits of classes
+    with calibration points. `_fit` stores what it learns in NumPy
     arrays or numbers whose names end in an underscore. `save` writes these and the constructor's
     arguments, which are the fields of the dataclass.
 
@@ -53,12 +64,18 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     classes_ : [C], the class numbers 0 … C-1, or the classes' names, in the order of the columns
     n_features_in_ : int, C
     feature_names_in_ : [C], the columns' names, if `fit` was given a data frame
+    present_ : int64 [P], the columns of the classes that have calibration points
+    conditioning_ : float64 [4], the numbers of `Conditioning`
     tuning_log_ : list of dicts, one per setting scored (`parameters`, `score`, `seconds`); it is
         empty if nothing was tuned, and `save` does not store it
     """
 
     takes_weights: ClassVar[bool] = False
     """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
+    is_learned: ClassVar[bool] = True
+    """Whether `fit` learns something; then `calibrators.conditioning` prepares the logits."""
+    takes_zeros: ClassVar[bool] = False
+    """Whether 1e-12 may stand for a probability of 0 in `_fit`, because only its rank matters."""
     inputs: Inputs = field(default="logits", kw_only=True)
     """What X is."""
 
@@ -68,7 +85,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         For two classes X may also be [n] or [n, 1], the log-odds of class 1.
         NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
         clear which column each name belongs to (`calibrators.class_order`). `InputError` (one line)
-        reports NaN or infinite logits, labels out of range, and lengths that differ. `fit` warns if
+        reports NaN or +inf among logits, labels out of range, and lengths that differ. `fit` warns if
         the values look like probabilities, percentages or votes, because their softmax would be
         something else.
 
@@ -91,17 +108,16 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         labels = codes_of(y, z.shape[0], classes).to(z.device).contiguous()
         if len(labels) > 1 and bool((labels == labels[0]).all()):
             warnings.warn(
-                f"labels: all {len(labels)} are {classes[int(labels[0])]}, so the calibrator will "
-                "predict nothing else; give points of at least two classes",
+                f"labels: all {len(labels)} are {classes[int(labels[0])]}, so nothing can be "
+                "learned and probabilities stay as they are; give points of at least two classes",
                 stacklevel=2,
             )
         self.tuning_log_: list[dict[str, Any]] = []
+        data = (z, labels) if sample_weight is None else self._weighted(z, labels, sample_weight)
         with torch.no_grad():
-            if sample_weight is None:
-                self._fit(z, labels)
-            else:
-                weighted_fit: Callable[..., None] = self._fit
-                weighted_fit(*self._weighted(z, labels, sample_weight))
+            self._learn(*data)
+        if self.is_learned:
+            warn_of_absent(self.present_, classes)
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
         if names is not None:
@@ -151,6 +167,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         module = self._to_module(dtype)
+        if (known := self._known()) is not None:
+            module = ConditionedModule(known, module, dtype)
         return (OfProbabilities(module) if self.inputs == "probabilities" else module).eval()
 
     def save(self, path: str | Path) -> Path:
@@ -229,7 +247,39 @@ class Calibrator(ClassifierMixin, BaseEstimator):
                 * (np.ndim(X) == 1)
             )
         with torch.no_grad():
-            return self._predict_proba(z)
+            return self._predicted(z)
+
+    def _learn(self, z: Tensor, labels: Tensor, *weights: Tensor | None) -> None:
+        """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
+        fit: Callable[..., None] = self._fit
+        if not self.is_learned:
+            fit(z, labels, *weights)
+            return
+        whole = self._needs_all_classes()
+        known = condition(z, labels, *weights, whole=whole, zeros=not self.takes_zeros)
+        self.present_ = known.present.cpu().numpy()
+        self.conditioning_ = np.array([known.zero, known.gap, known.beta, known.log_weight])
+        if not known.whole:
+            labels = torch.searchsorted(known.present, labels)
+        if len(known.present) > 1:
+            fit(known.seen(z), labels, *weights)
+
+    def _predicted(self, z: Tensor) -> Tensor:
+        """Return float64 [n, C] for checked logits [n, C], which may be -inf."""
+        known = self._known(z.device)
+        return self._predict_proba(z) if known is None else known.predicted(z, self._predict_proba)
+
+    def _known(self, device: torch.device | None = None) -> Conditioning | None:
+        """Return what the fit found out about impossible and absent classes; None if nothing."""
+        if not hasattr(self, "conditioning_"):  # nothing is learned, or the file is an older one
+            return None
+        zero, gap, beta, log_weight = self.conditioning_.tolist()
+        present = torch.as_tensor(self.present_, device=device)
+        return Conditioning(zero, gap, beta, log_weight, present, self._needs_all_classes())
+
+    def _needs_all_classes(self) -> bool:
+        """Return whether `_fit` needs the classes without a calibration point, too."""
+        return False
 
     def _check_columns(self, logits: Any) -> None:
         """Raise `InputError` unless a data frame has the columns of the fit in the same order."""
@@ -260,6 +310,7 @@ class Uncalibrated(Calibrator):
     """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
 
     takes_weights = True
+    is_learned = False
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         pass

@@ -58,6 +58,7 @@ class IsotonicCalibration(Calibrator):
     """
 
     takes_weights = True
+    takes_zeros = True
     mode: Literal["one_vs_all", "global"] = "one_vs_all"
     normalize: bool = True
     tie_break: float = 0.0

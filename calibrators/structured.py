@@ -21,7 +21,7 @@ from calibrators.dirichlet.linear_map import (
 )
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import warn_unless_converged
-from calibrators.temperature import fit_temperature
+from calibrators.solvers.temperature import fit_temperature
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 

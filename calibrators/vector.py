@@ -20,7 +20,7 @@ from calibrators.base import Calibrator
 from calibrators.losses import SUMMED, Loss, check_loss, logit_hessian, mean_logit
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
-from calibrators.temperature import TemperatureFit, fit_temperature
+from calibrators.solvers.temperature import TemperatureFit, fit_temperature
 from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, is_whole

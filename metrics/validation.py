@@ -130,21 +130,31 @@ def check_finite(matrix: Tensor, name: str) -> None:
 
 
 def check_logits(logits: Any, name: str = "logits") -> Tensor:
-    """Return `logits` as a floating tensor [n, C], C >= 2, all finite; `InputError` otherwise.
+    """Return `logits` as a floating tensor [n, C], C >= 2; `InputError` otherwise.
 
-    Values beyond ±`LARGEST_LOGIT` are refused too.
+    Logits are finite, or -inf for impossible classes. Values above `LARGEST_LOGIT` are refused, and
+    values below its negative become -inf.
     """
     matrix = _matrix(logits, name)
     if not matrix.dtype.is_floating_point:
         matrix = matrix.to(torch.float64)
-    check_finite(matrix, name)
-    largest = max(map(abs, map(float, torch.aminmax(matrix))))
+    if not bool(torch.isfinite(matrix.sum())):
+        check_finite(matrix.masked_fill(torch.isneginf(matrix), 0.0), name)
+    least, largest = map(float, torch.aminmax(matrix))
     if largest > LARGEST_LOGIT:
-        row = _first_bad_row((matrix.abs() > LARGEST_LOGIT).any(dim=1))
+        row = _first_bad_row((matrix > LARGEST_LOGIT).any(dim=1))
         raise InputError(
             f"{name}: a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g} in row "
             f"{row}; divide all logits by one constant, or recompute them"
         )
+    if least < -LARGEST_LOGIT:
+        matrix = matrix.masked_fill(matrix < -LARGEST_LOGIT, -torch.inf)
+        empty = torch.isneginf(matrix).all(dim=1)
+        if bool(empty.any()):
+            raise InputError(
+                f"{name}: in {int(empty.sum())} rows every class is -inf, the first is row "
+                f"{_first_bad_row(empty)}; at least one class must be possible"
+            )
     return matrix
 
 

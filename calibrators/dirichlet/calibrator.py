@@ -32,7 +32,7 @@ from calibrators.losses import Loss, check_loss, mean_logit
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
-from calibrators.temperature import fit_temperature
+from calibrators.solvers.temperature import fit_temperature
 from metrics.validation import InputError
 
 INPUTS = ("log_probabilities", "logits")

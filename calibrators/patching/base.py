@@ -86,6 +86,9 @@ class Patching(Calibrator):
             if not (is_whole(value) and value >= bound) and not (name == "steps" and value is None):
                 raise InputError(f"{name}: {value}, expected a whole number, {bound} or more")
 
+    def _needs_all_classes(self) -> bool:
+        return self.utilities is not None  # they are defined on all classes
+
     def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
         """Return the families that compete on `state`: the standard ones and those of `utilities`.
 
@@ -125,7 +128,7 @@ class Patching(Calibrator):
 
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
-        classes = int(self.n_features_in_)
+        classes = self.vectors_.shape[1]
         added = numbered(classes_of(self.utilities, self.standard), classes)
         sampled = iter(torch.from_numpy(self.vectors_))
 

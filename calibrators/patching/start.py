@@ -53,20 +53,21 @@ def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[
     Dirichlet's penalties are tuned once, on all points. `seed` determines this and the fifths.
     """
     if start == "pooled":
-        pool = PooledScaling(seed).fit(logits, labels)
+        pool = PooledScaling(seed)
+        pool._fit(logits, labels)
         return pool, pool.cross_fitted
     calibrator = DirichletCalibration(seed=seed) if start == "dirichlet" else STARTS[start]()
-    calibrator.fit(logits, labels)
+    calibrator._fit(logits, labels)
     if start in get_args(PaperStart):
-        return calibrator, calibrator.predict_proba(logits)
+        return calibrator, calibrator._predict_proba(logits)
     if isinstance(calibrator, DirichletCalibration):
         again = DirichletCalibration(odir=calibrator.odir_, l2=calibrator.l2_)
     else:
         again = STARTS[start]()
     probabilities = logits.new_empty(logits.shape, dtype=torch.float64)
     for kept, held in folds_of(labels, seed):
-        again.fit(logits[kept], labels[kept])
-        probabilities[held] = again.predict_proba(logits[held])
+        again._learn(logits[kept], labels[kept])
+        probabilities[held] = again._predicted(logits[held])
     return calibrator, probabilities
 
 

@@ -61,7 +61,8 @@ class PooledScaling(Calibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         n, classes = logits.shape
-        temperature = TemperatureScaling().fit(logits, labels)
+        temperature = TemperatureScaling()
+        temperature._fit(logits, labels)
         self.inverse_temperature_, self.uniform_share_ = 1 / temperature.temperature_, 1 / (n + 1)
         self.pool_: NDArray[np.float64] = np.ones(1)
         self.theta_ = self.shift_ = self.slopes_ = np.empty(0)

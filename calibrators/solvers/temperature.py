@@ -1,0 +1,236 @@
+"""The temperature of least loss: softmax(z / T) with T > 0, solved exactly.
+
+The unknown is the inverse temperature β = 1/T. One pass over the logits gives the loss with its
+slope and curvature. Safeguarded Newton steps end where the slope is zero to machine precision.
+
+The negative log-likelihood is convex in β. The Brier score of softmax(βz) is smooth but may have
+several minima. As a function of log β it is a mean of bumps and slopes, one for each row and class,
+each at least about a factor of e wide. So it is computed on a grid of powers of two over twelve
+powers of ten, from a sample of rows (`SCANNED`). Newton's iteration then descends, on all rows,
+from every grid point whose score is below its neighbours'. The lowest minimum is the result.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from calibrators.losses import Loss
+from calibrators.solvers.root import solve_increasing
+from metrics.kernels.softmax import row_weights
+from metrics.kernels.threads import row_blocks
+
+SMALLEST, LARGEST = 1e-6, 1e6
+"""Bounds of β times the logits' spread (root mean square of the row-centred logits)."""
+EPS = float(np.finfo(np.float64).eps)
+SCANNED = 1 << 18
+"""From twice this many logits on, the grid is computed from every second row, or fewer."""
+BLOCK = 1 << 18
+"""Logits per block, few enough that their copies in float64 fit into the cache."""
+
+
+class Moments(NamedTuple):
+    """The mean loss at one β, its first two derivatives, and the slope that rounding can make."""
+
+    loss: float
+    slope: float
+    curvature: float
+    rounding: float
+
+
+@dataclass(frozen=True)
+class TemperatureFit:
+    """The best inverse temperature, its loss and its NLL, and how the search ended.
+
+    spread: root mean square of the row-centred logits.
+    """
+
+    beta: float
+    loss: float
+    nll: float
+    spread: float
+    evaluations: int
+    outcome: str  # "optimum", or a key of `OUTCOMES`
+
+
+OUTCOMES = {
+    "separable": "the calibration data hold no error, so the likelihood grows without bound as "
+    "T -> 0; T was set where the mean NLL is log((n+2)/(n+1))",
+    "uninformative": "the logits do not favour the labels on the calibration data, so the best "
+    "temperature is infinite; T was set to its upper bound",
+    "constant": "the logits are the same for all classes, so every temperature is as good; T = 1",
+    "bound": "the best temperature lies outside the bounds; T was set to the nearest bound",
+    "unconverged": "Newton's iteration stopped before the slope vanished; check the logits",
+}
+
+
+def _likelihood_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tensor:
+    """Return -log p_y, its two derivatives by β and the size of the slope's terms: [4, n].
+
+    d = z - max z [n, C], `scaled` is βd, and p = softmax(βd). The slope is Σ p d - d_y, the
+    curvature the variance of d under p.
+    """
+    weight = torch.exp(scaled)
+    total = weight.sum(dim=1)
+    weighted = weight.mul_(d)
+    mean = weighted.sum(dim=1) / total
+    variance = (torch.linalg.vecdot(weighted, d) / total - mean * mean).clamp_(min=0)
+    of_label = d.gather(1, labels[:, None])[:, 0]
+    loss = total.log() - beta * of_label
+    return torch.stack([loss, mean - of_label, variance, mean.abs() + of_label.abs()])
+
+
+def _brier_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tensor:
+    """Return Σ (p - y)², its two derivatives by β and the size of the slope's terms: [4, n].
+
+    Let d = z - max z, p = softmax(βd), m = Σ p d, v = Σ p d² - m², q_k = Σ p² d^k and y the label.
+    The score is q_0 - 2 p_y + 1, half its slope q_1 - m q_0 - p_y (d_y - m), and half its curvature
+    2 (q_2 - 2 m q_1 + m² q_0) - v q_0 - p_y ((d_y - m)² - v).
+    """
+    p = torch.softmax(scaled, dim=1)
+    m = (p * d).sum(dim=1)
+    v = (p * d * d).sum(dim=1) - m * m
+    squares = p * p
+    q0, q1, q2 = squares.sum(dim=1), (squares * d).sum(dim=1), (squares * d * d).sum(dim=1)
+    at = labels[:, None]
+    p_label, away = p.gather(1, at)[:, 0], d.gather(1, at)[:, 0] - m
+    score = q0 - 2 * p_label + 1
+    slope = 2 * (q1 - m * q0 - p_label * away)
+    curved = 2 * (q2 - 2 * m * q1 + m * m * q0) - v * q0 - p_label * (away * away - v)
+    size = 2 * (q1.abs() + (m * q0).abs() + (p_label * away).abs())
+    return torch.stack([score, slope, 2 * curved, size])
+
+
+def moments(
+    logits: Tensor,
+    labels: Tensor,
+    beta: float,
+    loss: Loss = "likelihood",
+    weights: Tensor | None = None,
+) -> Moments:
+    """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64.
+
+    A logit of -inf has the probability 0 for every β, 0 included.
+    """
+    terms = _likelihood_terms if loss == "likelihood" else _brier_terms
+    shares = row_weights(weights, logits)
+    totals = np.zeros(4)
+    for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
+        rows = slice(start, stop)
+        d = logits[rows].double()
+        d = d - d.amax(dim=1, keepdim=True)
+        scaled = beta * d
+        if bool(torch.isneginf(d.sum())):
+            scaled = scaled.masked_fill_(torch.isneginf(d), -math.inf)
+            d = d.masked_fill_(torch.isneginf(d), 0.0)
+        # NumPy's sum, because the last bit of torch's depends on the number of threads.
+        totals += (terms(d, scaled, labels[rows], beta) * shares[rows]).cpu().numpy().sum(axis=1)
+    mean, slope, curvature, size = (totals / float(shares.sum())).tolist()
+    return Moments(mean, slope, curvature, 4 * EPS * size)
+
+
+class Passes:
+    """The moments of a data set at any β. Each is computed once, by a pass over the logits."""
+
+    def __init__(self, logits: Tensor, labels: Tensor, loss: Loss, weights: Tensor | None) -> None:
+        self.logits, self.labels, self.loss, self.weights = logits, labels, loss, weights
+        self.seen: dict[tuple[float, Loss], Moments] = {}
+
+    def at(self, beta: float, loss: Loss | None = None) -> Moments:
+        """Return the moments of `loss`, by default of the loss that is minimised."""
+        key = beta, loss or self.loss
+        if key not in self.seen:
+            self.seen[key] = moments(self.logits, self.labels, *key, self.weights)
+        return self.seen[key]
+
+    def slope(self, beta: float) -> tuple[float, float, bool]:
+        """Return slope and curvature for `solve_increasing`, and whether the slope is zero."""
+        m = self.at(beta)
+        return m.slope, m.curvature, abs(m.slope) <= m.rounding
+
+
+def fit_temperature(
+    logits: Tensor, labels: Tensor, loss: Loss = "likelihood", weights: Tensor | None = None
+) -> TemperatureFit:
+    """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n].
+
+    Two boundary cases are recognised before the iteration: constant logits, by a pass at β = 0, and
+    separable data, by the labels. The likelihood of separable data is best at β = ∞.
+    """
+    passes = Passes(logits, labels, loss, weights)
+    spread = math.sqrt(passes.at(0.0, "likelihood").curvature)
+    of_label = logits.gather(1, labels[:, None])[:, 0]
+    if spread == 0:
+        beta, outcome = 1.0, "constant"
+    elif bool((of_label == logits.amax(dim=1)).all()):
+        beta, outcome = _separable(passes, spread)
+    elif loss == "brier":
+        beta, outcome = least_brier(passes, SMALLEST / spread, LARGEST / spread)
+    else:
+        beta, outcome = _least_likelihood(passes, spread)
+    least, nll = passes.at(beta).loss, passes.at(beta, "likelihood").loss
+    return TemperatureFit(beta, least, nll, spread, len(passes.seen), outcome)
+
+
+def _first_beta(spread: float) -> float:
+    return min(max(1.0, 0.1 / spread), 10 / spread)
+
+
+def _least_likelihood(passes: Passes, spread: float) -> tuple[float, str]:
+    """Return the β of least NLL and the outcome; the smallest β if the loss rises from 0 on."""
+    low, high = SMALLEST / spread, LARGEST / spread
+    zero = passes.at(0.0)
+    if zero.slope >= -zero.rounding:
+        return low, "uninformative"
+    beta, reached = solve_increasing(passes.slope, _first_beta(spread), 0.0, high)
+    if not low < beta < 0.999 * high:
+        return min(max(beta, low), high), "bound"
+    return beta, "optimum" if reached else "unconverged"
+
+
+def _separable(passes: Passes, spread: float) -> tuple[float, str]:
+    """Return the β at which the mean NLL is log((n+2)/(n+1)), for data without an error.
+
+    This is the NLL of the confidence (n+1)/(n+2), which n hits in n trials support by the rule of
+    succession.
+    """
+    high = LARGEST / spread
+    n = len(passes.labels) if passes.weights is None else float(passes.weights.sum())
+    target = math.log((n + 2) / (n + 1))
+
+    def excess(beta: float) -> tuple[float, float, bool]:
+        m = passes.at(beta, "likelihood")
+        if m.loss <= 0:
+            return math.inf, 0.0, False
+        value = math.log(target / m.loss)
+        return value, -m.slope / m.loss, abs(value) < 1e-12
+
+    beta, reached = solve_increasing(excess, _first_beta(spread), 0.0, high)
+    return (beta, "separable") if reached and beta < 0.999 * high else (high, "bound")
+
+
+def least_brier(passes: Passes, low: float, high: float) -> tuple[float, str]:
+    """Return the β in [low, high] of least Brier score and the outcome.
+
+    The outcome is "uninformative" if the score is least at the low end of the range, and "bound" if
+    it is least at the high end.
+    """
+    grid = np.geomspace(low, high, math.ceil(math.log2(high / low)) + 1).tolist()
+    step = slice(None, None, max(1, passes.logits.numel() // SCANNED))
+    weights = None if passes.weights is None else passes.weights[step]
+    sample = Passes(passes.logits[step], passes.labels[step], "brier", weights)
+    scores = [sample.at(beta).loss for beta in grid]
+    ends = {low: "uninformative", high: "bound"}
+    best = min(ends, key=lambda beta: passes.at(beta).loss)
+    outcome = ends[best]
+    for i in range(1, len(grid) - 1):
+        if scores[i - 1] > scores[i] <= scores[i + 1]:
+            beta, reached = solve_increasing(passes.slope, grid[i], grid[i - 1], grid[i + 1])
+            if passes.at(beta).loss < passes.at(best).loss:
+                best, outcome = beta, "optimum" if reached else "unconverged"
+    return best, outcome

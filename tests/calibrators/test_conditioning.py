@@ -1,0 +1,116 @@
+"""Impossible classes, zeros of few votes, and classes without a calibration point do no harm."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from calibrators import Calibrator, TemperatureScaling, Uncalibrated
+from metrics import brier_score, negative_log_likelihood
+from metrics.validation import InputError
+from tests.calibrators.test_conventions import METHODS
+
+PADDINGS = [-1e3, -65504.0, -1e9, np.finfo(np.float32).min, np.finfo(np.float64).min, -np.inf]
+
+
+@pytest.fixture(params=METHODS)
+def method(request):
+    return clone(METHODS[request.param])
+
+
+def questions(seed, n=400, classes=5):
+    """Logits with temperature 2 of questions with 2 to 5 options, what is no option, and labels."""
+    generator = np.random.default_rng(seed)
+    pad = np.arange(classes) >= generator.integers(2, classes + 1, n)[:, None]
+    logits = 3 * generator.normal(size=(n, classes))
+    scores = np.where(pad, -np.inf, logits / 2) + generator.gumbel(size=logits.shape)
+    order = generator.permutation(classes)
+    labels = np.argsort(order)[scores.argmax(axis=1)]
+    return logits[:, order], pad[:, order], labels
+
+
+def test_any_padding_gives_the_same_fit(method, tmp_path):
+    logits, pad, labels = questions(0)
+    found = []
+    for value in [*PADDINGS, "mixed"]:
+        values = np.resize(PADDINGS, logits.shape) if value == "mixed" else value
+        padded = np.where(pad, values, logits)
+        p = method.fit(padded, labels).predict_proba(padded)
+        assert p[pad].max() == 0 and np.isfinite(p).all()
+        module = method.to_module(torch.float64)
+        np.testing.assert_allclose(module(torch.from_numpy(padded)).numpy(), p, atol=1e-9)
+        loaded = Calibrator.load(method.save(tmp_path / "method.npz"))
+        np.testing.assert_array_equal(loaded.predict_proba(padded), p)
+        found.append(p)
+    for p in found:
+        np.testing.assert_allclose(p, found[0], atol=1e-9)
+    if getattr(method, "normalize", True):
+        plain = Uncalibrated().fit(padded, labels).predict_proba(padded)
+        assert negative_log_likelihood(p, labels) < 1e-9 + negative_log_likelihood(plain, labels)
+
+
+def test_paddings_of_new_points_alone_are_impossible(method):
+    logits, pad, labels = questions(1)
+    scores = np.where(labels == logits.argmax(axis=1), labels, logits.argmax(axis=1))
+    method.fit(logits, scores)
+    found = [method.predict_proba(np.where(pad, value, logits)) for value in PADDINGS]
+    for p in found:
+        assert p[pad].max() == 0
+        np.testing.assert_allclose(p, found[0], atol=1e-9)
+
+
+def test_a_label_that_is_impossible_is_named_where_the_logit_is_infinite():
+    logits, pad, labels = questions(2)
+    row = int(pad.any(axis=1).argmax())
+    labels[row] = pad[row].argmax()
+    with pytest.raises(InputError, match=rf"labels: 1 points .* -inf, the first is row {row};"):
+        TemperatureScaling().fit(np.where(pad, -np.inf, logits), labels)
+    p = (
+        TemperatureScaling()
+        .fit(np.where(pad, -1e9, logits), labels)
+        .predict_proba(np.where(pad, -1e9, logits))
+    )
+    assert 0 < p[pad].max() < 5e-3
+    assert negative_log_likelihood(p, labels) < 0.05 + 1 / len(labels) * 10 + np.log(5)
+    nothing = np.where(pad, -np.inf, logits)
+    nothing[7] = -np.inf
+    with pytest.raises(InputError, match="in 1 rows every class is -inf, the first is row 7"):
+        TemperatureScaling().fit(nothing, labels)
+
+
+@pytest.mark.parametrize("votes", [1, 3, 5, 10, 100])
+def test_zeros_of_few_votes_do_no_harm(method, votes):
+    generator = np.random.default_rng(votes)
+    truth = generator.dirichlet(np.full(4, 0.4), size=2000)
+    p = np.array([generator.multinomial(votes, row) for row in truth]) / votes
+    labels = np.array([generator.choice(4, p=row) for row in truth])
+    method.set_params(inputs="probabilities").fit(p[:1000], labels[:1000])
+    calibrated, plain = method.predict_proba(p[1000:]), p[1000:]
+    if getattr(method, "normalize", True):
+        for score in (brier_score, negative_log_likelihood):
+            assert score(calibrated, labels[1000:]) <= 1.06 * score(plain, labels[1000:])
+
+
+@pytest.mark.parametrize("absent", [[3], [0, 1, 4]])
+def test_a_class_without_a_point_keeps_its_probability(method, absent, made_up, tmp_path):
+    logits, labels = made_up(n=900)
+    kept = ~np.isin(labels, absent)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        method.fit(logits[kept], labels[kept])
+    if isinstance(method, Uncalibrated):
+        return
+    shown = ", ".join(map(str, absent))
+    assert any(f"class {shown} of 5 has no calib" in str(warning.message) for warning in caught)
+    p = method.predict_proba(logits)
+    had = Uncalibrated().fit(logits, labels).predict_proba(logits / 2)
+    np.testing.assert_allclose(p[:, absent], had[:, absent], atol=0.15)
+    np.testing.assert_allclose(p[:, absent].mean(), had[:, absent].mean(), rtol=0.1)
+    module = method.to_module(torch.float64)
+    np.testing.assert_allclose(module(torch.from_numpy(logits)).numpy(), p, atol=1e-9)
+    loaded = Calibrator.load(method.save(tmp_path / "method.npz"))
+    np.testing.assert_array_equal(loaded.predict_proba(logits), p)
