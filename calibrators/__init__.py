@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calibrators.base import Calibrator as Calibrator
-    from calibrators.base import Uncalibrated as Uncalibrated
     from calibrators.calibrated_model import CalibratedModel as CalibratedModel
     from calibrators.dirichlet.calibrator import DirichletCalibration as DirichletCalibration
     from calibrators.inputs import from_probabilities as from_probabilities
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from calibrators.patching.logit_shift import LogitShiftPatching as LogitShiftPatching
     from calibrators.structured import StructuredMatrixScaling as StructuredMatrixScaling
     from calibrators.temperature import TemperatureScaling as TemperatureScaling
+    from calibrators.uncalibrated import Uncalibrated as Uncalibrated
     from calibrators.vector import VectorScaling as VectorScaling
 
 WHERE = {
@@ -28,7 +28,7 @@ WHERE = {
     "LogitShiftPatching": "patching.logit_shift",
     "StructuredMatrixScaling": "structured",
     "TemperatureScaling": "temperature",
-    "Uncalibrated": "base",
+    "Uncalibrated": "uncalibrated",
     "UtilityPatching": "patching.calibrator",
     "VectorScaling": "vector",
     "from_probabilities": "inputs",

@@ -7,7 +7,6 @@ Classes without a sample in the calibration data are allowed: C comes from the c
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +27,8 @@ from calibrators.conditioning import (
     warn_of_absent,
 )
 from calibrators.files import read_archive, write_archive
-from calibrators.inputs import Inputs, from_probabilities, lookalike
-from calibrators.modules import OfProbabilities, ScaledSoftmax, constant
-from metrics.kernels.softmax import softmax
+from calibrators.inputs import Inputs, from_probabilities, warn_of_lookalike
+from calibrators.modules import OfProbabilities
 from metrics.validation import (
     InputError,
     both_classes,
@@ -85,9 +83,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         For two classes X may also be [n] or [n, 1], the log-odds of class 1.
         NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
         clear which column each name belongs to (`calibrators.class_order`). `InputError` (one line)
-        reports NaN or +inf among logits, labels out of range, and lengths that differ. `fit` warns if
-        the values look like probabilities, percentages or votes, because their softmax would be
-        something else.
+        reports NaN or +inf among the logits, labels out of range, and lengths that differ. `fit`
+        warns if the values look like probabilities, percentages or votes, because their softmax
+        would be something else, and about classes without a point.
 
         `sample_weight` [n]: a point of weight 2 counts like two points, a point of weight 0 is left
         out. Temperature, vector and structured matrix scaling, Dirichlet calibration (its hold-out
@@ -96,28 +94,15 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """
         names = _column_names(X)
         z = self._logits(X)
-        is_single = z.shape[1] == 2 and not bool(z[:, 0].any())
-        scores = both_classes(z[:, 1:], "logits") if is_single else z
-        if self.inputs == "logits" and (seen := lookalike(scores)):
-            warnings.warn(
-                f"logits: {seen.what}; {seen.step}give their logarithm: "
-                "calibrators.from_probabilities(probabilities)",
-                stacklevel=2,
-            )
+        if self.inputs == "logits":
+            warn_of_lookalike(z)
         classes = classes_of(y, z.shape[1], frame_names(X))
         labels = codes_of(y, z.shape[0], classes).to(z.device).contiguous()
-        if len(labels) > 1 and bool((labels == labels[0]).all()):
-            warnings.warn(
-                f"labels: all {len(labels)} are {classes[int(labels[0])]}, so nothing can be "
-                "learned and probabilities stay as they are; give points of at least two classes",
-                stacklevel=2,
-            )
         self.tuning_log_: list[dict[str, Any]] = []
         data = (z, labels) if sample_weight is None else self._weighted(z, labels, sample_weight)
         with torch.no_grad():
             self._learn(*data)
-        if self.is_learned:
-            warn_of_absent(self.present_, classes)
+        warn_of_absent(data[1], classes, self.is_learned)
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
         if names is not None:
@@ -186,7 +171,6 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """Return the calibrator that `save` wrote to `path`; its predictions are bitwise equal.
 
         `path` may also be the file, opened for reading bytes.
-
         `Calibrator.load` accepts every kind of calibrator, a subclass only its own. `InputError`
         (one line) reports a file that is missing, damaged, of another kind or of a newer format.
         """
@@ -253,7 +237,6 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
-            fit(z, labels, *weights)
             return
         whole = self._needs_all_classes()
         known = condition(z, labels, *weights, whole=whole, zeros=not self.takes_zeros)
@@ -278,8 +261,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         return Conditioning(zero, gap, beta, log_weight, present, self._needs_all_classes())
 
     def _needs_all_classes(self) -> bool:
-        """Return whether `_fit` needs the classes without a calibration point, too."""
-        return False
+        return False  # True: `_fit` needs the classes without a calibration point, too
 
     def _check_columns(self, logits: Any) -> None:
         """Raise `InputError` unless a data frame has the columns of the fit in the same order."""
@@ -303,23 +285,6 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         raise TypeError(f"{type(self).__name__} must define _to_module")
-
-
-@dataclass(eq=False, repr=False)
-class Uncalibrated(Calibrator):
-    """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
-
-    takes_weights = True
-    is_learned = False
-
-    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        pass
-
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        return softmax(logits)
-
-    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
-        return ScaledSoftmax(constant(1.0, dtype), constant(0.0, dtype))
 
 
 def _column_names(logits: Any) -> NDArray[np.str_] | None:

@@ -22,7 +22,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,26 +29,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from calibrators.paddings import largest_zero, median_gap, padding_gap
 from calibrators.solvers.root import solve_increasing
 from calibrators.solvers.temperature import fit_temperature
 from metrics.kernels.softmax import row_weights, softmax
-from metrics.kernels.threads import row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import InputError
 
-FAR = 30.0
-"""A padding lies this many median gaps of the two largest logits below the row's largest."""
-OCTAVE, HOLE = 4, 3
-"""Distances to the largest logit are counted in quarters of octaves. Between paddings and other
-logits at least three octaves, a factor of eight, are empty."""
-BEYOND = 50.0
-"""A logit of a new point is a padding if it lies this many times further below than any before."""
-SAMPLED_ROWS = 2000
-"""Number of rows that the median gap is computed from."""
-LOG_SUM = 1e-4
-"""Log-probabilities sum to one within this share, in float32 as well."""
-ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
-"""A log-probability of at most this stands for a zero."""
 HALF = 0.5
 """Points that are counted as having a zero in addition, and as many that have none (Jeffreys). A
 few points without a zero vote do not show that there is none."""
@@ -155,9 +141,9 @@ def condition(
             'logarithms of probabilities, give the probabilities (inputs="probabilities")'
         )
     present = torch.bincount(labels, minlength=logits.shape[1]).nonzero()[:, 0]
-    scale = _median_gap(logits)
-    gap = _padding_gap(logits, scale)
-    zero = _zero(logits) if zeros else -math.inf
+    scale = median_gap(logits)
+    gap = padding_gap(logits, scale)
+    zero = largest_zero(logits) if zeros else -math.inf
     marks = Conditioning(zero, gap, 1 / (scale or 1.0), -math.inf, present, whole)
     if (learned := _learned(marks, logits, labels, weights)) is not None:
         return learned
@@ -253,64 +239,21 @@ def _without(p: Tensor, never: Tensor) -> Tensor:
     return (kept * (p.sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True))).clamp(max=1.0)
 
 
-def _zero(logits: Tensor) -> float:
-    """Return the largest logit that is a zero: that of 1e-12 among log-probabilities, else -inf."""
-    if float(logits.max()) > LOG_SUM or not bool(
-        ((low := logits.amin()) <= ZERO) & (low > ZERO - 1)
-    ):
-        return -math.inf
-    sums = logits.double().logsumexp(dim=1)
-    return ZERO if bool((sums.abs() <= LOG_SUM).all()) else -math.inf
-
-
-def _median_gap(logits: Tensor) -> float:
-    """Return the median gap of a row's two largest logits; 0 if it is infinite."""
-    rows = logits[:: max(1, len(logits) // SAMPLED_ROWS)]
-    two = rows.topk(2, dim=1).values.double()
-    gap = float((two[:, 0] - two[:, 1]).median())
-    return gap if math.isfinite(gap) else 0.0
-
-
-def _padding_gap(logits: Tensor, scale: float) -> float:
-    """Return the distance below a row's largest logit from which on a logit is a padding.
-
-    It is the middle of the first hole of three octaves among the distances, if that begins above
-    `scale` and ends above `FAR` times it. If there is none, it is beyond all distances seen.
-    """
-    low, top = (ends.double() for ends in torch.aminmax(logits, dim=1))
-    if bool(torch.isneginf(low).any()):
-        low = torch.where(torch.isneginf(logits), torch.inf, logits).amin(dim=1).double()
-    if not (widest := float((top - low).max())):
-        return math.inf
-    if widest > FAR * scale:
-        blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
-        scale = scale or min(float(d.amin()) for d in map(_distances, blocks) if len(d))
-        counts = torch.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, dtype=torch.int64)
-        for block in blocks:
-            bins = ((_distances(block) / scale).log2() * OCTAVE).clamp(min=0)
-            counts += torch.bincount(bins.long().cpu(), minlength=len(counts))
-        filled = np.union1d([0], counts.nonzero()[:, 0].numpy())
-        for below, above in pairwise(filled):
-            if above - below > OCTAVE * HOLE and above >= OCTAVE * math.log2(FAR):
-                return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE))
-    return BEYOND * widest
-
-
-def _distances(logits: Tensor) -> Tensor:
-    """Return how far entries lie below the largest of their row, if not 0 or infinite: [k]."""
-    away = logits.double()
-    away = away.amax(dim=1, keepdim=True) - away
-    return away[(away > 0) & torch.isfinite(away)]
-
-
-def warn_of_absent(present: NDArray[Any], classes: NDArray[Any]) -> None:
-    """Warn the caller of `fit` about classes without a point."""
+def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> None:
+    """Warn the caller of `fit` about classes without a point among `labels` [n]."""
+    present = np.unique(labels.cpu().numpy())
     absent = np.delete(classes, present)
-    if len(present) == 1 or not len(absent):
-        return
-    shown = ", ".join(map(str, absent[:5])) + (f" and {len(absent) - 5} more" * (len(absent) > 5))
-    warnings.warn(
-        f"labels: class {shown} of {len(classes)} has no calibration point; its probability stays "
-        "about as it was, and nothing can be learned about it",
-        stacklevel=3,
-    )
+    if len(present) == 1 < len(labels):
+        warnings.warn(
+            f"labels: all {len(labels)} are {classes[present[0]]}, so nothing can be learned and "
+            "probabilities stay as they are; give points of at least two classes",
+            stacklevel=3,
+        )
+    elif len(absent) and len(present) > 1 and is_learned:
+        shown = ", ".join(map(str, absent[:5]))
+        shown += f" and {len(absent) - 5} more" * (len(absent) > 5)
+        warnings.warn(
+            f"labels: class {shown} of {len(classes)} has no calibration point; its probability "
+            "stays about as it was, and nothing can be learned about it",
+            stacklevel=3,
+        )

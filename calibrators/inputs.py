@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from metrics.kernels.threads import row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import (
     COARSE_ROUNDING,
+    both_classes,
     check_probabilities,
     like,
 )
@@ -62,6 +64,18 @@ class Lookalike(NamedTuple):
 
     what: str
     step: str
+
+
+def warn_of_lookalike(logits: Tensor) -> None:
+    """Warn the caller of `fit` if `logits` [n, C] look like something else."""
+    is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
+    scores = both_classes(logits[:, 1:], "logits") if is_single else logits
+    if seen := lookalike(scores):
+        warnings.warn(
+            f"logits: {seen.what}; {seen.step}give their logarithm: "
+            "calibrators.from_probabilities(probabilities)",
+            stacklevel=3,
+        )
 
 
 def lookalike(matrix: Tensor) -> Lookalike | None:

@@ -15,12 +15,13 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from calibrators.base import Calibrator, Uncalibrated
+from calibrators.base import Calibrator
 from calibrators.dirichlet.calibrator import DirichletCalibration
 from calibrators.patching.tuning import folds_of
 from calibrators.pooled.pool import PooledScaling
 from calibrators.structured import StructuredMatrixScaling
 from calibrators.temperature import TemperatureScaling
+from calibrators.uncalibrated import Uncalibrated
 from calibrators.vector import VectorScaling
 from metrics.validation import InputError
 
