@@ -62,7 +62,7 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
     """The split of the source, if it has splits (a file may), or else `split_indices`.
 
     Raises:
-        InputError: there is no such split.
+        InputError: there is no such split, or it divides a cluster.
     """
     splits, tested = settings.splits, cached.arrays().get("tested")
     if tested is None:
@@ -73,7 +73,15 @@ def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[In
             f"splits.count={splits.count}: the file itself gives {len(tested)}; set "
             f"splits.count={len(tested)}"
         )
-    return np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
+    calibration, test = np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
+    names = cached.arrays().get("clusters")
+    divided = [] if names is None else np.intersect1d(names[calibration], names[test]).tolist()
+    if divided:
+        raise InputError(
+            f"clusters: {divided[0]} has calibration and test points in split {split}, and so have "
+            f"{len(divided) - 1} others; keep each on one side, or leave the clusters out"
+        )
+    return calibration, test
 
 
 def task_on_split(

@@ -7,7 +7,7 @@ import pytest
 
 from metrics import InputError
 from pipeline.harness.artifacts import write_npz
-from pipeline.scoring.cached_logits import CachedLogits
+from pipeline.scoring.cached_logits import CachedLogits, clusters_of
 from pipeline.scoring.splits import indices_of, split_indices
 
 
@@ -50,3 +50,18 @@ def test_points_of_a_cluster_stay_on_one_side():
     assert sorted(map(len, large)) == [1, 9]
     with pytest.raises(InputError, match="points of one cluster cannot be split"):
         split_indices(10, 0, clusters=np.zeros(10, int))
+
+
+def test_clusters_of_the_file_reach_the_splits(tmp_path):
+    names = np.array(["b", "a", "b", "c", "a", "c"])
+    free = SimpleNamespace(splits=SimpleNamespace(count=1, seed=0, calibration_fraction=0.7))
+    write_npz(tmp_path / "x.npz", logits=np.zeros((6, 2)), clusters=names)
+    cached = CachedLogits(tmp_path / "x.npz", "any", {"n": 6}, arrays_sha256="free")
+    assert clusters_of(cached).tolist() == [1, 0, 1, 2, 0, 2]
+    calibration, test = indices_of(free, cached, 0)
+    assert len(calibration) == 4 and len(set(names[test])) == 1
+    tested = np.array([[False, True, False, True, True, False]])
+    write_npz(tmp_path / "y.npz", logits=np.zeros((6, 2)), clusters=names, tested=tested)
+    given = CachedLogits(tmp_path / "y.npz", "any", {"n": 6}, arrays_sha256="given")
+    with pytest.raises(InputError, match="clusters: c has calibration and test points in split 0"):
+        indices_of(free, given, 0)
