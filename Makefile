@@ -2,10 +2,10 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# Another suite than that of params.yaml, and a folder with ready-made logits:
+# Another suite than that of params.yaml, and where data lie (docs/reproduce.md):
 #   make repro SUITE=cifar PRECOMPUTED=/folder/with/logits
-SUITE ?=
-PRECOMPUTED ?=
+#   make repro SUITE=paper IMAGENET=/folder WORD_VECTORS=/file YAHOO_MODEL=/folder YAHOO_DATA=/file
+GIVEN := SUITE PRECOMPUTED IMAGENET WORD_VECTORS YAHOO_MODEL YAHOO_DATA CHECKPOINTS DEVICE
 FUZZ_SECONDS ?= 600
 # `make test-all` kills a running program this many times, at different moments.
 KILLS ?= 20
@@ -17,7 +17,7 @@ REACHED_STAGES ?= 90
 # DVC starts the stages as `python -m pipeline.…`, which must be the environment's python.
 RUN := PATH="$(abspath $(VENV))/bin:$$PATH"
 INSTALLED := $(VENV)/.installed
-export SUITE PRECOMPUTED
+export $(GIVEN)
 # Other packages are installed into an environment of their own.
 PEERS ?= .venv-peers
 
@@ -27,6 +27,7 @@ PEERS ?= .venv-peers
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
 	@echo "             make repro SUITE=cifar PRECOMPUTED=/folder/with/logits"
+	@echo "             make repro SUITE=paper IMAGENET=/folder WORD_VECTORS=/file"
 	@echo "make test    set up, then lint, type checks and the fast tests; prints the ten slowest"
 	@echo "make test-all     the same with the slow tests: kills (KILLS=20), full disks, simulations"
 	@echo "make test-peers   compare our numbers with those of other packages, installed in $(PEERS)"
@@ -57,18 +58,11 @@ $(INSTALLED): requirements.lock
 	@echo "Ready: source $(VENV)/bin/activate   (then the README's python and dvc commands work)"
 
 repro: known-suite setup
-ifeq ($(SUITE)$(PRECOMPUTED),)
-	@$(RUN) dvc repro
-else
-	@$(RUN) dvc exp run $(if $(SUITE),-S suite=$(SUITE)) $(if $(PRECOMPUTED),-S 'precomputed="$(PRECOMPUTED)"')
-endif
+	@$(RUN) python -m pipeline.repro
 
-# A wrong name of a suite ends the command before the set-up, which takes minutes.
+# A mistake ends the command before the set-up, which takes minutes.
 known-suite:
-	@case "$$SUITE" in extended|extended_1000|cifar_closest) echo \
-	  "SUITE=$$SUITE: run its stages by hand; conf/suite/$$SUITE.yaml says how" >&2; exit 2;; esac
-	@test -z "$$SUITE" || test -f "conf/suite/$$SUITE.yaml" || { \
-	  echo "SUITE=$$SUITE: no such suite; choose one of:" $(notdir $(basename $(wildcard conf/suite/*.yaml))) >&2; exit 2; }
+	@$(PYTHON) -m pipeline.repro --check
 
 lint: setup
 	$(VENV)/bin/ruff check .

@@ -7,7 +7,6 @@ python -m pipeline.logits suite=cifar paths.precomputed=/folder/with/npz/files
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,57 +22,59 @@ from omegaconf import DictConfig
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
-from pipeline.harness.command import UsageError, command
+from pipeline.harness.command import UnitsFailed, UsageError, command
 from pipeline.harness.machine import versions
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings, Target
 from pipeline.harness.units import Request
 from pipeline.scoring.cached_logits import logits_path
+from pipeline.sources.content import contents_of, plain_options
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
-WITHOUT_EFFECT = ("batch_size", "workers")
-"""Options of sources that change the speed, not the logits."""
 
 
 def logits_task(settings: Settings) -> Task:
     """The task of making a benchmark's logits; its key has source, similarity and their code."""
-    name, made_from = settings.benchmark.name, _made_from(settings)
-    similarity = _key_of_target(settings.benchmark.similarity)
+    benchmark, record = settings.benchmark, record_of(logits_path(settings)) or {}
+    inputs = _inputs(settings, record)
+    similarity = _inputs_of(benchmark.similarity, record.get("similarity_files", {}))
+    key = {"made_from": inputs["made_from"], "similarity": similarity.pop("made_from")}
     return Task(
-        name=name,
+        name=benchmark.name,
         settings=settings,
         path=logits_path(settings),
-        key=sha256_of_json({"made_from": made_from, "similarity": similarity}),
-        make=partial(_made, settings, made_from),
+        key=sha256_of_json(key),
+        make=partial(_made, settings, inputs | {"similarity_files": similarity["files"]}),
     )
 
 
-def _made_from(settings: Settings) -> str:
-    """A digest of the source: of its settings, code and files, or of the ready-made file.
+def _inputs(settings: Settings, record: Record) -> Record:
+    """`made_from`: a digest of the source's settings, files and code, or of the ready-made file.
 
     Logits that were taken from a folder stay current if a later command does not name the folder.
     """
     ready = ready_made(settings)
     if ready is not None:
-        return sha256_of_json({"precomputed": ready.name, "sha256": sha256_of(ready)})
-    record = record_of(logits_path(settings)) or {}
+        named = {"precomputed": ready.name, "sha256": sha256_of(ready)}
+        return {"made_from": sha256_of_json(named), "files": {}}
     origin = record.get("details", {}).get("origin")
     if isinstance(origin, dict) and origin.get("precomputed"):
-        return str(record["made_from"])
-    return _key_of_target(settings.benchmark.source)
+        return {"made_from": str(record["made_from"]), "files": {}}
+    return _inputs_of(settings.benchmark.source, record.get("files", {}))
 
 
 def _made(
-    settings: Settings, made_from: str, device: str, progress: Progress
+    settings: Settings, inputs: Record, device: str, progress: Progress
 ) -> tuple[Save, Record]:
     """Run the source; if only the similarity changed, keep the logits."""
     # The similarity comes first: if its word vectors are missing, no time goes into a forward pass.
     similarity = instantiate(settings.benchmark.similarity, _convert_="all")
     record = record_of(logits_path(settings)) or {}
-    if record.get("made_from") == made_from and "details" in record and not settings.force:
+    is_same = record.get("made_from") == inputs["made_from"] and "details" in record
+    if is_same and not settings.force:
         arrays, details = dict(read_npz(logits_path(settings))), dict(record["details"])
         arrays.pop("similarity", None)
         details.pop("similarity", None)
@@ -83,7 +84,7 @@ def _made(
         arrays["similarity"], details["similarity"] = similarity
         if line := details["similarity"].get("line"):
             say(f"{settings.benchmark.name}: {line}")
-    return partial(save_npz, arrays=arrays), {"made_from": made_from, "details": details}
+    return partial(save_npz, arrays=arrays), {**inputs, "details": details}
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
@@ -154,29 +155,48 @@ def run_logits(settings: Sequence[Settings]) -> None:
 
 
 def require_logits(settings: Iterable[Settings]) -> None:
-    """Make the logits of each benchmark that are absent or made with other settings.
+    """Check that each benchmark has logits, as they lie; take ready-made ones where it has none.
+
+    No later stage runs a source: it needs neither the images nor their settings.
 
     Raises:
         InputError: a metric of a benchmark that does not exist.
-        UnitsFailed: the logits could not be made.
+        UnitsFailed: there are no logits, and how to make them.
     """
     by_name = {benchmark.benchmark.name: benchmark for benchmark in settings}
-    for benchmark in by_name.values():
+    absent = []
+    for name, benchmark in by_name.items():
         if benchmark.benchmark.metrics is not None:
             from pipeline.scoring.files import columns_of  # with torch and pandas
 
             columns_of(benchmark)
-        unforced = replace(benchmark, force=False)  # `force` is for the units of the later stage
-        if not logits_task(unforced).is_current():
-            run_logits([unforced])
+        record = record_of(logits_path(benchmark))
+        if record is None and ready_made(benchmark) is not None:
+            run_logits([replace(benchmark, force=False)])  # `force` is for the later stage's units
+        elif record is None:
+            absent.append(name)
+        else:
+            entry, made_with = benchmark.benchmark.source, record.get("options", {})
+            other = [key for key, value in made_with.items() if entry.get(key) != value]
+            if other:
+                say(
+                    f"{name}: the logits lie there with other settings of the source "
+                    f"({', '.join(other)}); python -m pipeline.logits makes them again"
+                )
+    if absent:
+        raise UnitsFailed(
+            f"no logits, or damaged ones, of {', '.join(absent)}; run python -m pipeline.logits "
+            "with the same arguments first"
+        )
 
 
 def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
     benchmark, ready = settings.benchmark, ready_made(settings)
     if ready is None:
+        _say_what_the_folder_lacks(settings)
         source = instantiate(benchmark.source, _convert_="all", _partial_=True)
         expected = signature(source.func)
-        work = {"device": settings.device, "progress": progress}
+        work = {"device": settings.sources.device, "progress": progress}
         options = {key: value for key, value in work.items() if key in expected.parameters}
         try:
             expected.bind(**source.keywords, **options)
@@ -193,15 +213,23 @@ def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
 
 
 def ready_made(settings: Settings) -> Path | None:
-    """The ready-made npz of the benchmark, from paths.precomputed or the variable PRECOMPUTED."""
-    folder = settings.paths.precomputed or os.environ.get("PRECOMPUTED")
-    stem = settings.benchmark.precomputed
+    """The ready-made npz of the benchmark in paths.precomputed."""
+    folder, stem = settings.paths.precomputed, settings.benchmark.precomputed
     if not folder or not stem:
         return None
-    if not Path(folder).is_dir():
+    if not Path(folder).expanduser().is_dir():
         raise MissingResource(f"paths.precomputed={folder}: no such folder; correct or unset it")
-    path = Path(folder) / f"{stem}.npz"
+    path = Path(folder).expanduser() / f"{stem}.npz"
     return path if path.is_file() else None
+
+
+def _say_what_the_folder_lacks(settings: Settings) -> None:
+    """A line where the user names a folder of ready-made logits without those of the benchmark."""
+    if folder := settings.paths.precomputed:
+        held = sorted(path.name for path in Path(folder).expanduser().glob("*.npz"))
+        listed = ", ".join(held[:5]) + (", ..." if len(held) > 5 else "")
+        name = f"{settings.benchmark.precomputed}.npz"
+        say(f"no {name} in {folder} (it has {listed or 'no npz file'}); computing")
 
 
 def _readme_beside(path: Path) -> dict[str, str]:
@@ -214,21 +242,17 @@ def _readme_beside(path: Path) -> dict[str, str]:
     return {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
 
 
-def _key_of_target(entry: Target | None) -> str:
-    """A digest of what a `_target_` makes: of its options, its code, and its files' content."""
-    from pipeline.own.read import SAVED, digest_of
+def _inputs_of(entry: Target | None, held: Record) -> Record:
+    """What a `_target_` makes its answer from: its options, the content of files, its code.
 
+    Args:
+        held: `files` of the answer that lies there.
+    """
     if entry is None:
-        return ""
-    options = {key: value for key, value in entry.items() if key not in WITHOUT_EFFECT}
-    files = {
-        key: digest_of(Path(value))
-        for key, value in options.items()
-        if isinstance(value, str) and (Path(value).is_file() or (Path(value) / SAVED).is_file())
-    }
-    return sha256_of_json(
-        {"options": options, "files": files, "code": code_digest(*targets_in(entry))}
-    )
+        return {"made_from": "", "files": {}}
+    inputs = {"options": plain_options(entry, held), "files": contents_of(entry, held)}
+    code = code_digest(*targets_in(entry))
+    return {"made_from": sha256_of_json({**inputs, "code": code}), **inputs}
 
 
 if __name__ == "__main__":

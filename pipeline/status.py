@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from rich.table import Table
 
 from pipeline.evaluate import evaluate_task
@@ -23,6 +23,7 @@ from pipeline.fit import fit_task
 from pipeline.harness.cache import record_of
 from pipeline.harness.command import CONF, command
 from pipeline.harness.parallel import Task
+from pipeline.harness.parameters import CHOICES
 from pipeline.harness.progress import console, say
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import logits_task
@@ -40,17 +41,10 @@ class State(NamedTuple):
 
 
 def with_parameters(arguments: Sequence[str]) -> list[str]:
-    """The arguments, after those that dvc.yaml takes from params.yaml.
-
-    An argument replaces the value of params.yaml. A chosen suite, preset or benchmark replaces all.
-    """
+    """The arguments, after params.yaml's unless they choose a suite, preset or benchmark."""
     given = {argument.partition("=")[0] for argument in arguments}
-    if given & {"suite", "preset", "benchmark"} or not PARAMETERS.is_file():
-        return list(arguments)
-    held = OmegaConf.load(PARAMETERS)
-    values = {"suite": held.suite.name, "paths.precomputed": held.precomputed}
-    values |= {"seed": held.seed, "tuning": held.tuning}
-    return [*(f"{key}={value}" for key, value in values.items() if key not in given), *arguments]
+    of_dvc = given.isdisjoint(CHOICES) and PARAMETERS.is_file()
+    return [f"params={PARAMETERS}", *arguments] if of_dvc else list(arguments)
 
 
 @command

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import functools
+import io
 import os
+import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,20 +20,24 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import (
+    InterpolationResolutionError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 from yaml import YAMLError
 
 from pipeline.harness.code import PREFIX, as_typed, is_ours
+from pipeline.harness.hints import CONF as CONF
+from pipeline.harness.hints import UsageError as UsageError
+from pipeline.harness.hints import instead_of
+from pipeline.harness.hints import known_instead as known_instead
+from pipeline.harness.machine import is_out_of_memory
+from pipeline.harness.parameters import expanded
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
-"""The configuration's folder, so that stages start from any working folder."""
 FULL_ERROR = "HYDRA_FULL_ERROR"
 SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"
 """Whether the user asks for tracebacks. `command` sets the variable for another purpose."""
-
-
-class UsageError(ValueError):
-    """A command line that names something that does not exist. One line, exit code 2."""
 
 
 class UnitsFailed(RuntimeError):
@@ -80,6 +85,7 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
         if {"-h", "--help"} & {*sys.argv[1:]}:
             print(as_typed(task.__globals__["__doc__"]))  # Hydra's own help has only the settings
         with user_errors_in_one_line():
+            sys.argv[1:] = expanded(sys.argv[1:])
             hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")(job)()
 
     return main
@@ -93,6 +99,9 @@ def user_errors_in_one_line() -> Iterator[None]:
     """
     # Schedulers send SIGTERM before they kill. No `except Exception` catches SystemExit.
     before = signal.signal(signal.SIGTERM, lambda *_: _end("terminated", 143))
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no ± or × shows ? instead
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
@@ -123,6 +132,8 @@ def is_user_error(error: BaseException) -> bool:
         # Hydra wraps what a `_target_` raises. An unknown name or argument is an error of the user.
         cause = error.__cause__
         return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
+    if is_out_of_memory(error):
+        return True
     if isinstance(error, RuntimeError) and "slurm cluster" in str(error):
         return True  # hydra/launcher=slurm on a machine without Slurm
     is_from_here = is_ours(type(error).__module__)
@@ -133,20 +144,20 @@ def _is_about_configuration(error: BaseException) -> bool:
     return isinstance(error, (HydraException, OmegaConfBaseException, YAMLError))
 
 
-def known_instead(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known name, and all known names."""
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return f"{hint}; known: {', '.join(known)}"
-
-
 def one_line(error: BaseException) -> str:
     """The error's message without line breaks; for an unknown name, with the known ones."""
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         return f"{group}={name}: no such name{known_instead(name, error.options)}"
+    if unknown := re.match(r"Could not override '(.+?)'", str(error)):
+        return instead_of(unknown[1], sys.argv[1:])
     if isinstance(error, MissingMandatoryValue):
         return f"{error.full_key}: not given; add {error.full_key}=... to the command"
     if isinstance(error, InstantiationException) and error.__cause__ is not None:
         return one_line(error.__cause__)
-    return " ".join(str(error).split()) or type(error).__name__
+    said = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, InterpolationResolutionError):  # what a resolver of ours says
+        said = said.partition("resolving interpolation: ")[2].partition(" full_key: ")[0] or said
+    if is_out_of_memory(error):
+        return f"out of memory; set jobs=1, or device=cpu if a GPU is meant ({said[:160]})"
+    return said

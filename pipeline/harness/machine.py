@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
-import resource
 import socket
-import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -26,24 +25,61 @@ class MissingDevice(RuntimeError):
     """A device that is not there. One line."""
 
 
-def device_name(device: str) -> str:
-    """`auto` becomes cuda where there is a GPU, else cpu.
+OUT_OF_MEMORY = (
+    *("out of memory", "can't allocate memory", "not enough memory"),
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_ALLOC_FAILED"),
+    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+)
+"""Words of torch's errors where memory is short. cuBLAS says so where it gets no workspace."""
+
+
+def device_name(device: str, auto: str = "cpu") -> str:
+    """The device to compute on.
+
+    Args:
+        device: auto, cpu, cuda or cuda:<k>.
+        auto: what `auto` becomes where there is a GPU. Forward passes take it. Fits and scores
+            launch very many small kernels and stay on the CPU.
 
     Raises:
         MissingDevice: a GPU that is not there.
     """
-    if device == "cpu":  # no need to load torch
-        return device
+    if device == "cpu" or (device, auto) == ("auto", "cpu"):  # no need to load torch
+        return "cpu"
     import torch
 
     if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        return auto if torch.cuda.is_available() else "cpu"
     if not torch.cuda.is_available():
         raise MissingDevice(
             f"device={device}: torch {torch.__version__} sees no CUDA GPU; "
             "set device=cpu, or install a CUDA build of torch on a machine with a GPU"
         )
+    index, count = int(device.partition(":")[2] or 0), torch.cuda.device_count()
+    if index >= count:
+        raise MissingDevice(f"device={device}: there are {count} GPUs, numbered from cuda:0")
+    use_plain_float32()
     return device
+
+
+def use_plain_float32() -> None:
+    """Turn TF32 off for matrices and convolutions, whatever the environment says.
+
+    With TF32, GPUs round float32 numbers to 10 bits. TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 turns it on
+    for matrices while torch loads, and NVIDIA's libraries have a variable of their own.
+    """
+    import torch
+
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # read when cuBLAS and cuDNN begin
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory, of the GPU or of the machine, was too small."""
+    if isinstance(error, RuntimeError):
+        return any(words in str(error) for words in OUT_OF_MEMORY)
+    return isinstance(error, MemoryError)
 
 
 def core_count() -> int:
@@ -90,14 +126,25 @@ def versions() -> dict[str, str]:
     return installed
 
 
+def peak_memory() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    per_unit = 1 if platform.system() == "Darwin" else 1024  # macOS: bytes, Linux: KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit
+
+
 def run_notes() -> dict[str, Any]:
     """The log's entries about the run of a unit, except for its seconds.
 
     `memory_mib` is this process's largest resident memory so far, earlier units included.
     """
-    per_mib = 1024 * 1024 if sys.platform == "darwin" else 1024  # macOS: bytes, Linux: KiB
     return {
-        "memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mib),
+        "memory_mib": round(peak_memory() / 2**20),
         "host": socket.gethostname(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),

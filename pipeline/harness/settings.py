@@ -24,6 +24,18 @@ class Paths:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """Where the data of the paper's sources lie, and the device of forward passes."""
+
+    imagenet: str
+    word_vectors: str | None
+    yahoo_model: str
+    yahoo_data: str
+    checkpoints: str | None
+    device: str
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """conf/benchmark"""
 
@@ -96,6 +108,7 @@ class Settings:
     """A configuration composed for one benchmark and one calibrator, as plain values."""
 
     paths: Paths
+    sources: Sources
     benchmark: Benchmark
     calibrator: Target
     suite: Suite

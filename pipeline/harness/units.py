@@ -16,9 +16,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigKeyError, ValidationError
 
 from pipeline.harness.command import CONF, UsageError
+from pipeline.harness.parameters import place
 from pipeline.harness.settings import Settings
 
+OmegaConf.register_new_resolver("place", place, replace=True)
+
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
+DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")
 ALLOWED_VALUES = {
     "benchmark.name": FILE_NAME,
@@ -30,7 +34,8 @@ ALLOWED_VALUES = {
     "splits.seed": SEED,
     "force": ("True|False", "true or false"),
     "jobs": (r"auto|[1-9]\d*", "auto, or a whole number of at least 1, such as 4"),
-    "device": (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>"),
+    "device": DEVICE,
+    "sources.device": DEVICE,
     "tables": ("default|paper", "default or paper"),
 }
 """For each setting of all stages: the pattern of its text, and the words for messages."""

@@ -18,8 +18,9 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.parallel import Progress
 from pipeline.sources.cifar_networks import NETWORKS
+from pipeline.sources.content import file_content, reads
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.inference import Run, forward_logits
+from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 CLASSES = {"cifar10": 10, "cifar100": 100}
@@ -48,12 +49,15 @@ NORMALIZATIONS = {
 """The zoo's mean and standard deviation per channel."""
 
 
+# torchvision checks the MD5 of the data set, and this module the SHA-256 of the zoo's checkpoints.
+@reads(data_dir=None, download=None, checkpoint=file_content, checkpoints=None)
 def cifar_logits(
     *,
     dataset: str,
     model: str,
     data_dir: str | Path,
     checkpoint: str | Path | None = None,
+    checkpoints: str | Path | None = None,
     download: bool = True,
     device: str = "auto",
     batch_size: int = 500,
@@ -66,7 +70,9 @@ def cifar_logits(
         dataset: cifar10 or cifar100.
         model: resnet44, resnet56, repvgg_a0, repvgg_a2, ... (see `cifar_networks.NETWORKS`).
         data_dir: folder of torchvision's layout, or of the official archive.
-        checkpoint: a file; None means torch.hub's folder, or else the download.
+        checkpoint: a file; None means the zoo's file in `checkpoints`, or in torch.hub's folder, or
+            else the download.
+        checkpoints: a folder that may hold files under the zoo's names.
         download: whether a missing data set may be downloaded.
         device, batch_size, workers, progress: see `inference.Run`.
 
@@ -74,13 +80,16 @@ def cifar_logits(
         MissingResource: checkpoint or data set are absent and cannot be downloaded.
         InputError: unknown names, or a damaged file.
     """
+    run = Run(device, batch_size, workers, progress)
+    if checkpoint is None and checkpoints is not None:
+        held = Path(checkpoints).expanduser() / zoo_name(dataset, model)
+        checkpoint = held if held.is_file() else None
     network, origin = load_network(dataset, model, checkpoint)
     mean, std = NORMALIZATIONS[dataset]
     images = _test_set(dataset, Path(data_dir), download)
     transforms = require("torchvision.transforms")
     images.transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean, std)])
-    run = Run(device, batch_size, workers, progress)
-    logits, labels = forward_logits(network, images, run)
+    outputs = forward_logits(network, images, run)
     details = {
         "source": "torchvision data set, checkpoint of chenyaofo/pytorch-cifar-models (BSD-3)",
         "model": f"{dataset}_{model}",
@@ -88,9 +97,21 @@ def cifar_logits(
         **run.described(),
         "origin": origin,
         "class_names": list(images.classes),
-        "warnings": origin.pop("warnings"),
+        "warnings": origin.pop("warnings") + warnings_on(outputs.skipped),
     }
-    return SourceResult(logits, labels, details)
+    return SourceResult(outputs.logits, outputs.labels, details)
+
+
+def zoo_name(dataset: str, model: str) -> str:
+    """The name of the zoo's checkpoint.
+
+    Raises:
+        InputError: an unknown model.
+    """
+    if (dataset, model) not in HASHES:
+        offered = ", ".join("/".join(name) for name in HASHES)
+        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {offered}")
+    return f"{dataset}_{model}-{HASHES[dataset, model]}.pt"
 
 
 def load_network(
@@ -111,11 +132,8 @@ def load_network(
         MissingResource: the file is absent and cannot be downloaded, or it does not fit.
         InputError: unknown model, or wrong hash.
     """
-    if (dataset, model) not in HASHES:
-        offered = ", ".join("/".join(name) for name in HASHES)
-        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {offered}")
-    digits, family = HASHES[dataset, model], model.partition("_")[0].rstrip("0123456789")
-    name = f"{dataset}_{model}-{digits}.pt"
+    name, family = zoo_name(dataset, model), model.partition("_")[0].rstrip("0123456789")
+    digits = HASHES[dataset, model]
     url = f"{RELEASES}/{family}/{name}"
     path = Path(checkpoint or Path(torch.hub.get_dir()) / "checkpoints" / name)
     network = NETWORKS[model](CLASSES[dataset])

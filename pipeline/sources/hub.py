@@ -1,43 +1,105 @@
-"""Files of the Hugging Face hub, from its cache or downloaded."""
+"""Files of the Hugging Face hub, from its cache or downloaded, and checked against their names."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from metrics.validation import InputError
+from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
 
 def hub_files(
-    repository: str, kind: str, patterns: Sequence[str], setting: str, revision: str | None = None
+    repository: str,
+    kind: str,
+    patterns: Sequence[str],
+    setting: str,
+    revision: str | None = None,
+    needed: Sequence[str] = (),
 ) -> Path:
     """The local folder that holds a repository's files matching `patterns`, named by its commit.
+
+    A commit that lies in the cache with all that is `needed` is taken without a request.
 
     Args:
         repository: owner/name on the hub; the path of a local file or folder is returned as it is.
         kind: model or dataset.
         patterns: patterns of file names; at least one file must match.
-        setting: the setting of a local copy, for the message (`data=<folder>`).
+        setting: the setting of a local copy, for the message (`sources.yahoo_data=<folder>`).
         revision: the commit, whose files never change; None means the newest.
+        needed: a file must match each of these patterns; by default one of `patterns`.
 
     Raises:
         MissingResource: the files are not in the cache and cannot be downloaded; with the reason.
+        InputError: a file of the cache is not what its hash says.
     """
-    if Path(repository).exists():
-        return Path(repository)
+    place = Path(repository).expanduser()
+    if place.exists():
+        return place
+    if repository.startswith(("/", ".", "~")):
+        raise MissingResource(f"{repository}: no such file or folder; correct {setting}")
     hub = require("huggingface_hub")
-    try:
-        options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
-        folder = Path(hub.snapshot_download(repository, **options))
-        if any(next(folder.rglob(pattern), None) for pattern in patterns):
+    options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
+    is_fixed = revision is not None and COMMIT.fullmatch(revision) is not None
+    reason = ""
+    for local in (True, False) if is_fixed else (False,):
+        try:
+            folder = Path(hub.snapshot_download(repository, **options, local_files_only=local))
+        except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
+            reason = reason_of(error)
+            continue
+        matching = [path for pattern in patterns for path in folder.rglob(pattern)]
+        if matching and all(next(folder.rglob(pattern), None) for pattern in needed):
+            for path in matching:
+                check_blob(path)
             return folder
-        reason = f"no file matches {' or '.join(patterns)}"
-    except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
-        reason = reason_of(error)
+        reason = f"no file matches {' or '.join(needed or patterns)}"
     flag = " --repo-type dataset" if kind == "dataset" else ""
     flag += f" --revision {revision}" if revision else ""
     raise MissingResource(
         f"{kind} {repository} is not in the Hugging Face cache ({reason}): with network run "
-        f"'hf download {repository}{flag}', or set benchmark.source.{setting}"
+        f"'hf download {repository}{flag}', or set {setting}"
     )
+
+
+def check_blob(path: Path) -> None:
+    """Check a file of the cache against the hash that its blob is named by.
+
+    A blob is named by its SHA-256, small ones by git's SHA-1. A plain file, as on Windows, has no
+    such name and is not checked.
+
+    Raises:
+        InputError: they differ; the file is damaged.
+    """
+    blob = path.resolve()
+    if not path.is_symlink() or blob.parent.name != "blobs":
+        return
+    if len(blob.name) == 64:
+        found = sha256_of(blob)
+    elif len(blob.name) == 40:
+        content = blob.read_bytes()
+        found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    else:
+        return
+    if found != blob.name:
+        raise InputError(
+            f"{path}: damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}; "
+            f"delete {blob} and download it again"
+        )
+
+
+def check_sha256(path: Path, expected: str | None) -> str:
+    """The SHA-256 of `path`; an error if the benchmark's file says another one."""
+    found = sha256_of(path)
+    if expected and found != expected.lower():
+        raise InputError(
+            f"{path}: its SHA-256 is {found}, benchmark.source.sha256 says {expected}; the file is "
+            "damaged, or another one"
+        )
+    return found

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from metrics.validation import InputError
-from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.parallel import Progress
+from pipeline.sources.content import file_content, reads
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.hub import hub_files
-from pipeline.sources.inference import Run, forward_logits
+from pipeline.sources.hub import check_sha256, hub_files
+from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 VALIDATION_IMAGES = 50_000
@@ -24,17 +25,35 @@ PREPARE = (
 )
 
 
+def images_content(data_dir: str | Path) -> str | None:
+    """A digest of the images' names and sizes, whatever the path of their folder; None of none."""
+    folder = _validation_folder(data_dir)
+    names = sorted(path for path in folder.glob("n*/*"))
+    listed = [(path.parent.name, path.name, path.stat().st_size) for path in names]
+    return sha256_of_json(listed) if listed else None
+
+
+@reads(
+    data_dir=images_content,
+    checkpoint=file_content,
+    checkpoints=None,
+    sha256=None,
+    expected_images=None,
+)
 def imagenet_logits(
     *,
     model: str,
     data_dir: str | Path,
     checkpoint: str | Path | None = None,
+    checkpoints: str | Path | None = None,
+    sha256: str | None = None,
     revision: str | None = None,
     pretrained: bool = True,
     expected_images: int | None = VALIDATION_IMAGES,
     device: str = "auto",
     batch_size: int = 256,
     workers: int | None = None,
+    on_error: str = "stop",
     progress: Progress | None = None,
 ) -> SourceResult:
     """Run a pinned timm model over the validation set with timm's own preprocessing.
@@ -43,31 +62,30 @@ def imagenet_logits(
         model: architecture and tag, such as resnet50.a1_in1k.
         data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
         checkpoint: safetensors to load instead of the hub's.
+        checkpoints: a folder that may hold the hub's weights as <model>.safetensors.
+        sha256: what the weights must have.
         revision: commit of the model's repository on the hub; None means the newest.
         pretrained: False gives random weights, to measure speed or to test.
         expected_images: the number of images in data_dir; None accepts any number.
-        device, batch_size, workers, progress: see `inference.Run`.
+        device, batch_size, workers, on_error, progress: see `inference.Run`.
 
     Raises:
         MissingResource: images or weights are absent; the message says how to get them.
         InputError: the folder is incomplete or has other contents, or a file is damaged.
     """
-    run = Run(device, batch_size, workers, progress)
-    network, origin = _network(model, checkpoint, revision, pretrained)
+    run = Run(device, batch_size, workers, progress, on_error)
     timm_data = require("timm.data")
+    images = _images(Path(data_dir), timm_data.ImageNetInfo().label_names(), expected_images)
+    if checkpoint is None and checkpoints is not None:
+        held = Path(checkpoints).expanduser() / f"{model}.safetensors"
+        checkpoint = held if held.is_file() else None
+    network, origin = _network(model, checkpoint, revision, pretrained, sha256)
     if network.num_classes != SYNSETS:
         raise InputError(f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}")
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
-    transform = timm_data.create_transform(**settings, is_training=False)
-    images = _images(Path(data_dir), timm_data.ImageNetInfo().label_names(), transform)
-    if expected_images is not None and len(images) != expected_images:
-        raise InputError(
-            f"{data_dir}: {len(images)} images, expected {expected_images}; run "
-            "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
-            "accept a part"
-        )
-    logits, labels = forward_logits(network, images, run)
+    images.transform = timm_data.create_transform(**settings, is_training=False)
+    outputs = forward_logits(network, images, run, name_of=lambda at: images.samples[at][0])
     details = {
         "source": "ImageNet-1k validation set, timm model",
         "model": model,
@@ -76,11 +94,16 @@ def imagenet_logits(
         "origin": origin,
         "warnings": [] if pretrained else ["random weights (pretrained=false)"],
     }
-    return SourceResult(logits, labels, details)
+    details["warnings"] += warnings_on(outputs.skipped)
+    return SourceResult(outputs.logits, outputs.labels, details)
 
 
 def _network(
-    model: str, checkpoint: str | Path | None, revision: str | None, pretrained: bool
+    model: str,
+    checkpoint: str | Path | None,
+    revision: str | None,
+    pretrained: bool,
+    sha256: str | None,
 ) -> tuple[Any, dict[str, Any]]:
     timm = require("timm")
     if not timm.is_model(model):
@@ -90,42 +113,55 @@ def _network(
             torch.manual_seed(0)  # every run has the same random weights
             return timm.create_model(model, pretrained=False), {"weights": "random"}
     if checkpoint is None:
-        folder = hub_files(
-            f"timm/{model}", "model", ["model.safetensors"], "checkpoint=<file>", revision
-        )
+        setting = f"sources.checkpoints=<folder with {model}.safetensors>"
+        folder = hub_files(f"timm/{model}", "model", ["model.safetensors"], setting, revision)
         weights, commits = folder / "model.safetensors", {model: folder.name}
     else:
-        weights, commits = Path(checkpoint), {}
+        weights, commits = Path(checkpoint).expanduser(), {}
+        if not weights.is_file():
+            raise MissingResource(f"{weights}: no such file; correct benchmark.source.checkpoint")
     if weights.suffix != ".safetensors":
         raise InputError(
             f"{weights}: not safetensors; loading pickled weights may run what is in them: save "
             "them with safetensors.torch.save_file"
         )
+    found = check_sha256(weights, sha256)
     try:
         network = timm.create_model(
             model, pretrained=True, pretrained_cfg_overlay={"file": str(weights)}
         )
     except Exception as error:  # safetensors and load_state_dict have no common base
         raise InputError(f"{weights}: does not load into {model} ({reason_of(error)})") from error
-    origin = {"weights": weights.name, "sha256": sha256_of(weights), "hub": f"timm/{model}"}
+    origin = {"weights": weights.name, "sha256": found, "hub": f"timm/{model}"}
     return network, {**origin, "commits": commits}
 
 
-def _images(data_dir: Path, synsets: list[str], transform: Any) -> Any:
+def _validation_folder(data_dir: str | Path) -> Path:
+    folder = Path(data_dir).expanduser()
+    return folder / "val" if (folder / "val").is_dir() else folder
+
+
+def _images(data_dir: Path, synsets: list[str], expected: int | None) -> Any:
     """torchvision's data set of the synset folders in `data_dir` or its `val/`.
 
     The label is the synset's place in ImageNet's list, not in the folder, so that a part of the
     set keeps its class numbers.
     """
-    folder = data_dir / "val" if (data_dir / "val").is_dir() else data_dir
+    folder = _validation_folder(data_dir)
     try:
-        images = require("torchvision.datasets").ImageFolder(str(folder), transform)
+        images = require("torchvision.datasets").ImageFolder(str(folder))
         numbers = [synsets.index(synset) for synset in images.classes]
     except (OSError, ValueError) as error:  # no folders, an empty one, or one of another name
         raise MissingResource(
             f"ImageNet validation set: {folder} does not hold synset folders (n01440764, ...) of "
             f"images alone ({reason_of(error)}): {PREPARE}, "
-            "or set benchmark.source.data_dir=<folder>"
+            "or set sources.imagenet=<folder>"
         ) from error
+    if expected is not None and len(images) != expected:
+        raise InputError(
+            f"{data_dir}: {len(images)} images, expected {expected}; run "
+            "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
+            "accept a part"
+        )
     images.samples = [(name, numbers[place]) for name, place in images.samples]
     return images

@@ -5,9 +5,11 @@ It is in plain float32 with TF32 off, because calibration is measured on the log
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,16 +18,21 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from metrics.validation import InputError
-from pipeline.harness.machine import core_count, device_name
+from pipeline.harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
 from pipeline.harness.parallel import Progress
+from pipeline.sources.result import reason_of
 
-FULL_FLOAT32: dict[str, Any] = {"enabled": True, "allow_tf32": False}
-"""With TF32, GPUs round float32 convolutions to 10 bits. torch never uses it for matrices."""
+ON_ERROR = ("stop", "skip")
+Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a model is run over its data."""
+    """How a model is run over its data.
+
+    Raises:
+        InputError: a value that is none; it names the setting.
+    """
 
     device: str = "auto"
     """auto (CUDA if there is one), cpu, cuda or cuda:<k>."""
@@ -33,61 +40,174 @@ class Run:
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
     progress: Progress | None = None
+    on_error: str = "stop"
+    """What an item that cannot be read does: stop, or skip (the run goes on without it)."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch_size", 1), ("workers", 0)):
+            value = getattr(self, name)
+            if name == "workers" and value is None:
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise InputError(
+                    f"benchmark.source.{name}={value}: expected a whole number of at least {least}"
+                )
+        if self.on_error not in ON_ERROR:
+            raise InputError(f"benchmark.source.on_error={self.on_error}: expected stop or skip")
+
+    @property
+    def place(self) -> torch.device:
+        """The device of the forward pass."""
+        return torch.device(device_name(self.device, auto="cuda"))
+
+    @property
+    def processes(self) -> int:
+        """The number of processes that load data."""
+        return min(8, core_count()) if self.workers is None else self.workers
 
     def described(self) -> dict[str, str]:
-        """The device of a run, for the record."""
-        device = torch.device(device_name(self.device))
-        is_gpu = device.type == "cuda"
-        return {"device": torch.cuda.get_device_name(device) if is_gpu else device.type}
+        """Device and precision of a run, for the record."""
+        is_gpu = self.place.type == "cuda"
+        name = torch.cuda.get_device_name(self.place) if is_gpu else self.place.type
+        return {"device": name, "precision": "float32, TF32 off"}
+
+
+class Outputs(NamedTuple):
+    """What a forward pass returns, in the order of the data."""
+
+    logits: NDArray[np.float32]
+    """[n, C], without the items that were skipped."""
+    labels: NDArray[np.int64]
+    """[n]"""
+    skipped: list[str]
+    """The names of the items that could not be read, with the reason."""
 
 
 def forward_logits(
     model: torch.nn.Module,
     data: Any,
     run: Run,
-    collate: Callable[[list[Any]], tuple[Any, Tensor]] | None = None,
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Run `model` over `data` once and return its logits and the data's labels.
+    collate: Collate | None = None,
+    order: Sequence[int] | None = None,
+    name_of: Callable[[int], str] = "item {}".format,
+) -> Outputs:
+    """Run `model` over `data` once.
 
     Args:
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
         data: a map-style data set of n items (input, label).
         run: device and batches.
         collate: turns a list of items into (inputs, labels); torch's own by default.
-
-    Returns:
-        logits float32 [n, C] and labels int64 [n], in the order of `data`.
+        order: in which order items are computed, such as by length; the answer does not show it.
+        name_of: the name of an item for messages, such as the path of an image.
 
     Raises:
         MissingDevice: `run.device` names a GPU that does not exist.
-        InputError: the GPU's memory is too small for a batch.
+        InputError: an item cannot be read, a logit is not finite, or memory is too small.
     """
-    device = torch.device(device_name(run.device))
+    device = run.place
+    places = np.arange(len(data)) if order is None else np.asarray(order)
     loader: DataLoader[Any] = DataLoader(
-        data,
+        _Guarded(data),  # type: ignore[arg-type]  # a map-style data set
         batch_size=run.batch_size,
-        collate_fn=collate,
-        num_workers=min(8, core_count()) if run.workers is None else run.workers,
+        sampler=places.tolist(),
+        collate_fn=partial(_parted, collate=collate or torch.utils.data.default_collate),
+        num_workers=run.processes,
         pin_memory=device.type == "cuda",
     )
-    model = model.to(device).eval()
-    logits: list[Tensor] = []
-    labels: list[Tensor] = []
-    with torch.inference_mode(), torch.backends.cudnn.flags(**FULL_FLOAT32):
-        for batch, (inputs, truth) in enumerate(loader):
+    found: list[tuple[list[int], Tensor, Tensor]] = []
+    skipped: dict[int, str] = {}
+    use_plain_float32()
+    with torch.inference_mode(), _memory_errors_in_one_line(run):
+        model = model.to(device).eval()
+        for number, (held, batch, unreadable) in enumerate(loader):
             if run.progress is not None:
-                run.progress(batch * run.batch_size, len(data), "forward pass")
-            try:
-                logits.append(model(_moved(inputs, device)).cpu())
-            except torch.cuda.OutOfMemoryError as error:
+                run.progress(number * run.batch_size, len(data), "forward pass")
+            skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
+            if unreadable and run.on_error == "stop":
                 raise InputError(
-                    f"batch_size={run.batch_size}: too large for the GPU's memory; set "
-                    f"benchmark.source.batch_size={max(1, run.batch_size // 2)} and run again"
-                ) from error
-            labels.append(torch.as_tensor(truth).to(torch.int64))
+                    f"{'; '.join(skipped.values())}: cannot be read; replace it, or set "
+                    "benchmark.source.on_error=skip to leave out what cannot be read"
+                )
+            if held:
+                logits = model(_moved(batch[0], device)).float().cpu()
+                _check_finite(logits, [name_of(at) for at in held])
+                found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
+    if not found:
+        raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
     if run.progress is not None:
         run.progress(len(data), len(data), "forward pass")
-    return torch.cat(logits).numpy(), torch.cat(labels).numpy()
+    by_place = np.argsort(np.concatenate([held for held, _, _ in found]))
+    all_logits = torch.cat([logits for _, logits, _ in found]).numpy()[by_place]
+    all_labels = torch.cat([labels for _, _, labels in found]).numpy()[by_place]
+    return Outputs(all_logits, all_labels, [skipped[at] for at in sorted(skipped)])
+
+
+def warnings_on(skipped: Sequence[str]) -> list[str]:
+    """The warning about items that were left out, for record and table."""
+    if not skipped:
+        return []
+    more = ", ..." if len(skipped) > 5 else ""
+    return [f"{len(skipped)} left out that cannot be read: {', '.join(skipped[:5])}{more}"]
+
+
+class _Guarded:
+    """A data set whose items are (place, item, ""), or (place, None, reason) of an error.
+
+    So the error of a worker process reaches this one as one line, with the item's place.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, place: int) -> tuple[int, Any, str]:
+        try:
+            return place, self.data[place], ""
+        except Exception as error:  # decoders raise anything at damaged bytes
+            return place, None, reason_of(error)
+
+
+def _parted(
+    items: list[tuple[int, Any, str]], collate: Collate
+) -> tuple[list[int], Any, dict[int, str]]:
+    """The places and the batch of the readable items, and the reasons of the others."""
+    good = [(place, item) for place, item, reason in items if not reason]
+    batch = collate([item for _, item in good]) if good else None
+    reasons = {place: reason for place, _, reason in items if reason}
+    return [place for place, _ in good], batch, reasons
+
+
+@contextmanager
+def _memory_errors_in_one_line(run: Run) -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if "DataLoader worker" in str(error):
+            raise InputError(
+                f"a process that loads data was killed, perhaps out of memory ({reason_of(error)})"
+                "; set benchmark.source.workers=0, or fewer, and run again"
+            ) from error
+        if not is_out_of_memory(error):
+            raise
+        smaller = max(1, run.batch_size // 2)
+        raise InputError(
+            f"batch_size={run.batch_size}: too large for the memory of {run.place} "
+            f"({reason_of(error)}); set benchmark.source.batch_size={smaller}, or "
+            "sources.device=cpu, and run again"
+        ) from error
+
+
+def _check_finite(logits: Tensor, names: Sequence[str]) -> None:
+    finite = torch.isfinite(logits).all(dim=1)
+    if not finite.all():
+        first = int((~finite).nonzero()[0])
+        raise InputError(
+            f"{names[first]}: the model gives a logit that is no finite number; its weights are "
+            "damaged, or they do not fit the model"
+        )
 
 
 def _moved(inputs: Any, device: torch.device) -> Any:

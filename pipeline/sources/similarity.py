@@ -22,6 +22,7 @@ from metrics.archive import read_arrays
 from metrics.validation import InputError
 from pipeline.own.read import check_is_file
 from pipeline.sources.class_names import class_names as resolve_names
+from pipeline.sources.content import file_content, reads
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
@@ -32,6 +33,7 @@ Found = tuple[NDArray[np.float64], dict[str, Any]]
 """The similarity [C, C], and details for the record, whose `line` the stage prints."""
 
 
+@reads(vectors_path=file_content)
 def class_similarity(
     class_names: str | Sequence[str],
     vectors_path: str | Path | None = None,
@@ -58,7 +60,7 @@ def class_similarity(
     if vectors_path is None and download is None:
         return None
     names = resolve_names(class_names)
-    path = Path(vectors_path) if vectors_path is not None else _downloaded(str(download))
+    path = Path(vectors_path or _downloaded(str(download))).expanduser()
     vectors = _load(path)
     means = np.zeros((len(names), vectors.vector_size))
     missing, partly = [], {}
@@ -111,13 +113,13 @@ def _downloaded(name: str) -> Path:
         raise MissingResource(
             f"word vectors {name} are not in {downloader.BASE_DIR} and the download failed "
             f"({reason_of(error)}): with network run 'python -m gensim.downloader --download "
-            f"{name}', or set benchmark.similarity.vectors_path=<file>, or "
+            f"{name}', or set sources.word_vectors=<file>, or "
             "benchmark.similarity=null"
         ) from error
 
 
 def _load(path: Path) -> Any:
-    check_is_file(path, "word vectors (benchmark.similarity.vectors_path; null: no U_w2v)")
+    check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
     keyed_vectors = require("gensim.models").KeyedVectors
     logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it reports each step of a load
     try:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from metrics.validation import InputError
-from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.parallel import Progress
 from pipeline.sources.class_names import YAHOO
+from pipeline.sources.content import files_content, is_hub_name, reads
 from pipeline.sources.heavy_imports import require
-from pipeline.sources.hub import hub_files
-from pipeline.sources.inference import Run, forward_logits
-from pipeline.sources.result import MissingResource, SourceResult, reason_of
+from pipeline.sources.hub import check_sha256, hub_files
+from pipeline.sources.inference import Run, forward_logits, warnings_on
+from pipeline.sources.result import SourceResult, reason_of
+from pipeline.sources.yahoo_data import Columns, parquet_files, plain, read_rows
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
@@ -28,22 +29,42 @@ MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
 DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
-LABEL_FIELD = "topic"
+TEXTS_PER_TASK = 1000
+"""Texts that a worker process tokenises at a time."""
 
 
+def model_content(model: str) -> str | None:
+    """A digest of a local model's files; of one on the hub its name."""
+    if is_hub_name(model):
+        return model
+    folder = Path(model).expanduser()
+    return files_content(path for pattern in MODEL_FILES for path in folder.glob(pattern))
+
+
+def data_content(data: str) -> str | None:
+    """A digest of the test split's local files; of a data set on the hub its name."""
+    return data if is_hub_name(data) else files_content(parquet_files(Path(data).expanduser()))
+
+
+@reads(model=model_content, data=data_content, sha256=None, expected_rows=None)
 def yahoo_logits(
     *,
     model: str,
     data: str,
     model_revision: str | None = None,
     data_revision: str | None = None,
+    sha256: str | None = None,
     fields: Sequence[str] = ("question_title", "question_content", "best_answer"),
     separator: str = " ",
+    label_field: str = "topic",
+    first_label: int = 0,
+    columns: Sequence[int] | None = None,
     max_length: int = 512,
     expected_rows: int | None = 60_000,
     device: str = "auto",
     batch_size: int = 64,
-    workers: int = 0,
+    workers: int | None = None,
+    on_error: str = "stop",
     progress: Progress | None = None,
 ) -> SourceResult:
     """Run a sequence classifier over the test questions, in the data set's order.
@@ -53,42 +74,67 @@ def yahoo_logits(
         data: a hub name, a parquet file, or a folder of test parquet files.
         model_revision, data_revision: commits of the repositories on the hub; None means the
             newest. The record has those that were used, as `commits` of the `origin`.
+        sha256: what the model's weights must have.
         fields: columns whose texts are joined; the paper does not say which ones it used.
         separator: put between the fields; empty fields are left out.
+        label_field: the column of the classes, numbers or names.
+        first_label: the number of the first class.
+        columns: the model's output for each class; None means by the names of both.
         max_length: tokens per text, longer ones are cut.
         expected_rows: the number of rows in the test set; None accepts any number.
-        device, batch_size, workers, progress: see `inference.Run`.
+        device, batch_size, workers, on_error, progress: see `inference.Run`. Texts of a batch have
+            similar lengths; the answer is in the data's order.
 
     Raises:
         MissingResource: model or data are absent; the message says how to get them.
-        InputError: a field is missing, or a file is damaged.
+        InputError: model and data do not fit, a field is missing, or a file is damaged.
     """
-    run = Run(device, batch_size, workers, progress)
-    place = hub_files(data, "dataset", DATA_FILES, "data=<path>", data_revision)
-    texts, labels = _test_set(place, fields, separator, expected_rows)
-    folder = hub_files(model, "model", MODEL_FILES, "model=<path>", model_revision)
+    if not isinstance(max_length, int) or max_length < 3:
+        raise InputError(
+            f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
+        )
+    run = Run(device, batch_size, workers, progress, on_error)
+    setting, needed = "sources.yahoo_model=<folder>", (WEIGHTS, "config.json", "tokenizer*")
+    folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, needed)
     classifier, tokenizer = _classifier(folder)
-    order, warnings = _columns_by_name(classifier.config.id2label)
-    collate = partial(_collate, tokenizer=tokenizer, max_length=max_length)
-    items = list(zip(texts, labels, strict=True))
-    logits, truth = forward_logits(_Logits(classifier), items, run, collate)
+    outputs_of, warnings = _outputs_by_class(
+        classifier.config.id2label, classifier.config.num_labels, columns
+    )
+    found_sha256 = check_sha256(folder / WEIGHTS, sha256)
+    place = hub_files(data, "dataset", DATA_FILES, "sources.yahoo_data=<path>", data_revision)
+    read_as = Columns(fields, separator, label_field, first_label)
+    texts, labels, missing = read_rows(place, read_as, expected_rows, on_error == "skip")
+    tokens = _tokenized(texts, tokenizer, max_length, run.processes)
+    _check_tokens(tokens, classifier, model)
+    # Batches are padded to their longest text. The longest come first, so that a memory which is
+    # too small shows at once.
+    order = np.argsort([-len(row) for row in tokens], kind="stable")
+    outputs = forward_logits(
+        _Logits(classifier),
+        list(zip(tokens, labels, strict=True)),
+        replace(run, workers=0),  # padding is quick
+        partial(_padded, tokenizer=tokenizer),
+        order.tolist(),
+        "row {}".format,
+    )
+    local = {name: path for name, path in ((model, folder), (data, place)) if path.exists()}
+    commits = {n: p.name for n, p in local.items() if p != Path(n).expanduser()}
     details = {
         "source": "Yahoo Answers topics, test split, transformers classifier",
-        "model": model,
+        "model": model if model in commits else folder.name,
         "preprocessing": {"fields": list(fields), "separator": separator, "max_length": max_length},
         **run.described(),
         "origin": {
-            "data": data,
-            "model_folder": str(folder),
-            # Folders of the hub are named by the commit.
-            "commits": {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n)},
-            "weights_sha256": sha256_of(folder / WEIGHTS),
-            "columns": order,
+            "data": data if data in commits else place.name,
+            "commits": commits,  # folders of the hub are named by the commit
+            "weights_sha256": found_sha256,
+            "columns": outputs_of,
         },
         "class_names": list(YAHOO),
-        "warnings": warnings,
+        "warnings": [*warnings, *warnings_on([*missing, *outputs.skipped])],
     }
-    return SourceResult(np.ascontiguousarray(logits[:, order]), truth, details)
+    logits = np.ascontiguousarray(outputs.logits[:, outputs_of])
+    return SourceResult(logits, outputs.labels, details)
 
 
 class _Logits(torch.nn.Module):
@@ -102,56 +148,36 @@ class _Logits(torch.nn.Module):
         return self.classifier(**tokens).logits
 
 
-def _collate(
-    items: list[tuple[str, int]], tokenizer: Any, max_length: int
-) -> tuple[dict[str, Tensor], Tensor]:
-    """Tokens of a batch, padded to its longest text, and its labels."""
-    texts, labels = zip(*items)
-    tokens = tokenizer(
-        list(texts), truncation=True, max_length=max_length, padding=True, return_tensors="pt"
+def _tokenized(
+    texts: Sequence[str], tokenizer: Any, max_length: int, processes: int
+) -> list[list[int]]:
+    """The tokens of each text, computed in worker processes where there are many texts."""
+    loader: DataLoader[Any] = DataLoader(
+        texts,  # type: ignore[arg-type]  # a list is a map-style data set
+        batch_size=TEXTS_PER_TASK,
+        num_workers=min(processes, len(texts) // TEXTS_PER_TASK),
+        collate_fn=partial(_tokens_of, tokenizer=tokenizer, max_length=max_length),
     )
-    return dict(tokens), torch.tensor(labels)
+    return [tokens for batch in loader for tokens in batch]
 
 
-def _test_set(
-    place: Path, fields: Sequence[str], separator: str, expected: int | None
-) -> tuple[list[str], list[int]]:
-    """The joined texts and the labels of the test split."""
-    files = [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
-    if not files:
-        raise MissingResource(
-            f"Yahoo Answers: {place} holds no parquet file: put test-00000-of-00001.parquet of "
-            "community-datasets/yahoo_answers_topics there"
-        )
-    datasets = require("datasets")
-    datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # the error below says it
-    wanted = [*fields, LABEL_FIELD]
-    try:
-        with TemporaryDirectory() as cache:
-            rows = datasets.Dataset.from_parquet(
-                list(map(str, files)), columns=wanted, cache_dir=cache, keep_in_memory=True
-            )
-            columns = rows[:]
-    except Exception as error:  # a damaged file and a missing field have no common base
-        raise InputError(
-            f"{files[0]}: no parquet file with the fields {', '.join(wanted)} "
-            f"({reason_of(error.__cause__ or error)}); set benchmark.source.data or "
-            "benchmark.source.fields"
-        ) from error
-    if expected is not None and len(rows) != expected:
-        raise InputError(
-            f"{files[0]}: {len(rows)} rows, expected {expected}; "
-            "give the test split, or set benchmark.source.expected_rows=null"
-        )
-    texts = [separator.join(filter(None, parts)) for parts in zip(*map(columns.get, fields))]
-    return texts, columns[LABEL_FIELD]
+def _tokens_of(texts: list[str], tokenizer: Any, max_length: int) -> list[list[int]]:
+    found: list[list[int]] = tokenizer(texts, truncation=True, max_length=max_length).input_ids
+    return found
+
+
+def _padded(items: list[tuple[list[int], int]], tokenizer: Any) -> tuple[dict[str, Tensor], Tensor]:
+    """The tokens of a batch, padded to its longest text, and its labels."""
+    tokens, labels = zip(*items)
+    padded = tokenizer.pad({"input_ids": list(tokens)}, padding=True, return_tensors="pt")
+    return dict(padded), torch.tensor(labels)
 
 
 def _classifier(folder: Path) -> tuple[Any, Any]:
     """Model and tokenizer from a folder, weights in float32."""
     transformers = require("transformers")
     transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()  # no advice on how to pad
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOADING)
         classifier = transformers.AutoModelForSequenceClassification.from_pretrained(
@@ -164,19 +190,52 @@ def _classifier(folder: Path) -> tuple[Any, Any]:
     return classifier, tokenizer
 
 
-def _columns_by_name(id2label: dict[int, str]) -> tuple[list[int], list[str]]:
-    """The model's column for each of the data set's classes, and warnings."""
-    labels = [_plain(id2label[number]) for number in sorted(id2label)]
-    wanted = [_plain(name) for name in YAHOO]
+def _check_tokens(tokens: Sequence[Sequence[int]], classifier: Any, model: str) -> None:
+    """Check before the pass what would else be an index error in it."""
+    longest, largest = max(map(len, tokens)), max(map(max, tokens))
+    positions = getattr(classifier.config, "max_position_embeddings", longest)
+    if longest > positions:
+        raise InputError(
+            f"{model}: a text has {longest} tokens, the model {positions} positions; set "
+            f"benchmark.source.max_length={positions}"
+        )
+    if largest >= (known := classifier.get_input_embeddings().num_embeddings):
+        raise InputError(
+            f"{model}: the tokenizer gives token {largest}, the model knows {known}; they do not "
+            "belong together"
+        )
+
+
+def _outputs_by_class(
+    id2label: dict[int, str], outputs: int, chosen: Sequence[int] | None
+) -> tuple[list[int], list[str]]:
+    """The model's output for each of the data set's classes, and warnings."""
+    names = [str(id2label.get(number, f"LABEL_{number}")) for number in range(outputs)]
+    count, setting = len(YAHOO), "benchmark.source.columns=[...] (the output of each class)"
+    if chosen is not None:
+        numbers = list(chosen)
+        if len(set(numbers)) != count or not all(n in range(outputs) for n in numbers):
+            raise InputError(
+                f"benchmark.source.columns={numbers}: expected {count} different numbers from 0 to "
+                f"{outputs - 1}"
+            )
+        return numbers, []
+    if outputs != count:
+        raise InputError(
+            f"the model has {outputs} outputs ({', '.join(names[:12])}), Yahoo Answers has {count} "
+            f"classes; choose another sources.yahoo_model, or set {setting}"
+        )
+    labels, wanted = [plain(name) for name in names], [plain(name) for name in YAHOO]
     if sorted(labels) == sorted(wanted):
         return [labels.index(name) for name in wanted], []
+    if set(labels) & set(wanted):
+        others = ", ".join(n for n, label in zip(names, labels) if label not in wanted)
+        raise InputError(
+            "the model's outputs are only in part named as the classes "
+            f"({others or 'a name stands twice'}); set {setting}"
+        )
     warning = (
-        f"the model's classes ({', '.join(id2label.values())}) are not named as the data set's; "
+        f"the model's classes ({', '.join(names)}) are not named as the data set's; "
         "their order is taken as the data set's, and the accuracy is the check"
     )
-    return list(range(len(YAHOO))), [warning]
-
-
-def _plain(name: str) -> str:
-    """A label without case, spaces and punctuation: `Society & Culture` = `society_and_culture`."""
-    return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
+    return list(range(count)), [warning]

@@ -47,7 +47,7 @@ def plain(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
     write_example(folder / "tiny.npz")
     sweep = Sweep(folder, "plain")
-    for stage in ("fit", "evaluate"):
+    for stage in ("logits", "fit", "evaluate"):
         done = sweep.run(stage, "suite.calibrators=[temperature,vector]")
         assert done.returncode == 0, done.stderr
     return sweep
@@ -56,6 +56,7 @@ def plain(tmp_path_factory):
 def check_a_sweep(plain, name, launcher):
     """A failed job costs itself alone, and the same command gives the files of a plain run."""
     sweep = Sweep(plain.folder.parent, name)
+    assert sweep.run("logits").returncode == 0
     failed = sweep.run("fit", "--multirun", PAIRS, "split=0,7", *launcher)  # there are three splits
     assert failed.returncode != 0
     assert {file.rpartition("/")[2] for file in sweep.files()} == {"0.npz"}

@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.dynamics import run_dynamics
 from pipeline.harness.artifacts import read_json
+from pipeline.logits import run_logits
 from tests.pipeline.conftest import files_below, times
 
 SMALL = ("dynamics.iterations=6", "dynamics.utilities=20", "dynamics.snapshots=[0,2]",
@@ -16,6 +17,7 @@ FAMILIES = ("aligned", "misaligned")
 
 @pytest.fixture
 def request_study(request_tiny):
+    run_logits(request_tiny().benchmark_settings())
     return lambda *overrides: request_tiny(*SMALL, *overrides)
 
 

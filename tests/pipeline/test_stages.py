@@ -10,6 +10,7 @@ from pipeline.fit import run_fit
 from pipeline.harness.artifacts import CorruptFile
 from pipeline.harness.cache import record_of
 from pipeline.harness.command import UnitsFailed
+from pipeline.logits import run_logits
 from pipeline.scoring.cached_logits import find_logits
 from scripts import suite_times
 from tests.pipeline.conftest import files_below, run_all, times, write_example
@@ -103,6 +104,8 @@ def test_other_logits_are_read_again_and_refit(request_tiny, tmp_path):
     fit = tmp_path / "data/fits/tiny/temperature/0.npz"
     before = record_of(fit)
     write_example(tmp_path / "tiny.npz", seed=1)
+    run_evaluate(request.units())  # later stages take the logits as they lie
+    run_logits(request.benchmark_settings())
     with pytest.raises(UnitsFailed, match="not fitted with these settings"):
         run_evaluate(request.units())
     run_fit(request.units())
@@ -119,7 +122,9 @@ def test_damaged_logits_are_told_with_the_fix_and_made_again(request_made, tmp_p
     cached.write_bytes(whole[:-100])
     with pytest.raises(CorruptFile, match=r"tiny\.npz: .*run python -m pipeline\.logits"):
         find_logits(settings)
-    run_fit(request.units())
+    with pytest.raises(UnitsFailed, match=r"of tiny; run python -m pipeline\.logits with the same"):
+        run_fit(request.units())
+    run_logits([settings])
     assert cached.read_bytes() == whole
 
 
@@ -133,6 +138,7 @@ def test_another_similarity_under_the_same_name_gives_another_number(request_mad
     for matrix in (np.eye(3), np.full((3, 3), 0.5) + np.eye(3) / 2):
         np.savetxt(path, matrix, delimiter=",")
         request = request_made(*similarity, "calibrator=temperature", "split=0")
+        run_logits(request.benchmark_settings())
         run_evaluate(request.units())  # no fit: the logits are the same
         record = record_of(scores)
         assert record is not None

@@ -10,7 +10,8 @@ from pipeline.evaluate import run_evaluate
 from pipeline.fit import fit_task, run_fit
 from pipeline.harness import code
 from pipeline.harness.code import code_digest
-from pipeline.harness.command import UnitsFailed
+from pipeline.harness.command import CONF, UnitsFailed
+from pipeline.harness.parameters import expanded
 from pipeline.scoring.across_splits import across_splits_task
 from pipeline.status import states, with_parameters
 
@@ -100,9 +101,9 @@ def edited(monkeypatch):
 
 def test_without_a_suite_the_parameters_of_dvc_apply_and_arguments_win(tmp_path, monkeypatch):
     path = tmp_path / "params.yaml"
-    path.write_text("{suite: {name: cifar}, seed: 1, tuning: quick, precomputed: /folder}")
+    path.write_text((CONF.parent / "params.yaml").read_text())
     monkeypatch.setattr("pipeline.status.PARAMETERS", path)
-    of_dvc = ["suite=cifar", "paths.precomputed=/folder", "seed=1", "tuning=quick"]
-    assert with_parameters([]) == of_dvc
-    assert with_parameters(["tuning=paper"]) == [*of_dvc[:3], "tuning=paper"]
+    of_dvc = ["suite=digits", "seed=0", "tuning=quick"]
+    assert expanded(with_parameters([])) == of_dvc
+    assert expanded(with_parameters(["tuning=paper"])) == [*of_dvc[:2], "tuning=paper"]
     assert with_parameters(["suite=paper"]) == ["suite=paper"]

@@ -21,7 +21,16 @@ ROOT = CONF.parent
         ("fit", ["benchmark=cifar"], 2, ["benchmark=cifar: no such name", "known:", "digits"]),
         ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
         ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
-        ("fit", ["calibrator=vector", "calibrator.l3=1"], 2, ["calibrator.l3"]),
+        (
+            "fit",
+            ["calibrator=vector", "calibrator.l3=1"],
+            2,
+            ["calibrator.l3: no such setting (did you mean calibrator.l2?)"],
+        ),
+        ("fit", ["benchmrk=yahoo"], 2, ["benchmrk: no such setting (did you mean benchmark?)"]),
+        ("fit", ["benchmark.source.data=/x"], 2, ["choose benchmark=yahoo"]),
+        ("fit", ["benchmark=digits"], 1, ["of digits; run python -m pipeline.logits"]),
+        ("fit", ["params=nowhere.yaml"], 2, ["params=nowhere.yaml: no such file"]),
         ("fit", ["split=10"], 2, ["split=10", "0 to 9"]),
         ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
         ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
@@ -86,6 +95,8 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
         *tiny_overrides(source, tmp_path), "calibrator=uncalibrated", "splits.count=4",
         "calibrator._target_=waiting_calibrator.Waiting",
     ]  # fmt: skip
+    logits = [sys.executable, "-m", "pipeline.logits", *arguments]
+    subprocess.run(logits, cwd=ROOT, capture_output=True, check=True)
     command = [sys.executable, "-m", "pipeline.fit", *arguments]
     child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
     wait_until((tmp_path / "waits").exists, seconds=300)

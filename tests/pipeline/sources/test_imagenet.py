@@ -95,7 +95,7 @@ def test_without_weights_one_line_says_how_to_get_them(
         logits_of(images, pretrained=True, model="resnet50.a1_in1k")
     assert "\n" not in str(caught.value)
     assert "hf download timm/resnet50.a1_in1k" in str(caught.value)
-    assert "benchmark.source.checkpoint=<file>" in str(caught.value)
+    assert "sources.checkpoints=<folder with resnet50.a1_in1k.safetensors>" in str(caught.value)
 
 
 def test_missing_images_say_how_to_get_them(images: Path) -> None:
@@ -104,7 +104,7 @@ def test_missing_images_say_how_to_get_them(images: Path) -> None:
     message = str(caught.value)
     assert "\n" not in message and "licence" in message
     assert "python scripts/prepare_imagenet.py <folder>" in message
-    assert "benchmark.source.data_dir=<folder>" in message
+    assert "sources.imagenet=<folder>" in message
 
 
 def test_a_parent_folder_with_val_is_accepted(images: Path, tmp_path: Path) -> None:

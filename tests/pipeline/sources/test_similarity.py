@@ -102,7 +102,7 @@ def test_absent_vectors_are_one_line_that_says_how_to_download_them(
     message = str(caught.value)
     assert "\n" not in message
     assert "python -m gensim.downloader --download word2vec-google-news-300" in message
-    assert "benchmark.similarity.vectors_path=<file>" in message
+    assert "sources.word_vectors=<file>" in message
 
 
 def test_files_that_are_not_vectors(vectors: Path) -> None:

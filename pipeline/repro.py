@@ -1,0 +1,87 @@
+"""`make repro`: check what the user gave, then call DVC. Other settings than those of params.yaml:
+
+make repro SUITE=paper IMAGENET=/folder WORD_VECTORS=/file YAHOO_MODEL=/folder YAHOO_DATA=/file
+
+Each variable may stand in the environment, too. `--check` only checks, before the set-up: it needs
+Python's standard library alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = {"PRECOMPUTED": "precomputed", "IMAGENET": "sources.imagenet"}
+FOLDERS["CHECKPOINTS"] = "sources.checkpoints"
+OTHERS = {"WORD_VECTORS": "sources.word_vectors", "DEVICE": "sources.device"}
+HUB_NAMES = {"YAHOO_MODEL": "sources.yahoo_model", "YAHOO_DATA": "sources.yahoo_data"}
+"""These may also be an owner/name on the Hugging Face hub."""
+BY_HAND = ("extended", "extended_1000", "cifar_closest")
+STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
+
+
+def mistakes(environment: dict[str, str]) -> list[str]:
+    """What is wrong with the variables, with the disk, or with the project's folder."""
+    found = []
+    suites = sorted(path.stem for path in Path("conf/suite").glob("*.yaml"))
+    suite = environment.get("SUITE", "")
+    if suite in BY_HAND:
+        found.append(f"SUITE={suite}: run its stages by hand; conf/suite/{suite}.yaml says how")
+    elif suite and suite not in suites:
+        found.append(f"SUITE={suite}: no such suite; choose one of: {' '.join(suites)}")
+    for name in (*FOLDERS, "WORD_VECTORS", *HUB_NAMES):
+        text = environment.get(name, "")
+        path, is_folder = Path(text).expanduser(), name in FOLDERS
+        is_there = path.is_dir() if is_folder else path.exists()
+        is_hub_name = name in HUB_NAMES and re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", text)
+        if text and not is_there and not is_hub_name:
+            kind = "folder" if is_folder else "file"
+            found.append(f"{name}={text}: no such {kind}; correct or unset it")
+    device = environment.get("DEVICE") or "auto"
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        found.append(f"DEVICE={device}: expected auto, cpu, cuda or cuda:<k>")
+    if not Path(".git").exists():
+        stages = " && ".join(f"python -m pipeline.{s} suite={suite or 'digits'}" for s in STAGES)
+        found.append(
+            "this folder has no .git, which DVC needs (a downloaded zip has none): clone the "
+            "project, or run 'git init', or 'make setup' and then the stages by hand: "
+            f"source .venv/bin/activate && {stages}"
+        )
+    found += [
+        f"{link} is a symbolic link, which DVC does not follow; remove the link and put the whole "
+        "project on the large disk (docs/reproduce.md has other ways)"
+        for link in ("data", "results")
+        if Path(link).is_symlink()
+    ]
+    return found
+
+
+def dvc_command(environment: dict[str, str]) -> list[str]:
+    """`dvc repro` of params.yaml as it is, or `dvc exp run` with the given settings."""
+    from pipeline.harness.parameters import quoted
+
+    suite = environment.get("SUITE", "")
+    chosen = [f"suite={suite}"] if suite else []
+    for variable, key in {**FOLDERS, **OTHERS, **HUB_NAMES}.items():
+        if given := environment.get(variable):
+            chosen.append(f"{key}={quoted(Path(given).expanduser())}")
+    program = [sys.executable, "-m", "dvc"]
+    if not chosen:
+        return [*program, "repro"]
+    return [*program, "exp", "run", *(word for text in chosen for word in ("-S", text))]
+
+
+def main() -> None:
+    """Check; without --check, replace this process by DVC."""
+    if found := mistakes(dict(os.environ)):
+        print("\n".join(f"error: {line}" for line in found), file=sys.stderr)
+        sys.exit(2)
+    if sys.argv[1:] != ["--check"]:
+        command = dvc_command(dict(os.environ))
+        os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""What a source reads, as content: the key of logits holds no spelling of a path.
+
+A source says by `reads` which of its options name files, and how their content is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hydra.utils import get_object
+
+from pipeline.harness.artifacts import sha256_of, sha256_of_json
+
+Source = TypeVar("Source", bound=Callable[..., Any])
+Options = Mapping[str, Any]
+Content = Callable[[Any], Any] | None
+SPEED = ("batch_size", "workers")
+"""Options of all sources that change the speed, not the logits."""
+STAY = ("vectors_path",)
+"""Once given, such a file stays in effect for commands that name none."""
+
+
+def reads(**contents: Content) -> Callable[[Source], Source]:
+    """Say how the content behind an option is told, such as `checkpoint=file_content`.
+
+    The function gives None where nothing lies. None instead of a function: the option has no effect
+    on the logits.
+    """
+
+    def declared(source: Source) -> Source:
+        source.reads = contents  # type: ignore[attr-defined]
+        return source
+
+    return declared
+
+
+def plain_options(entry: Options, held: Options) -> dict[str, Any]:
+    """The options of a `_target_` that change its answer and name no files."""
+    left_out = {*_contents(entry, held), *SPEED}
+    return {name: value for name, value in entry.items() if name not in left_out}
+
+
+def contents_of(entry: Options, held: Options) -> dict[str, Any]:
+    """The content behind each option of a `_target_` that names files.
+
+    Where the files went away, it is `held`: the content behind the answer that lies there. So
+    logits stay up to date on a machine without the images.
+    """
+    found = {}
+    for name, content in _contents(entry, held).items():
+        value = entry.get(name)
+        if content is not None:
+            found[name] = None if value is None else content(value)
+            if found[name] is None and (value is not None or name in STAY):
+                found[name] = held.get(name)
+    return found
+
+
+def _contents(entry: Options, held: Options) -> dict[str, Content]:
+    """How the content of each option is told; a source that does not say may be given files."""
+    declared = getattr(get_object(entry["_target_"]), "reads", None)
+    if declared is not None:
+        return dict(declared)
+    from pipeline.own.read import SAVED, digest_of
+
+    texts = {name: Path(value) for name, value in entry.items() if isinstance(value, str)}
+    return {
+        name: lambda value: digest_of(Path(value))
+        for name, path in texts.items()
+        if name in held or path.is_file() or (path / SAVED).is_file()
+    }
+
+
+def is_hub_name(value: str) -> bool:
+    """Whether `value` is an owner/name on the Hugging Face hub, and no path of something here."""
+    is_path = value.startswith((".", "~", "/")) or Path(value).exists()
+    return value.count("/") == 1 and not is_path
+
+
+def file_content(path: str | Path) -> str | None:
+    """The SHA-256 of a file; None where none lies."""
+    place = Path(path).expanduser()
+    return sha256_of(place) if place.is_file() else None
+
+
+def files_content(paths: Iterable[Path]) -> str | None:
+    """A digest of what some files hold, whatever their folder; None of no file."""
+    held = sorted((path.name, sha256_of(path)) for path in paths)
+    return sha256_of_json(held) if held else None

@@ -1,0 +1,143 @@
+"""The rows of the Yahoo Answers topics test set: texts, and classes by number or by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metrics.validation import InputError
+from pipeline.sources.class_names import YAHOO
+from pipeline.sources.heavy_imports import require
+from pipeline.sources.result import MissingResource, reason_of
+
+Rows = tuple[list[str], list[int], list[str]]
+"""Texts, classes in [0, 10), and the names of rows that were left out."""
+
+
+class Columns(NamedTuple):
+    """Which columns of the table are read, and how."""
+
+    fields: Sequence[str]
+    separator: str
+    label_field: str
+    first_label: int
+
+
+def parquet_files(place: Path) -> list[Path]:
+    """The file itself, or the test split's files in a folder."""
+    return [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
+
+
+def read_rows(place: Path, columns: Columns, expected: int | None, skip: bool) -> Rows:
+    """The joined texts and the classes of the test split.
+
+    Args:
+        place: a parquet file, or a folder with the test split's.
+        expected: the number of rows; None accepts any number.
+        skip: leave out rows without a class, else refuse them.
+
+    Raises:
+        MissingResource: there is no such file.
+        InputError: a file, a column or a class is not what it should be; with the setting.
+    """
+    files = parquet_files(place)
+    if not files:
+        raise MissingResource(
+            f"Yahoo Answers: {place} holds no parquet file of the test split: put "
+            "test-00000-of-00001.parquet of community-datasets/yahoo_answers_topics there"
+        )
+    table, named = _read(files, [*columns.fields, columns.label_field])
+    texts = [_strings(table[name], f"{files[0]}: {name}") for name in columns.fields]
+    joined = [columns.separator.join(filter(None, parts)) for parts in zip(*texts, strict=True)]
+    if expected is not None and len(joined) != expected:
+        raise InputError(
+            f"{files[0]}: {len(joined)} rows, expected {expected}; give the test split, or set "
+            "benchmark.source.expected_rows=null"
+        )
+    classes = _classes(table[columns.label_field], named, columns, str(files[0]))
+    missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
+    if missing and not skip:
+        raise InputError(
+            f"{files[0]}: {len(missing)} rows have no {columns.label_field} (first: {missing[0]}); "
+            "set benchmark.source.on_error=skip to leave them out"
+        )
+    kept = [(text, number) for text, number in zip(joined, classes) if number is not None]
+    if not kept:
+        raise InputError(f"{files[0]}: no row has a {columns.label_field}")
+    return [text for text, _ in kept], [number for _, number in kept], missing
+
+
+def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
+    """The columns by name, and the names of the classes that the file itself holds, if any."""
+    parquet = require("pyarrow.parquet", "pyarrow")
+    held: dict[str, list[Any]] = {name: [] for name in wanted}
+    names: list[str] = []
+    for file in files:
+        try:
+            with parquet.ParquetFile(file) as opened:
+                schema = opened.schema_arrow
+                if absent := [name for name in wanted if name not in schema.names]:
+                    raise InputError(
+                        f"{file}: no column {', '.join(absent)}; it has {', '.join(schema.names)}; "
+                        "set benchmark.source.fields or benchmark.source.label_field"
+                    )
+                rows = opened.read(columns=list(wanted))
+        except InputError:
+            raise
+        except Exception as error:  # pyarrow raises errors of many kinds at damaged bytes
+            raise InputError(
+                f"{file}: no parquet file with the fields {', '.join(wanted)} "
+                f"({reason_of(error)}); correct sources.yahoo_data, or download it again"
+            ) from error
+        for name in wanted:
+            held[name] += rows[name].to_pylist()
+        text = (schema.metadata or {}).get(b"huggingface", b"{}")
+        features = json.loads(text).get("info", {}).get("features", {})
+        names = list(features.get(wanted[-1], {}).get("names") or [])
+    return held, names
+
+
+def _strings(values: Sequence[Any], place: str) -> list[str]:
+    if wrong := next((value for value in values if not isinstance(value, str | None)), None):
+        raise InputError(
+            f"{place}: holds {type(wrong).__name__}, not text; correct benchmark.source.fields"
+        )
+    return [value or "" for value in values]
+
+
+def _classes(
+    values: Sequence[Any], named: Sequence[str], columns: Columns, file: str
+) -> list[int | None]:
+    """The class of each row, in the order of YAHOO; None where the row has none."""
+    place = f"{file}: {columns.label_field}"
+    known = {plain(name): number for number, name in enumerate(YAHOO)}
+    if any(isinstance(value, str) for value in values):
+        keys = [plain(str(value)) if value not in (None, "") else None for value in values]
+        unknown = {str(v) for v, key in zip(values, keys) if key not in (None, *known)}
+        if unknown:
+            raise InputError(
+                f"{place}: {', '.join(sorted(unknown)[:3])}: no topic of Yahoo Answers; correct "
+                "benchmark.source.label_field"
+            )
+        return [None if key is None else known[key] for key in keys]
+    numbers = [None if v is None or v != v else v - columns.first_label for v in values]
+    if wrong := [n for n in numbers if n is not None and (n not in range(len(YAHOO)))]:
+        there = [value for value in values if value is not None]
+        raise InputError(
+            f"{place}: goes from {min(there)} to {max(there)}, expected {columns.first_label} to "
+            f"{columns.first_label + len(YAHOO) - 1} ({len(wrong)} rows are outside); set "
+            "benchmark.source.first_label=1 where classes count from 1, or label_field"
+        )
+    # The file may number the topics in another order, and then says so.
+    order = [known.get(plain(name)) for name in named] or list(range(len(YAHOO)))
+    if sorted(order, key=str) != sorted(range(len(YAHOO)), key=str):
+        raise InputError(f"{place}: its classes are {', '.join(named)}, not Yahoo Answers' ten")
+    return [None if number is None else order[int(number)] for number in numbers]
+
+
+def plain(name: str) -> str:
+    """A label without case, spaces and punctuation: `Society & Culture` = `society_and_culture`."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().replace("&", "and"))
