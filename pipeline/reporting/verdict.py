@@ -216,8 +216,7 @@ def _choice_sentence(choice: Choice) -> str:
     name = method_name(overall)
     if any(use.metric == COST for use in uses):
         return f"The calibration of {name} is {noise}." if noise else ""
-    told = [use for use in uses if use.told]
-    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in told)
+    is_alone = all(list(use.signs.values()).count(WORSE) == len(use.signs) - 1 for use in uses)
     sure = "clearly" if is_alone else "no test finds a better one"
     start = f"One method for all of these is {name}" if len(uses) > 1 else f"Take {name}"
     return f"{start}: {sure}.{f' It is {noise}.' if noise else ''}"
