@@ -24,7 +24,7 @@ from torch import Tensor
 
 from calibrators.losses import Loss, logit_curvature
 from metrics.kernels.softmax import row_weights, softmax
-from metrics.kernels.threads import row_blocks
+from metrics.kernels.threads import one_thread, row_blocks
 
 TOP_ROWS = 64
 FLOOR = 1e-6
@@ -132,14 +132,9 @@ class ClassCurvature:
 
 
 def _solved(lower: Tensor, right: Tensor) -> Tensor:
-    """Return lower⁻¹ right for small triangular matrices [C, m, m], on one thread.
+    """Return lower⁻¹ right for small triangular matrices [C, m, m].
 
-    Threads would share each small matrix. They would mostly wait for each other, and the last bit
-    would depend on their number.
+    On one thread, because the last bit would depend on the number of threads.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return torch.linalg.solve_triangular(lower, right, upper=False)
-    finally:
-        torch.set_num_threads(threads)

@@ -20,13 +20,15 @@ from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss
 from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
 from metrics.kernels.softmax import row_weights, softmax
-from metrics.kernels.threads import row_blocks
+from metrics.kernels.threads import one_thread, row_blocks
 
 DOUBLE_WORK = 2_000_000_000
 """n C² up to which the products run in float64. Larger ones would dominate the time of a fit."""
 DOUBLE_TO_TUNE = 10_000_000
 """The same for tuning. A fit to 7,000 points of a hundred classes then takes 6 to 11 core seconds
 in place of 9 to 16. In 16 fits, of 3 to 100 classes, it chose the same λ and μ."""
+ONE_THREAD_WORK = 100_000_000
+"""n C² up to which a fit works on one thread."""
 BLOCK = 1 << 23
 """Elements per block. In products of fewer rows, threads would wait for each other."""
 PREDICTED_BLOCK = 1 << 24
@@ -117,15 +119,16 @@ class LinearMapProblem:
             return loss + penalty, ridge.add_(pull, alpha=2.0).add_(gradient)
 
         exact = self.inputs.dtype == torch.float64
-        return minimize(
-            objective,
-            self.start if begin is None else begin,
-            self.curvature.preconditioner(2 * weights + self.ridge),
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            noise=0.0 if exact else FLOAT32_NOISE,
-            give_up=give_up,
-        )
+        with one_thread(self.inputs.numel() * self.inputs.shape[1] <= ONE_THREAD_WORK):
+            return minimize(
+                objective,
+                self.start if begin is None else begin,
+                self.curvature.preconditioner(2 * weights + self.ridge),
+                tolerance=tolerance,
+                max_iterations=max_iterations,
+                noise=0.0 if exact else FLOAT32_NOISE,
+                give_up=give_up,
+            )
 
 
 def map_loss(

@@ -5,8 +5,9 @@ The number of threads is torch's (`torch.set_num_threads`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -34,3 +35,18 @@ def over_blocks(work: Callable[[int, int], Result], blocks: Blocks) -> list[Resu
         return [work(start, stop) for start, stop in blocks]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda block: work(*block), blocks))
+
+
+@contextmanager
+def one_thread(wanted: bool = True) -> Iterator[None]:
+    """Let torch work on one thread inside, if `wanted`.
+
+    Threads that share small matrices mostly wait for each other. A Dirichlet fit to 7,000 points of
+    a hundred classes took 1.8 core seconds with one thread and 7.9 with two, on a busy machine.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if wanted else threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

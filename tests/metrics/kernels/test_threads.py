@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from metrics.kernels.threads import over_blocks, row_blocks
+from metrics.kernels.threads import one_thread, over_blocks, row_blocks
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -26,3 +26,17 @@ def test_an_error_in_any_thread_is_raised(threads):
 
     with pytest.raises(ValueError, match="inside"):
         over_blocks(work, row_blocks(9, 1, 3))
+
+
+def test_one_thread_lasts_as_long_as_its_block():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ValueError), one_thread():
+            assert torch.get_num_threads() == 1
+            raise ValueError
+        with one_thread(wanted=False):
+            assert torch.get_num_threads() == 2
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
