@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from calibrators.patching.calibrator import UtilityPatching as UtilityPatching
     from calibrators.patching.logit_shift import LogitShiftPatching as LogitShiftPatching
     from calibrators.structured import StructuredMatrixScaling as StructuredMatrixScaling
+    from calibrators.structured import StructuredVectorScaling as StructuredVectorScaling
     from calibrators.temperature import TemperatureScaling as TemperatureScaling
     from calibrators.uncalibrated import Uncalibrated as Uncalibrated
     from calibrators.vector import VectorScaling as VectorScaling
@@ -27,6 +28,7 @@ WHERE = {
     "IsotonicCalibration": "isotonic",
     "LogitShiftPatching": "patching.logit_shift",
     "StructuredMatrixScaling": "structured",
+    "StructuredVectorScaling": "structured",
     "TemperatureScaling": "temperature",
     "Uncalibrated": "uncalibrated",
     "UtilityPatching": "patching.calibrator",

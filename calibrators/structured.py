@@ -1,4 +1,4 @@
-"""Structured matrix scaling (Berta, Holzmüller, Jordan and Bach 2026, arXiv 2511.03685).
+"""Structured matrix and vector scaling (Berta, Holzmüller, Jordan, Bach 2026, arXiv 2511.03685).
 
 Temperature scaling comes first. An affine map of its log-probabilities then corrects what a
 temperature cannot. Penalties hold the map near the identity. They are stronger if there are fewer
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from calibrators.base import Calibrator
 from calibrators.dirichlet.linear_map import (
     LinearMapCalibrator,
     LinearMapProblem,
@@ -19,15 +21,40 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
-from calibrators.modules import LinearSoftmax, constant
+from calibrators.modules import LinearSoftmax, ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
+from calibrators.vector import least_ridge, loss_and_derivatives
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
 
+class _OfMixture(Calibrator):
+    """What both share: the inputs ln q of their maps, and penalties with positive strengths."""
+
+    inverse_temperature_: float
+    uniform_share_: float
+
+    def _fit_mixture(self, logits: Tensor, labels: Tensor, weights: Tensor | None) -> float:
+        """Learn T and ε; return the number of points, or the sum of their weights."""
+        points = float(len(labels) if weights is None else weights.sum())
+        temperature = fit_temperature(logits, labels, weights=weights)
+        self.inverse_temperature_, self.uniform_share_ = temperature.beta, 1 / (points + 1)
+        return points
+
+    def _map_inputs(self, logits: Tensor) -> Tensor:
+        """Return ln q, float64 [n, C]."""
+        q = softmax(logits, self.inverse_temperature_)
+        return q.mul_(1 - self.uniform_share_).add_(self.uniform_share_ / q.shape[1]).log_()
+
+    def _check_strengths(self, *names: str) -> None:
+        for name in names:
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name}: {getattr(self, name)}; give a number > 0")
+
+
 @dataclass(eq=False, repr=False)
-class StructuredMatrixScaling(LinearMapCalibrator):
+class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
     """softmax(W ln q + b), with q = (1 - ε) softmax(z / T) + ε / C and ε = 1 / (n + 1).
 
     T is that of temperature scaling. W [C, C] and b [C] minimise the convex objective
@@ -63,9 +90,7 @@ class StructuredMatrixScaling(LinearMapCalibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         n, classes = logits.shape
-        points = float(n if weights is None else weights.sum())
-        temperature = fit_temperature(logits, labels, weights=weights)
-        self.inverse_temperature_, self.uniform_share_ = temperature.beta, 1 / (points + 1)
+        points = self._fit_mixture(logits, labels, weights)
         inputs = self._map_inputs(logits)
         centred = inputs - inputs.mean(dim=1, keepdim=True)
         problem = LinearMapProblem(
@@ -85,24 +110,66 @@ class StructuredMatrixScaling(LinearMapCalibrator):
 
     def _penalty(self, classes: int, points: float, device: torch.device) -> Tensor:
         """Return the weight [C, C + 1] of each entry's squared distance from (I, 0)."""
-        for name in ("diagonal", "off_diagonal", "intercept"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: {getattr(self, name)}; give a number > 0")
+        self._check_strengths("diagonal", "off_diagonal", "intercept")
         share = classes / points
         off_diagonal = self.off_diagonal * share * (classes - 1)
         return penalty_weights(
             classes, self.diagonal * share, off_diagonal, self.intercept * share, device
         )
 
-    def _map_inputs(self, logits: Tensor) -> Tensor:
-        """Return ln q, float64 [n, C]."""
-        q = softmax(logits, self.inverse_temperature_)
-        return q.mul_(1 - self.uniform_share_).add_(self.uniform_share_ / q.shape[1]).log_()
-
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
         mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
         return nn.Sequential(mixture, LinearSoftmax(matrix, intercept, on_logits=True))
+
+
+@dataclass(eq=False, repr=False)
+class StructuredVectorScaling(_OfMixture):
+    """softmax(w ⊙ ln q + b), with the q of `StructuredMatrixScaling` and no matrix.
+
+    w, b [C] minimise the mean NLL + C/n · (diagonal Σ_j (w_j - 1)² + intercept Σ_j b_j²).
+
+    Parameters
+    ----------
+    diagonal, intercept : float > 0
+        Strengths of the penalties; 1 is the paper's choice for each.
+    max_iterations : int, of L-BFGS
+    inputs : "logits" or "probabilities", what X is
+
+    `InputError` (one line) if a strength is not positive.
+
+    Attributes
+    ----------
+    inverse_temperature_, uniform_share_ : float, 1/T and ε
+    scale_, shift_ : float64 [C], w and b
+    nll_ : float, mean NLL of the calibration data in nats
+    """
+
+    takes_weights = True
+    diagonal: float = 1.0
+    intercept: float = 1.0
+    max_iterations: int = 500
+
+    def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+        self._check_strengths("diagonal", "intercept")
+        share = logits.shape[1] / self._fit_mixture(logits, labels, weights)
+        inputs = self._map_inputs(logits)
+        ridge = torch.tensor([self.diagonal, self.intercept], dtype=torch.float64) * 2 * share
+        best = least_ridge(
+            inputs, labels, 1.0, ridge, weights=weights, max_iterations=self.max_iterations
+        )
+        warn_unless_converged(best, "StructuredVectorScaling")
+        self.nll_ = loss_and_derivatives(inputs, labels, best.point, weights=weights)[0]
+        self.scale_, self.shift_ = best.point.cpu().numpy()
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        scale, shift = torch.from_numpy(np.stack([self.scale_, self.shift_])).to(logits.device)
+        return softmax(self._map_inputs(logits) * scale + shift)
+
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
+        scaled = ScaledSoftmax(constant(self.scale_, dtype), constant(self.shift_, dtype))
+        return nn.Sequential(mixture, scaled)
 
 
 class _LogMixture(nn.Module):

@@ -20,7 +20,7 @@ from calibrators.base import Calibrator
 from calibrators.losses import SUMMED, Loss, check_loss, logit_hessian, mean_logit
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
-from calibrators.solvers.temperature import TemperatureFit, fit_temperature
+from calibrators.solvers.temperature import fit_temperature
 from metrics.kernels.softmax import row_weights, softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, is_whole
@@ -79,6 +79,39 @@ def hessian_at(
     return (hessian + hessian.T) / shares.sum()
 
 
+def least_ridge(
+    logits: Tensor,
+    labels: Tensor,
+    beta: float,
+    ridge: Tensor,
+    loss: Loss = "likelihood",
+    weights: Tensor | None = None,
+    *,
+    max_iterations: int,
+) -> Minimum:
+    """Minimise the mean loss + ridge / 2 · distance² from (β, 0); `ridge` [2] is for w and b."""
+    start = torch.zeros(2, logits.shape[1], dtype=torch.float64, device=logits.device)
+    start[0] = beta
+    ridge = ridge.to(logits.device)[:, None]
+
+    def objective(point: Tensor) -> tuple[float, Tensor]:
+        value, gradient = loss_and_derivatives(logits, labels, point, loss, weights)
+        pull = ridge * (point - start)
+        return value + 0.5 * float(((point - start) * pull).sum()), gradient + pull
+
+    hessian = hessian_at(logits, beta, loss, weights)
+    diagonal = hessian.diagonal()
+    # Intercepts that grow by the same number change nothing, so the Hessian is singular.
+    diagonal += ridge.expand_as(start).flatten() + FLOOR * diagonal.max()
+    root = torch.linalg.cholesky(hessian)
+
+    def newton_step(gradients: Tensor) -> Tensor:
+        """Solve for a stack of gradients [k, 2, C]."""
+        return torch.cholesky_solve(gradients.flatten(1).T, root).T.view_as(gradients)
+
+    return minimize(objective, start, newton_step, max_iterations=max_iterations)
+
+
 @dataclass(eq=False, repr=False)
 class VectorScaling(Calibrator):
     """softmax(w ⊙ z + b) with maximum-likelihood w, b [C] (Guo et al. 2017).
@@ -128,7 +161,10 @@ class VectorScaling(Calibrator):
         begin = fit_temperature(logits, labels, self.loss, weights)
         centre = mean_logit(logits, weights)
         data = logits.double() - centre, labels
-        least = self._minimize(*data, begin, weights)
+        ridge = torch.tensor([self.l2 * (begin.spread or 1.0) ** 2, self.l2], dtype=torch.float64)
+        least = least_ridge(
+            *data, begin.beta, ridge, self.loss, weights, max_iterations=self.max_iterations
+        )
         warn_unless_converged(least, "VectorScaling")
         self.nll_ = loss_and_derivatives(*data, least.point, weights=weights)[0]
         self.loss_ = loss_and_derivatives(*data, least.point, self.loss, weights)[0]
@@ -137,31 +173,6 @@ class VectorScaling(Calibrator):
         self.scale_: NDArray[np.float64] = scale
         self.shift_: NDArray[np.float64] = shift - shift.mean()  # a common shift changes nothing
         self.n_evaluations_ = least.evaluations + begin.evaluations
-
-    def _minimize(
-        self, logits: Tensor, labels: Tensor, begin: TemperatureFit, weights: Tensor | None
-    ) -> Minimum:
-        start = torch.zeros(2, logits.shape[1], dtype=torch.float64, device=logits.device)
-        start[0] = begin.beta
-        spread = begin.spread if begin.spread > 0 else 1.0
-        ridge = start.new_tensor([[self.l2 * spread**2], [self.l2]])
-
-        def objective(point: Tensor) -> tuple[float, Tensor]:
-            loss, gradient = loss_and_derivatives(logits, labels, point, self.loss, weights)
-            pull = ridge * (point - start)
-            return loss + 0.5 * float(((point - start) * pull).sum()), gradient + pull
-
-        hessian = hessian_at(logits, begin.beta, self.loss, weights)
-        diagonal = hessian.diagonal()
-        # Intercepts that grow by the same number change nothing, so the Hessian is singular.
-        diagonal += ridge.expand_as(start).flatten() + FLOOR * diagonal.max()
-        root = torch.linalg.cholesky(hessian)
-
-        def newton_step(gradients: Tensor) -> Tensor:
-            """Solve for a stack of gradients [k, 2, C]."""
-            return torch.cholesky_solve(gradients.flatten(1).T, root).T.view_as(gradients)
-
-        return minimize(objective, start, newton_step, max_iterations=self.max_iterations)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         scale = torch.as_tensor(self.scale_, device=logits.device)

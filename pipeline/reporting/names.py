@@ -12,11 +12,11 @@ METHODS: dict[str, str] = {
     "vector": "Vector Scaling",
     "patching": "Patching",
     "structured_matrix": "SMS",  # from here on beyond the paper
+    "structured_vector": "SVS",
     "logit_shift": "Logit-shift patching",
 }
 
 PEERS: dict[str, str] = {
-    "structured_vector": "SVS (probmetrics)",
     "ensemble_temperature": "Ensemble temp. scaling",
     "beta": "Beta",
     "venn_abers": "Venn–Abers",

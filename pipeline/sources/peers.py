@@ -45,7 +45,6 @@ class Peer:
 
 
 PEERS: dict[str, Peer] = {
-    "structured_vector": Peer("SVSCalibrator"),
     "ensemble_temperature": Peer("ETSCalibrator"),
     "beta": Peer("BetacalCalibrator", True, ("probmetrics", "betacal")),
     "venn_abers": Peer("BinaryVennAbersCalibrator", True, ("probmetrics", "venn_abers")),
@@ -73,10 +72,9 @@ class PeerCalibration(Calibrator):
     Parameters
     ----------
     method : a key of `PEERS`
-        structured_vector (Berta et al. 2026), ensemble_temperature (Zhang et al. 2020), beta (Kull
-        et al. 2017), venn_abers (Vovk et al. 2015), histogram (Zadrozny and Elkan 2001), spline
-        (Gupta et al. 2021), centred_isotonic (Oron and Flournoy 2017), order_preserving (Rahimi et
-        al. 2020)
+        ensemble_temperature (Zhang et al. 2020), beta (Kull et al. 2017), venn_abers (Vovk et al.
+        2015), histogram (Zadrozny and Elkan 2001), spline (Gupta et al. 2021), centred_isotonic
+        (Oron and Flournoy 2017), order_preserving (Rahimi et al. 2020)
     options : arguments of the package's class; None means its defaults
 
     Attributes

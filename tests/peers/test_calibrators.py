@@ -20,6 +20,7 @@ from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -137,12 +138,18 @@ def test_isotonic_maps_are_those_of_others(peer, inputs: Data) -> None:
     np.testing.assert_allclose(ours, peer(inputs), atol=1e-6)
 
 
-def test_structured_matrix_scaling_reaches_the_likelihood_of_probmetrics(inputs: Data) -> None:
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("SMSCalibrator", StructuredMatrixScaling()), ("SVSCalibrator", StructuredVectorScaling())],
+)
+def test_structured_scaling_reaches_the_likelihood_of_probmetrics(
+    name: str, ours: Calibrator, inputs: Data
+) -> None:
     """Its solver stops earlier, and it rounds the logarithms to float32."""
     p, labels = inputs.plain
-    peer = package("probmetrics.calibrators").SMSCalibrator().fit(p, labels)
+    peer = getattr(package("probmetrics.calibrators"), name)().fit(p, labels)
     theirs = negative_log_likelihood(np.asarray(peer.predict_proba(p), float), labels)
-    assert fitted_nll(StructuredMatrixScaling(), inputs) == pytest.approx(theirs, abs=SOLVER)
+    assert fitted_nll(ours, inputs) == pytest.approx(theirs, abs=SOLVER)
 
 
 def test_dirichlet_without_penalties_is_logistic_regression_on_log_probabilities() -> None:

@@ -60,7 +60,7 @@ def points() -> tuple[np.ndarray, np.ndarray]:
 def test_a_loaded_calibrator_fits_again_once_and_predicts_the_same_bits(
     package, points, tmp_path
 ) -> None:
-    fitted = PeerCalibration("structured_vector").fit(*points)
+    fitted = PeerCalibration("ensemble_temperature").fit(*points)
     expected = fitted.predict_proba(points[0])
     loaded = PeerCalibration.load(fitted.save(tmp_path / "one.npz"))
     assert Shares.fits == 1  # loading fits nothing
