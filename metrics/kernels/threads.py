@@ -42,7 +42,8 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
     """Let torch work on one thread inside, if `wanted`.
 
     Threads that share small matrices mostly wait for each other. A Dirichlet fit to 7,000 points of
-    a hundred classes took 1.8 core seconds with one thread and 7.9 with two, on a busy machine.
+    a hundred classes took 1.8 core seconds with one thread and 7.9 with two, on a busy machine; it
+    takes 2.8 with two if its solver works on one.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if wanted else threads)
