@@ -73,7 +73,8 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
-from metrics.resampling import cluster_numbers, largest_errors_redrawn, point_numbers
+from metrics.names import cluster_numbers
+from metrics.resampling import largest_errors_redrawn, point_numbers
 from metrics.scores import checked
 from metrics.units import Units, normal_multipliers, units_of
 from metrics.utilities.base import UtilityClass

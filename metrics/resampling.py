@@ -40,9 +40,10 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
+from metrics.names import cluster_numbers
 from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError, check_clusters, check_labels, is_whole
+from metrics.validation import InputError, check_labels, is_whole
 
 DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
@@ -150,13 +151,6 @@ def larger_law(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArr
         return float(np.quantile(draws.reshape(len(draws), -1).mean(axis=1), 0.95))
 
     return max(first, second, key=upper)
-
-
-def cluster_numbers(clusters: Any, forecast: Forecast) -> Tensor | None:
-    """Return the number of each point's cluster, int64 [n] from 0, or None for None."""
-    if clusters is None:
-        return None
-    return check_clusters(clusters, forecast.n).to(forecast.probabilities.device)
 
 
 def weights_by_label(labels: Tensor, weights: Tensor | None, classes: int) -> Tensor | None:

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
+from metrics.names import class_numbers, cluster_numbers
 from metrics.registry import Metric
-from metrics.resampling import cluster_numbers, point_numbers, weights_by_label
-from metrics.validation import check_labels, check_probabilities, check_weights, class_numbers
+from metrics.resampling import point_numbers, weights_by_label
+from metrics.validation import check_labels, check_probabilities, check_weights
 
 
 class Sample(NamedTuple):

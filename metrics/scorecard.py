@@ -20,12 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from metrics.certificate import (
-    CalibrationInterval,
-    Evidence,
-    evidence_of,
-    joined,
-)
+from metrics.certificate import CalibrationInterval, Evidence, evidence_of, joined
 from metrics.ecdf import stretched
 from metrics.forecast import Forecast, Outcomes
 from metrics.measurement import Measurement, Noise, Options, sampled_users

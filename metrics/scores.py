@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.validation import check_labels, check_probabilities, check_weights, class_numbers
+from metrics.names import class_numbers
+from metrics.validation import check_labels, check_probabilities, check_weights
 
 LIKELIHOOD_FLOOR = 1e-12
 """The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would

@@ -26,9 +26,6 @@ ROUNDING = 1e-6
 COARSE_ROUNDING = 1e-4
 """Printed probabilities may lie this far outside [0, 1]; such rows are renormalised."""
 
-ABSENT = ("", "nan", "None", "<NA>", "NaT")
-"""How the missing name of a cluster reads."""
-
 LARGEST_LOGIT = 1e100
 """Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
 
@@ -158,27 +155,6 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
     return matrix
 
 
-def class_numbers(labels: Any, names: Any, classes: int, name: str = "labels") -> Any:
-    """Return the place of each of `labels` [n] among `names` [C], those of the columns in order.
-
-    Without `names` (None) the labels are returned as they are.
-    """
-    if names is None:
-        return labels
-    known = [str(entry) for entry in np.asarray(names).ravel().tolist()]
-    if len(known) != classes or len(set(known)) < classes:
-        raise InputError(f"classes: {len(set(known))} names for {classes} columns; name each once")
-    check_nothing_is_masked(labels, name)
-    given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
-    distinct, places = np.unique(given.astype(np.str_), return_inverse=True)
-    unknown = [entry for entry in distinct.tolist() if entry not in known]
-    if unknown:
-        row = int((places == distinct.tolist().index(unknown[0])).argmax())
-        raise InputError(f"{name}: {unknown[0]!r} in row {row} is none of `classes`; correct it")
-    order = [known.index(entry) for entry in distinct.tolist()]
-    return np.array(order, dtype=np.int64)[places].reshape(given.shape)
-
-
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
     fix = f"; give each row its class, a whole number from 0 to {classes - 1}"
@@ -234,26 +210,6 @@ def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     if not bool(vector.any()):
         raise InputError(f"{name}: all are zero; give some point a weight")
     return vector
-
-
-def check_clusters(clusters: Any, n: int, name: str = "clusters") -> Tensor:
-    """Return the number of each point's cluster, int64 [n] from 0; `InputError` otherwise.
-
-    `clusters` [n] are names, text or numbers. There must be two clusters at least.
-    """
-    check_nothing_is_masked(clusters, name)
-    names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
-    if names.shape != (n,):
-        raise InputError(f"{name}: shape {list(names.shape)} for {n} rows; give one per row")
-    absent = [str(name) in ABSENT for name in names.tolist()]
-    if any(absent):
-        fix = "give each row the name of its cluster"
-        raise InputError(f"{name}: none in row {absent.index(True)}; {fix}")
-    found, numbers = np.unique(names.astype(str) if names.dtype == object else names, False, True)
-    if len(found) < 2:
-        fix = "give what tells the independent units apart, such as patients"
-        raise InputError(f"{name}: all rows are of cluster {found[0]}; {fix}")
-    return torch.from_numpy(numbers.astype(np.int64))
 
 
 def both_classes(scores: Any, name: str, log_odds: bool = False) -> Tensor:
