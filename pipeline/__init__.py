@@ -5,6 +5,14 @@ as a stage of `dvc repro`.
 """
 
 import os
+import sys
+from importlib.util import find_spec
+
+if sys.argv[:1] == ["-m"] and "pipeline.repro" not in sys.orig_argv and not find_spec("hydra"):
+    sys.exit(
+        "error: this Python has not the project's packages; run 'make setup' once, then "
+        "'source .venv/bin/activate'"
+    )
 
 # torch's and NumPy's threads busy-wait after each matrix product and would occupy the cores that
 # the compiled kernels use next. These shorten the wait; both are read when the libraries load.

@@ -10,7 +10,9 @@ writes val/n01440764/ILSVRC2012_val_00000293.JPEG and so on, 50,000 images in 10
 
 from __future__ import annotations
 
+import hashlib
 import sys
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +28,18 @@ from pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES
 WHERE = "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz of https://image-net.org"
 
 
+def torchvision_archives() -> list[tuple[str, str]]:
+    """The names of both archives with their MD5, which torchvision knows."""
+    known = require("torchvision.datasets.imagenet").ARCHIVE_META
+    return [known[kind] for kind in ("devkit", "val")]
+
+
+def md5_of(path: Path) -> str:
+    """Hexadecimal MD5 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Unpack what is not unpacked yet, and check that all images are there.
 
@@ -37,8 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = parser.parse_args(arguments).folder
     try:
         images = require("torchvision.datasets").ImageNet(folder, split="val")
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, OSError, tarfile.TarError) as error:
         reason = " ".join(str(error).split())
+        for name, md5 in torchvision_archives():
+            path = folder / name
+            if path.is_file() and (found := md5_of(path)) != md5:
+                reason = f"{name} has MD5 {found}, expected {md5}: download it again."
         raise InputError(f"{folder}: {reason} Needed there: {WHERE}") from error
     count, synsets = len(images), len(set(images.targets))
     if (count, synsets) != (VALIDATION_IMAGES, SYNSETS):
@@ -46,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{folder / 'val'}: {count} images of {synsets} synsets, expected "
             f"{VALIDATION_IMAGES} of {SYNSETS}; delete this folder and run the script again"
         )
-    say(f"{count} images in {folder / 'val'} (benchmark.source.data_dir={folder})")
+    say(f"{count} images in {folder / 'val'} (sources.imagenet={folder})")
 
 
 if __name__ == "__main__":

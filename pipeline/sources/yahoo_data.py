@@ -101,9 +101,9 @@ def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[
 
 
 def _strings(values: Sequence[Any], place: str) -> list[str]:
-    if wrong := next((value for value in values if not isinstance(value, str | None)), None):
+    if wrong := {type(value).__name__ for value in values if not isinstance(value, str | None)}:
         raise InputError(
-            f"{place}: holds {type(wrong).__name__}, not text; correct benchmark.source.fields"
+            f"{place}: holds {', '.join(sorted(wrong))}, not text; correct benchmark.source.fields"
         )
     return [value or "" for value in values]
 

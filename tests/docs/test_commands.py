@@ -17,7 +17,7 @@ from tests.docs.pages import FENCED, PAGES, README, ROOT, blocks, name_of
 
 INLINE = re.compile(r"`((?:python|make|dvc|git) [^`]+)`")
 OTHER_PAGES = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
-DVC = {"repro", "exp", "metrics", "plots", "push", "pull", "remote", "status"}
+DVC = {"cache", "repro", "exp", "metrics", "plots", "push", "pull", "remote", "status"}
 TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
 
 

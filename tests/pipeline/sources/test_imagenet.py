@@ -129,3 +129,22 @@ def test_models_that_do_not_fit_are_refused(images: Path) -> None:
         logits_of(images, model="vit_of_another_library")
     with pytest.raises(InputError, match="21843 classes; ImageNet-1k has 1000"):
         logits_of(images, model="vit_tiny_patch16_224.augreg_in21k")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_bad_image_is_named_or_left_out(images: Path, workers: int) -> None:
+    bad = images / "n02123045" / "ILSVRC2012_val_00000003.JPEG"
+    bad.write_bytes(bad.read_bytes()[:200])
+    with pytest.raises(
+        InputError, match=r"n02123045/ILSVRC2012_val_00000003\.JPEG .*on_error=skip"
+    ):
+        logits_of(images, workers=workers)
+    result = logits_of(images, workers=workers, on_error="skip")
+    assert result.labels.tolist() == [0, 0, 281, 999, 999]
+    assert "1 left out that cannot be read" in result.details["warnings"][-1]
+
+
+@pytest.mark.parametrize("option", [{"batch_size": 0}, {"batch_size": "abc"}, {"workers": -1}])
+def test_sizes_of_batches_are_checked(images: Path, option: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"benchmark\.source\.\w+=.*: expected a whole number"):
+        logits_of(images, **option)

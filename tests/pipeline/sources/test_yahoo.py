@@ -173,3 +173,32 @@ def test_damaged_or_too_few_rows_are_named(model: Path, data: Path, tmp_path: Pa
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="11 rows, expected 60000"):
         logits_of(model, data, expected_rows=60_000)
+
+
+def test_what_does_not_fit_is_refused_before_the_pass(
+    model: Path, data: Path, tmp_path: Path
+) -> None:
+    def changed(**columns: Any) -> Path:
+        path = tmp_path / f"test-{len(list(tmp_path.iterdir()))}.parquet"
+        pd.read_parquet(data).assign(**columns).to_parquet(path)
+        return path
+
+    two = save_model(tmp_path / "two", {0: "no", 1: "yes"})
+    part = save_model(tmp_path / "part", dict(enumerate([*YAHOO[:-1], "Cooking"])))
+    topics = pd.read_parquet(data)["topic"]
+    for arguments, words in (
+        ((two, data), r"2 outputs \(no, yes\), Yahoo Answers has 10 classes.*source\.columns"),
+        ((part, data), r"in part named as the classes \(Cooking\).*source\.columns"),
+        ((model, changed(topic=topics + 1)), r"goes from 1 to 10.*first_label=1"),
+        ((model, changed(topic=topics.where(topics > 0))), r"2 rows have no topic.*on_error=skip"),
+        ((model, changed(best_answer=topics)), r"best_answer: holds int, not text.*fields"),
+        ((model, changed(topic="cooking")), r"cooking: no topic of Yahoo Answers.*label_field"),
+    ):
+        with pytest.raises(InputError, match=words):
+            logits_of(*arguments)
+    named = [YAHOO[number] for number in topics]
+    reference = logits_of(model, data)
+    by_name = logits_of(model, changed(topic=named))
+    assert by_name.labels.tolist() == reference.labels.tolist()
+    missing = logits_of(model, changed(topic=topics.where(topics > 0)), on_error="skip")
+    np.testing.assert_allclose(missing.logits, reference.logits[topics > 0], atol=1e-5)

@@ -1,0 +1,103 @@
+"""Keys of logits hold what files are, not where they lie; the command line says where."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from pipeline.harness import parameters
+from pipeline.harness.hints import UsageError
+from pipeline.harness.parameters import expanded, place, quoted
+from pipeline.logits import logits_task
+from pipeline.repro import dvc_command, mistakes
+from tests.pipeline.conftest import request_of
+
+
+def key_of(folder: Path, *overrides: str) -> str:
+    data = f"paths.data={folder}"
+    (settings,) = request_of("benchmark=imagenet_vit", data, *overrides).benchmark_settings()
+    return logits_task(settings).key
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    (tmp_path / "images/n01440764").mkdir(parents=True)
+    (tmp_path / "images/n01440764/a.JPEG").write_bytes(b"123")
+    return tmp_path / "images"
+
+
+def test_a_moved_folder_and_another_spelling_keep_the_key(images: Path, tmp_path: Path) -> None:
+    spellings = (images, f"{images}/", f"{images}/../images", tmp_path / "images/")
+    keys = {key_of(tmp_path, f"sources.imagenet={path}") for path in spellings}
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copytree(images, tmp_path / "elsewhere/val")
+    keys.add(key_of(tmp_path, f"sources.imagenet={tmp_path / 'elsewhere'}"))
+    keys.add(key_of(tmp_path, f"sources.imagenet={images}", "benchmark.source.batch_size=3"))
+    assert len(keys) == 1
+    (images / "n01440764/b.JPEG").write_bytes(b"4")
+    assert key_of(tmp_path, f"sources.imagenet={images}") not in keys
+
+
+def test_the_command_line_then_the_environment_then_the_local_file_say_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parameters, "LOCAL", tmp_path / "sources.yaml")
+    assert place("imagenet", "default") == "default"
+    parameters.LOCAL.write_text("imagenet: /local")
+    assert place("imagenet", "default") == "/local"
+    monkeypatch.setenv("IMAGENET", "/from/environment")
+    (settings,) = request_of("benchmark=imagenet_vit").benchmark_settings()
+    assert settings.benchmark.source["data_dir"] == "/from/environment"
+    (settings,) = request_of("benchmark=imagenet_vit", "sources.imagenet=/x").benchmark_settings()
+    assert settings.benchmark.source["data_dir"] == "/x"
+    parameters.LOCAL.write_text("imagnet: /local")
+    with pytest.raises(UsageError, match="did you mean imagenet"):
+        place("imagenet")
+
+
+@pytest.mark.parametrize(
+    "path", ["/a,b=c#d(e;f~g", "/ü ö/'x'", 'C:\\d"\\', "/a{b}[c]|&<>^`!*?@%:+$d"]
+)
+def test_any_path_passes_through_hydra_as_it_is(path: str) -> None:
+    override = OverridesParser.create().parse_override(f"precomputed={quoted(path)}")
+    assert override.value() == path
+    assert f"precomputed={quoted(path)}" in dvc_command({"PRECOMPUTED": path})
+
+
+def test_lists_of_params_reach_a_stage_where_they_are_not_the_suites_own(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    text = (parameters.CONF.parent / "params.yaml").read_text()
+    path.write_text(text.replace("  - dirichlet\n", ""))
+    given = expanded([f"params={path}", "benchmark=digits", "seed=3"])
+    assert given[-2:] == ["benchmark=digits", "seed=3"] and "seed=0" not in given
+    assert any(t.startswith("suite.calibrators=['uncalibrated','isotonic',") for t in given)
+
+
+def test_make_repro_says_all_mistakes_before_the_set_up(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").symlink_to(tmp_path)
+    given = {"SUITE": "papr", "PRECOMPUTED": "/nope", "DEVICE": "gpu", "YAHOO_MODEL": "owner/name"}
+    told = "\n".join(mistakes(given))
+    for words in (
+        "SUITE=papr",
+        "PRECOMPUTED=/nope: no such",
+        "DEVICE=gpu",
+        ".git",
+        "symbolic link",
+    ):
+        assert words in told
+    assert len(mistakes(given)) == 5
+
+
+def test_a_word_vectors_file_stays_in_effect_for_commands_that_name_none(tmp_path: Path) -> None:
+    from pipeline.sources.content import contents_of
+
+    entry = {"_target_": "pipeline.sources.similarity.class_similarity", "vectors_path": None}
+    assert contents_of(entry, {"vectors_path": "abc"}) == {"vectors_path": "abc"}
+    np.savez(tmp_path / "v.npz", a=1)
+    named = contents_of({**entry, "vectors_path": str(tmp_path / "v.npz")}, {})
+    assert len(named["vectors_path"]) == 64
