@@ -16,10 +16,10 @@ from pipeline.own.columns import classes_of_table, ignored
 from pipeline.own.labels import (
     Labels,
     Mistakes,
+    class_names_of,
     classes_by_place,
     distinct_labels,
     some_of,
-    text_of,
 )
 from pipeline.own.read import kind_of, numbers_of, plain_column
 
@@ -133,23 +133,19 @@ def _joined(
             f"{paths[1]}: not the same {what} as in {paths[0]} ({odd}); give both in one form"
         )
     if tables[0]:
-        kept = [name for name in contents[0] if name in names[0]]
-        return [len(held) for held in contents], pd.concat(
-            [held[kept] for held in contents], ignore_index=True
-        )
-    first, second = arrays
-    assert first is not None and second is not None
-    joined = {}
+        rows = [held[[name for name in contents[0] if name in names[0]]] for held in contents]
+        return [len(held) for held in rows], pd.concat(rows, ignore_index=True)
+    first, second = (array or {} for array in arrays)
     for name in first:
-        if name == "class_names":
-            if first[name].tolist() != second[name].tolist():
-                raise InputError(f"{paths[1]}: not the same class names as in {paths[0]}")
-            joined[name] = first[name]
-        elif first[name].shape[1:] != second[name].shape[1:]:
+        if name == "class_names" and first[name].tolist() != second[name].tolist():
+            raise InputError(f"{paths[1]}: not the same class names as in {paths[0]}")
+        if first[name].shape[1:] != second[name].shape[1:]:
             raise InputError(f"{paths[1]}: {name}: not the same number of columns as in {paths[0]}")
-        else:
-            joined[name] = np.concatenate([first[name], second[name]])
     label = _roles(str(paths[0]), list(first), choices, [])["labels"]
+    joined = {
+        name: values if name == "class_names" else np.concatenate([values, second[name]])
+        for name, values in first.items()
+    }
     return [len(first[label]), len(second[label])], joined
 
 
@@ -184,14 +180,17 @@ def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
     """The file's arrays; a table has them if a column holds lists of answers."""
     if isinstance(held, dict):
         return held
-    lists = [name for name in held if kind_of(name) and _is_list(held[name].iloc[0])]
-    if texts := [name for name in held if str(held[name].iloc[0]).startswith("[") and not lists]:
-        raise InputError(
-            f"{path}: column `{texts[0]}` holds lists as text; write JSON lines or parquet"
-        )
+    cells = {name: held[name].iloc[0] for name in held}
+    lists = [name for name, cell in cells.items() if kind_of(name) and _is_list(cell)]
+    for name, cell in cells.items():
+        if kind_of(name) and isinstance(cell, str) and cell.startswith("["):
+            fix = "write JSON lines or parquet"
+            raise InputError(f"{path}: column `{name}` holds lists as text; {fix}")
     if not lists:
         return None
-    arrays: dict[str, Any] = {name: plain_column(held[name]) for name in held if name not in lists}
+    arrays: dict[str, Any] = {
+        name: plain_column(held[name]) for name, cell in cells.items() if not _is_list(cell)
+    }
     for name in lists:
         lengths = held[name].map(lambda cell: len(cell) if _is_list(cell) else -1)
         if (odd := np.flatnonzero(lengths != lengths.iloc[0])).size:
@@ -270,7 +269,7 @@ def _of_arrays(path: str, arrays: dict[str, Any], labels: Labels, choices: Choic
         )
     is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
     columns = 2 if is_single else matrix.shape[-1]
-    names = class_names_of(path, arrays, columns, choices)
+    names = class_names_of(path, arrays, columns, choices.classes)
     codes, names, notes = classes_by_place(labels, columns, names, matrix, f"{path}: labels")
     return Given(kind, matrix, names, codes, single=1 if is_single else None, notes=notes)
 
@@ -293,19 +292,3 @@ def matrix_of(path: str, arrays: dict[str, Any], values: str) -> tuple[str, str]
         f"{path}: both `{found[0][1]}` and `{found[1][1]}`; choose: --values logits or --values "
         "probabilities, or keep one of them"
     )
-
-
-def class_names_of(
-    path: str, arrays: dict[str, Any], columns: int, choices: Choices
-) -> list[str] | None:
-    """The names of the columns of an array, by --classes or `class_names`."""
-    if choices.classes is not None:
-        if "*" in choices.classes:
-            raise InputError(f"{path}: --classes: an array has no columns; name all its classes")
-        return text_of(choices.classes.split(","), columns, f"{path}: --classes").tolist()
-    if "class_names" not in arrays:
-        return None
-    names = text_of(arrays["class_names"], columns, f"{path}: class_names").tolist()
-    if len(set(names)) < columns:
-        raise InputError(f"{path}: class_names: one is repeated; give each class its own")
-    return names

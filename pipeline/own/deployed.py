@@ -23,12 +23,11 @@ from pipeline.own.assign import (
     Choices,
     Given,
     arrays_of,
-    class_names_of,
     matrix_of,
 )
 from pipeline.own.check import with_logits
 from pipeline.own.columns import classes_known
-from pipeline.own.labels import some_of
+from pipeline.own.labels import class_names_of, some_of
 from pipeline.own.read import numbers_of, read
 from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
@@ -88,7 +87,7 @@ def read_points(
             check_logits(matrix, f"{path}: {takes}")
         is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
         count = 2 if is_single else matrix.shape[-1]
-        names = class_names_of(str(path), arrays, count, choices)
+        names = class_names_of(str(path), arrays, count, choices.classes)
         if names is not None and (are_named or set(names) == set(classes)):
             order = _order(str(path), names, classes)
         given = Given(takes, matrix, classes, single=1 if is_single else None)

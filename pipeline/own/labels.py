@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -130,6 +130,22 @@ def _written(values: NDArray[Any]) -> list[str]:
     if values.dtype.kind in "Ub":
         return [str(value) for value in values.tolist()]
     return [str(int(value)) if value == int(value) else str(value) for value in values.tolist()]
+
+
+def class_names_of(
+    path: str, arrays: Mapping[str, Any], columns: int, chosen: str | None
+) -> list[str] | None:
+    """The names of the columns of an array, by --classes or `class_names`."""
+    if chosen is not None:
+        if "*" in chosen:
+            raise InputError(f"{path}: --classes: an array has no columns; name all its classes")
+        return text_of(chosen.split(","), columns, f"{path}: --classes").tolist()
+    if "class_names" not in arrays:
+        return None
+    names = text_of(arrays["class_names"], columns, f"{path}: class_names").tolist()
+    if len(set(names)) < columns:
+        raise InputError(f"{path}: class_names: one is repeated; give each class its own")
+    return names
 
 
 def classes_by_place(

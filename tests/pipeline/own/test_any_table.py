@@ -169,7 +169,7 @@ def test_semicolons_and_decimal_commas_as_spreadsheets_write_them(tmp_path):
 def test_a_column_of_lists_is_one_array(tmp_path, end):
     p, y = problem(0, 4)
     values, answers = np.log(p).tolist(), np.array([*"ABCD"])[y]
-    table = pd.DataFrame({"question": ["?"] * N, "answer": answers, "logits": values})
+    table = pd.DataFrame({"choices": [["x", "y"]] * N, "answer": answers, "logits": values})
     path = tmp_path / f"x.{end}"
     if end == "folder":
         import datasets
