@@ -129,15 +129,15 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
     """The label in the name of a single column, as a word of its own: p_sick, P(sick), p1."""
     if column in labels:
         return column
-    bare = f"_{folded(column).strip('_')}_"
-    number = re.fullmatch(r"\D*(\d+)\D*", column)
-    bearing = [
-        label
-        for label in labels
-        if f"_{folded(label).strip('_')}_" in bare
-        or (number and as_number(number[1]) == as_number(label))
-        or (number and TRUTH.get(label.casefold()) == number[1])
-    ]
+    words = f"_{folded(column).strip('_')}_"
+    numbers = {as_number(number) for number in re.findall(r"\d+(?:\.\d+)?", column)}
+
+    def is_borne(label: str) -> bool:
+        number = as_number(TRUTH.get(label.casefold(), label))
+        of_text = as_number(label) is None and f"_{folded(label).strip('_')}_" in words
+        return of_text or (number is not None and number in numbers)
+
+    bearing = [label for label in labels if is_borne(label)]
     return bearing[0] if len(bearing) == 1 else None
 
 
