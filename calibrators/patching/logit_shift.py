@@ -56,8 +56,9 @@ class LogitShiftPatching(Patching):
 
     Time: by default cross-validation chooses the number of patches, which takes more than a second.
     For 7,000 points of the CIFAR benchmarks (ResNet-56) it takes one second of one core for ten
-    classes and two for a hundred. A start from "vector" or "dirichlet" adds six fits of that
-    calibrator. `verbose=True` shows a progress bar. With `steps` given, a fit is much faster.
+    classes and two for a hundred, and from "pooled" two and seven. A start from "vector" or
+    "dirichlet" adds six fits of that calibrator. `verbose=True` shows a progress bar. With `steps`
+    given, a fit is much faster.
 
     `InputError` (one line) reports arguments out of range.
 
