@@ -9,12 +9,20 @@ It ends with the benchmark's scores as text, results/scores/<benchmark>.csv (pip
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 
 from omegaconf import DictConfig
 
 from pipeline.fit import fit_task
+from pipeline.harness.artifacts import (
+    CorruptFile,
+    read_json,
+    sha256_of,
+    sha256_of_json,
+    write_json,
+)
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
 from pipeline.harness.command import UnitsFailed, command
@@ -45,10 +53,8 @@ def run_evaluate(units: Sequence[Unit]) -> None:
         run_tasks("evaluate", [evaluate_task(unit) for unit in ready])
     except UnitsFailed as error:
         failures.append(str(error))
-    from pipeline.scoring.scores import write_scores  # with torch, which `status` does not need
-
     for current in _current(ready):
-        say_files(write_scores(current))
+        _write_scores(current)
     if failures:
         raise UnitsFailed("; ".join(failures))
 
@@ -75,6 +81,34 @@ def _evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Recor
     from pipeline.scoring.held_out import evaluated
 
     return evaluated(unit, device, progress)
+
+
+def _write_scores(units: Sequence[Unit]) -> None:
+    """Write a benchmark's scores as text, unless the files are those that the same units made."""
+    settings, logits = units[0].settings, find_logits(units[0].settings)
+    content = {
+        "units": [(str(unit), evaluate_task(unit).key) for unit in units],
+        "logits": [logits.sha256, logits.arrays_sha256, logits.details],
+        "code": code_digest(f"{__package__}.scoring.scores"),
+    }
+    results, stamp = settings.paths.results, units[0].scores_path.parents[1] / "written.json"
+    key = sha256_of_json(content)
+    with suppress(OSError, CorruptFile):
+        made = read_json(stamp)
+        files = made["files"].items()
+        if made["key"] == key and all(sha256_of(results / name) == sha for name, sha in files):
+            return
+    from pipeline.scoring.scores import write_scores  # with torch: it takes seconds
+
+    written = write_scores(units)
+    say_files(written)
+    write_json(
+        stamp,
+        {
+            "key": key,
+            "files": {str(path.relative_to(results)): sha256_of(path) for path in written},
+        },
+    )
 
 
 def _current(units: Sequence[Unit]) -> Iterator[list[Unit]]:

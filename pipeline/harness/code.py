@@ -15,7 +15,6 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,9 @@ PREFIX = LONG if __name__.startswith(LONG) else ""
 """What the names of our modules begin with, here."""
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds our packages: the clone, or `utility_calibration/` of a wheel."""
+ONLY_NAME = re.compile(r"alias\(name='utility_calibration\.(\w+)', asname='\1'\)")
+"""`import metrics` as the wheel has it (setup.py); after `import metrics.x` it is a second name."""
+SECOND_NAME = re.compile(f", {ONLY_NAME.pattern}")
 COMMAND = re.compile(r"python -m pipeline\.(\w+)|(?:python )?scripts/(score|apply)\.py")
 
 
@@ -116,23 +118,12 @@ def _tree(module: str) -> ast.Module:
 
 @cache
 def _content(module: str) -> str:
-    return ast.dump(_Short().visit(deepcopy(_tree(module))))
-
-
-class _Short(ast.NodeTransformer):
-    """Takes the wheel's prefix from imports."""
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
-        node.module = node.module and node.module.removeprefix(LONG)
-        return node
-
-    def visit_Import(self, node: ast.Import) -> ast.Import:
-        for alias in node.names:
-            alias.name = alias.name.removeprefix(LONG)
-            alias.asname = None if alias.asname == alias.name else alias.asname
-        inner = {alias.name.partition(".")[0] for alias in node.names if "." in alias.name}
-        node.names = [alias for alias in node.names if alias.asname or alias.name not in inner]
-        return node
+    """The module's code without the wheel's prefix of imports, also of `import metrics`."""
+    text = ast.dump(_tree(module))
+    if LONG in text:
+        text = SECOND_NAME.sub("", text)
+        text = ONLY_NAME.sub(r"alias(name='\1')", text).replace(LONG, "")
+    return text
 
 
 def _is_text(node: ast.AST) -> bool:

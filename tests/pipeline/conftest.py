@@ -48,11 +48,11 @@ def run_all(request: Request) -> None:
 
 
 def times(folder: Path) -> dict[Path, int]:
-    """When each file was written; locks and the log of runs are left out."""
+    """When each file was written; locks, the log of runs and the note of scores are left out."""
     return {
         path: path.stat().st_mtime_ns
         for path in folder.rglob("*.*")
-        if path.is_file() and path.suffix not in (".lock", ".jsonl")
+        if path.is_file() and path.suffix not in (".lock", ".jsonl", ".json")
     }
 
 
