@@ -11,13 +11,24 @@ was tried.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1
+from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.base import Patching
+from calibrators.patching.groups import (
+    apply_to,
+    checked_groups,
+    group_patches,
+    restored_patches,
+    stored_patches,
+)
 from calibrators.patching.start import Start, check_start, fit_start
 from calibrators.patching.state import PatchedForecast, Score
 from calibrators.patching.tuning import FOLDS, MOST, fewest_steps, held_out_losses, most_steps
@@ -69,6 +80,8 @@ class LogitShiftPatching(Patching):
     losses_ : float64 [T + 1], calibration NLL before the first and after each patch; it falls
     held_out_ : float64, held-out mean score after 0, 1, … patches; empty if `steps` was given
     stopped_ : "limit" (as many patches as chosen), "calibrated" (UC <= ε) or "no step"
+    groups_ : [G], names of the groups of the fit; group_names_, group_utilities_, group_numbers_ :
+        the patches of groups, which `to_module` leaves out
     start_* : the name of the start's class, `start_kind_`, and the values that the start learned
     """
 
@@ -78,6 +91,64 @@ class LogitShiftPatching(Patching):
     sampled_count: int = 0
     objective: Score = "nll"
     max_steps: int = 150
+    _names: NDArray[np.str_] | None = field(default=None, init=False)
+    """The groups of the points at hand, while `fit` or `predict_proba` runs."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
+
+        `calibrators.patching.groups` explains them. `InputError` if a point has no name.
+        """
+        self._names = None if groups is None else checked_groups(groups, len(y))
+        try:
+            fitted = super().fit(X, y, sample_weight)
+            self.groups_ = np.unique(np.empty(0, np.str_) if self._names is None else self._names)
+            return fitted
+        finally:
+            self._names = None
+
+    def predict_proba(self, X: Any, groups: Any = None) -> Any:
+        """Return probabilities float64 [n, C]; `groups` [n] names each point's group.
+
+        Without `groups`, and for a group that `fit` did not see, the map is that without groups;
+        a warning names unseen groups.
+        """
+        if groups is None:
+            return super().predict_proba(X)
+        self._names = checked_groups(groups, len(X))
+        unseen = np.setdiff1d(self._names, self.groups_)
+        if unseen.size:
+            warnings.warn(
+                f"groups: {', '.join(unseen[:5])} had no calibration point, so they get the map "
+                "without groups",
+                stacklevel=2,
+            )
+        try:
+            return super().predict_proba(X)
+        finally:
+            self._names = None
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        p = super()._predict_proba(logits)
+        if self._names is not None and hasattr(self, "group_names_"):
+            apply_to(p, self._names, restored_patches(self, p.shape[1]), self._update())
+        return p
+
+    def _fit_groups(self, logits: Tensor, labels: Tensor) -> None:
+        """Patch the groups on top of the map without groups."""
+        patches = []
+        if self._names is not None:
+            p, families = super()._predict_proba(logits), StandardFamilies(0, self.seed)
+            patches = group_patches(
+                p,
+                labels,
+                self._names,
+                lambda state: Algorithm1(state, families, self._update(), self.tolerance),
+                self.max_steps,
+                self.seed,
+            )
+        for name, value in stored_patches(patches).items():
+            setattr(self, name, value)
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self._check_options()
@@ -94,6 +165,7 @@ class LogitShiftPatching(Patching):
             losses = held_out_losses(probabilities, labels, self._run, *options, shown)
             steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
         self._patch(start, self._run(PatchedForecast(probabilities, labels)), steps)
+        self._fit_groups(logits, labels)
 
     def _check_options(self) -> None:
         check_start(self.start)

@@ -13,7 +13,7 @@ from calibrators import (
     VectorScaling,
 )
 from calibrators.pooled.pool import PooledScaling
-from metrics import negative_log_likelihood
+from metrics import ClassWise, negative_log_likelihood
 from metrics.validation import InputError
 from tests.calibrators.patching.patching_problems import over_confident
 
@@ -84,3 +84,28 @@ def test_the_last_bit_of_the_logits_changes_no_patch(problem, start):
 def test_options_out_of_range_are_refused_in_one_line(problem, options, message):
     with pytest.raises(InputError, match=message):
         LogitShiftPatching(**options).fit(*problem)
+
+
+def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path):
+    generator = np.random.default_rng(0)
+    names = np.array(["a", "b", "c"])[generator.integers(0, 3, 6000)]
+    logits = 2 * generator.normal(size=(6000, 4))
+    drift = np.where(names == "c", 1.5, 0.0)[:, None] * np.array([1.0, -1, 0, 0])
+    labels = (logits + drift + generator.gumbel(size=logits.shape)).argmax(axis=1)
+    fit, new = slice(0, 3000), slice(3000, None)
+    method = LogitShiftPatching().fit(logits[fit], labels[fit], groups=names[fit])
+    loaded = LogitShiftPatching.load(method.save(tmp_path / "groups.npz"))
+    plain = method.predict_proba(logits[new])
+    repaired = loaded.predict_proba(logits[new], groups=names[new])
+    at = names[new] == "c"
+    errors = [
+        ClassWise().calibration_errors(p[at], labels[new][at]).max() for p in (plain, repaired)
+    ]
+    assert errors[1] < 0.6 * errors[0]
+    with pytest.warns(UserWarning, match="groups: z had no calibration point"):
+        unseen = method.predict_proba(logits[new], groups=np.full(3000, "z"))
+    np.testing.assert_array_equal(unseen, plain)
+    ungrouped = LogitShiftPatching().fit(logits[fit], labels[fit]).predict_proba(logits[new])
+    np.testing.assert_array_equal(ungrouped, plain)
+    with pytest.raises(InputError, match="groups: no name in row 1"):
+        LogitShiftPatching().fit(logits[:2], labels[:2], groups=[1.0, np.nan])

@@ -1,0 +1,149 @@
+"""Logit-shift patches of groups: the errors of named groups of points are repaired one by one.
+
+An audit compares all utilities of all groups. An error of a group of n_g points counts times √n_g,
+because chance makes errors of about 1 / √n_g. A patch moves the points of its group only, so every
+group has a forecast and a run of Algorithm 1 of its own. The number of patches of all groups
+together is chosen by cross-validation, like that of the patches without groups. A group that is
+unseen, or too small to learn from, keeps the forecast without groups.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from calibrators.patching.algorithm import Algorithm1, Patch
+from calibrators.patching.audit import find_worst
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_steps, folds_of
+from calibrators.patching.update import Update
+from calibrators.patching.utilities import KINDS, PayoffUtility
+from metrics.validation import InputError
+
+SMALLEST = 50
+"""Points that a group needs; with fewer, errors below .1 cannot be told from chance."""
+Begin = Callable[[PatchedForecast], Algorithm1]
+
+
+def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
+    """Return the groups' names [n] as text; `InputError` if there are not as many as rows."""
+    names = np.asarray(groups.cpu() if isinstance(groups, Tensor) else groups)
+    if names.ndim != 1 or len(names) != n:
+        raise InputError(f"groups: shape {list(names.shape)} for {n} rows; give one name per row")
+    missing = names != names if names.dtype.kind in "fO" else np.zeros(n, bool)
+    if missing.any():
+        row = int(missing.argmax())
+        raise InputError(f"groups: no name in row {row}; fill it, or give it a name such as none")
+    return names.astype(np.str_)
+
+
+@dataclass
+class GroupRun:
+    """Runs of Algorithm 1, one for each group, of which each round takes the one most in error.
+
+    Args:
+        runs: by group.
+        errors: √n_g times the largest error of each group, as of its last audit.
+    """
+
+    runs: dict[str, Algorithm1]
+    errors: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin) -> GroupRun:
+        """Begin on probabilities [n, C], labels [n] and the groups' names [n]."""
+        rows = {name: torch.from_numpy(names == name) for name in np.unique(names).tolist()}
+        return cls({g: begin(PatchedForecast(p[at], labels[at])) for g, at in rows.items()})
+
+    def round(self) -> tuple[str, Patch] | None:
+        """Patch the group whose error counts most; None if no group can be patched."""
+        for group, run in self.runs.items():
+            if group not in self.errors:
+                error = find_worst(run.auditor(run.state, run.number))[2]
+                self.errors[group] = error * len(run.state.labels) ** 0.5
+        while any(error > 0 for error in self.errors.values()):
+            worst = max(self.errors, key=lambda group: self.errors[group])
+            if (patch := self.runs[worst].round()) is not None:
+                del self.errors[worst]
+                return worst, patch
+            self.errors[worst] = 0.0
+        return None
+
+
+def group_patches(
+    p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin, most: int, seed: int
+) -> list[tuple[str, Patch]]:
+    """Return the patches of groups, as many as cross-validation chooses, at most `most`."""
+    distinct, counts = np.unique(names, return_counts=True)
+    if (small := distinct[counts < SMALLEST]).size:
+        warnings.warn(
+            f"groups: {', '.join(small[:5])} have fewer than {SMALLEST} points, so they get the "
+            "map without groups",
+            stacklevel=6,
+        )
+    large = torch.from_numpy(~np.isin(names, small))
+    p, labels, names = p[large], labels[large], names[large.numpy()]
+    if len(labels) < 2 * FOLDS:
+        return []
+    folds = []
+    for kept, held in folds_of(labels, seed):
+        run = GroupRun.of(p[kept], labels[kept], names[kept.numpy()], begin)
+        folds.append((run, held, p[held].clone()))
+    own = [GroupRun.of(p, labels, names, begin)]
+
+    def losses_now() -> Tensor:
+        return torch.cat([PatchedForecast(q, labels[at]).losses("nll") for _, at, q in folds])[None]
+
+    losses = losses_now()
+    while len(losses) <= min(most, fewest_steps(losses) + PATIENCE):
+        made = [run.round() for run, _, _ in folds]
+        if all(each is None for each in made):
+            break
+        for each, (run, held, q) in zip(made, folds, strict=True):
+            if each is not None:
+                apply_to(q, names[held.numpy()], [each], run.runs[each[0]].update)
+        losses = torch.cat([losses, losses_now()])
+    rounds = (own[0].round() for _ in range(fewest_steps(losses)))
+    return [each for each in rounds if each is not None]
+
+
+def apply_to(
+    p: Tensor, names: NDArray[np.str_], patches: list[tuple[str, Patch]], update: Update
+) -> None:
+    """Apply patches of groups to probabilities [n, C] of points with `names` [n], in place."""
+    for group in dict.fromkeys(group for group, _ in patches):
+        rows = torch.from_numpy(names == group)
+        if bool(rows.any()):
+            state = PatchedForecast(p[rows])
+            for _, patch in (each for each in patches if each[0] == group):
+                patch.apply(state, update)
+            p[rows] = state.probabilities
+
+
+def stored_patches(patches: list[tuple[str, Patch]]) -> dict[str, NDArray[Any]]:
+    """Return patches of groups as arrays: names [T], kinds and indices [T, 2], numbers [T, 3]."""
+    kinds = [(KINDS.index(p.utility.kind), p.utility.index) for _, p in patches]
+    numbers = [(p.low, p.high, p.step) for _, p in patches]
+    return {
+        "group_names_": np.array([group for group, _ in patches], dtype=np.str_),
+        "group_utilities_": np.array(kinds, dtype=np.int64).reshape(-1, 2),
+        "group_numbers_": np.array(numbers, dtype=np.float64).reshape(-1, 3),
+    }
+
+
+def restored_patches(arrays: Any, classes: int) -> list[tuple[str, Patch]]:
+    """Return the patches whose `stored_patches` are attributes of `arrays`."""
+    patches = []
+    rows = zip(arrays.group_names_, arrays.group_utilities_, arrays.group_numbers_, strict=True)
+    for group, (kind, index), (low, high, step) in rows:
+        make = PayoffUtility.of_class if KINDS[kind] == "class" else PayoffUtility.of_top_k
+        utility = make(int(index), classes)
+        patches.append((str(group), Patch(utility, float(low), float(high), float(step), 0.0, 0.0)))
+    return patches
