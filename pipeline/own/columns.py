@@ -120,7 +120,7 @@ def classes_known(
                 return Classes(only, list(known), list(known).index(meant))
     missing = [name for name in known if not any(borne_alone(k, [name]) for k in columns)] or known
     raise InputError(
-        f"{path}: no column `{missing[0]}` for the class of this name (classes: {some_of(known)}; "
+        f"{path}: no column for {some_of(missing, MOST)} (classes: {some_of(known)}; "
         f"columns: {some_of(columns)}); name each column as its class, or say which is which: "
         "--classes NAME,NAME in the order of the classes"
     )

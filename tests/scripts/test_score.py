@@ -207,3 +207,15 @@ def test_weights_weigh_fits_and_scores_and_the_patchings_are_left_out(tmp_path, 
     with pytest.raises(UsageError, match="--method patching: cannot be fitted with weights"):
         quick(tmp_path / "mine.npz", tmp_path / "other", *ONE_METHOD, *keep)
     assert not (tmp_path / "other/report.html").exists()
+
+
+def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
+    z, y = arrays["logits"], arrays["labels"]
+    lacking, rest = (np.arange(300) < 200) & (y != 2), np.arange(300) >= 200
+    for name, rows in (("cal", lacking), ("test", rest)):
+        np.savez(tmp_path / f"{name}.npz", logits=z[rows], labels=y[rows])
+    settings = score.parse([str(tmp_path / "cal.npz"), "--test", str(tmp_path / "test.npz")])
+    settings.output = tmp_path / "out"
+    score._prepare(settings)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "class 2 has no calibration point in 1 of 1 splits" in told
