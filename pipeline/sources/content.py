@@ -63,9 +63,11 @@ def _contents(entry: Options, held: Options) -> dict[str, Content]:
     declared = getattr(get_object(entry["_target_"]), "reads", None)
     if declared is not None:
         return dict(declared)
-    from pipeline.own.read import SAVED, digest_of
-
     texts = {name: Path(value) for name, value in entry.items() if isinstance(value, str)}
+    if not any(name in held or path.exists() for name, path in texts.items()):
+        return {}
+    from pipeline.own.read import SAVED, digest_of  # with torch, which `status` does not need
+
     return {
         name: lambda value: digest_of(Path(value))
         for name, path in texts.items()
