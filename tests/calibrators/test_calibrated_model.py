@@ -76,6 +76,8 @@ def test_bad_problems_are_told_in_one_line():
         CalibratedModel(StandardScaler()).fit(x, y)
     with pytest.raises(InputError, match=r"gives 6 scores for 4 classes; .*SVC"):
         CalibratedModel(SVC(decision_function_shape="ovo")).fit(*problem(4, 200))
+    with pytest.raises(InputError, match="the largest of its 3 scores is not the class"):
+        CalibratedModel(SVC(decision_function_shape="ovo")).fit(*problem(3, 200))
 
 
 def weighted_problem():
