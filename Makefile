@@ -22,7 +22,7 @@ export $(GIVEN)
 PEERS ?= .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup repro known-suite test test-all test-peers test-slurm test-ray fuzz docs lint types clean
+.PHONY: help setup repro known-suite test test-all test-paper test-gpu test-peers test-slurm test-ray fuzz docs lint types clean
 
 help:
 	@echo "make repro   set up, then run the benchmark suite (default: digits, offline)"
@@ -30,6 +30,8 @@ help:
 	@echo "             make repro SUITE=paper IMAGENET=/folder WORD_VECTORS=/file"
 	@echo "make test    set up, then lint, type checks and the fast tests; prints the ten slowest"
 	@echo "make test-all     the same with the slow tests: kills (KILLS=20), full disks, simulations"
+	@echo "make test-paper   run the suite of the whole paper on small stand-ins (part of test-all)"
+	@echo "make test-gpu     compare a GPU with the CPU and write results/speed/gpu.md"
 	@echo "make test-peers   compare our numbers with those of other packages, installed in $(PEERS)"
 	@echo "make test-slurm   test a sweep with lost jobs on a Slurm cluster of one node (root, Debian)"
 	@echo "make test-ray     test a sweep with a failed job on Ray, in an environment of its own"
@@ -88,6 +90,12 @@ test-all: lint types
 	@rm -f .coverage .coverage.*
 	KILLS=$(KILLS) $(RUN) $(TESTS)
 	$(reached)
+
+test-paper: setup
+	$(RUN) python -m pytest -q tests/paper
+
+test-gpu: setup
+	$(RUN) python -m tests.devices.gpu
 
 test-peers: $(PEERS)/.installed
 	PATH="$(abspath $(PEERS))/bin:$$PATH" python -m pytest -rs \

@@ -1,0 +1,60 @@
+"""suite=paper through all five stages, with the documented commands, on small stand-ins."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.harness.command import CONF
+from tests.paper import standins
+
+RESNET, VIT = "resnet50.a1_in1k", "vit_base_patch16_224.augreg2_in21k_ft_in1k"
+SMALL = [
+    "suite.calibrators=[temperature,vector]", "splits.count=2", "evaluation.utilities=20",
+    "evaluation.floor_repetitions=4", "evaluation.bootstrap_repetitions=4",
+    "dynamics.iterations=1", "dynamics.utilities=8", "dynamics.snapshots=[0]", "jobs=1",
+]  # fmt: skip
+PART = {
+    "imagenet_resnet": ["benchmark.source.expected_images=null"],
+    "imagenet_vit": ["benchmark.source.expected_images=null"],
+    "yahoo": ["benchmark.source.expected_rows=null"],
+}
+
+
+@pytest.mark.slow
+def test_the_whole_paper_on_stand_ins(tmp_path: Path) -> None:
+    places = {
+        "PRECOMPUTED": standins.cifar(tmp_path / "cifar"),
+        "IMAGENET": standins.images(tmp_path / "images", 60),
+        "CHECKPOINTS": standins.weights(tmp_path / "weights", RESNET, VIT),
+        "WORD_VECTORS": standins.vectors(tmp_path / "vectors.txt"),
+        "YAHOO_MODEL": standins.yahoo_model(tmp_path / "distilbert"),
+        "YAHOO_DATA": standins.yahoo_data(tmp_path / "test-0.parquet", 200),
+    }
+    folders = [f"paths.data={tmp_path / 'data'}", f"paths.results={tmp_path / 'results'}"]
+
+    def stage(name: str, *more: str, **variables: Path) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", f"pipeline.{name}", *more, *folders, *SMALL],
+            cwd=CONF.parent, capture_output=True, text=True, check=False,
+            env=os.environ | {key: str(value) for key, value in variables.items()},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    for benchmark, options in PART.items():
+        stage("logits", f"benchmark={benchmark}", *options, **places)
+    cifar = "suite.benchmarks=[cifar10_repvgg,cifar10_resnet,cifar100_repvgg,cifar100_resnet]"
+    stage("logits", "suite=paper", cifar, **places)
+    for name in ("fit", "evaluate", "dynamics", "report"):  # they need no place and no option
+        stage(name, "suite=paper")
+    results = tmp_path / "results"
+    assert len(list((results / "scores").glob("*.ecdf.csv"))) == 7
+    assert len(list((results / "figures").glob("ecdf_*.png"))) == 7
+    for benchmark in (*PART, "cifar10_resnet", "cifar100_repvgg"):
+        assert "Temp. Scaling" in (results / f"tables/{benchmark}.md").read_text()
+    assert "u_w2v" in (results / "scores/imagenet_vit.csv").read_text()
