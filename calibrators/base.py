@@ -70,6 +70,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     takes_weights: ClassVar[bool] = False
     """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
+    needs_groups = False
+    """Whether `fit` needs the points' groups; `predict_proba` then takes them, too."""
     is_learned: ClassVar[bool] = True
     """Whether `fit` learns something; then `calibrators.conditioning` prepares the logits."""
     takes_zeros: ClassVar[bool] = False

@@ -4,8 +4,10 @@ python scripts/score.py my.npz --output out/ --method patching --save calibrator
 python scripts/apply.py calibrator.npz new.npz --output calibrated.npz
 
 new.npz holds `logits` or `probabilities` [n, C], whichever the calibrator was fitted on. A CSV or
-parquet file has a column per class. The name of the output says its format: an npz with
-`probabilities` float64 [n, C] (and `class_names`, if they are known), a CSV or a parquet file.
+parquet file has a column per class. For a calibrator with patches of groups, a column or
+array of the same name as for score.py has each point's group. The name of the output says its
+format: an npz with `probabilities` float64 [n, C] (and `class_names`, if they are known), a CSV or
+a parquet file.
 """
 
 from __future__ import annotations
@@ -76,17 +78,18 @@ def apply(options: argparse.Namespace) -> None:
     columns = names or [f"c{number}" for number in range(calibrator.n_features_in_)]
     check_replaceable(options.output, "--output", columns)
     choices = Choices(options.values, classes=options.classes, ignore=options.ignore)
-    points = read_points(options.file, calibrator, choices)
-    parts = range(0, len(points), ROWS_AT_ONCE)
+    points, groups = read_points(options.file, calibrator, choices)
+    parts = [slice(k, k + ROWS_AT_ONCE) for k in range(0, len(points), ROWS_AT_ONCE)]
+    named = [{} if groups is None else {"groups": groups[part]} for part in parts]
     probabilities = np.concatenate(
-        [calibrator.predict_proba(points[start : start + ROWS_AT_ONCE]) for start in parts]
+        [calibrator.predict_proba(points[at], **of) for at, of in zip(parts, named, strict=True)]
     )
     if ending in TABLES:
         with atomic_path(options.output) as temporary:
             _write_table(temporary, probabilities, columns)
     else:
-        named: dict[str, Any] = {"class_names": np.array(names)} if names else {}
-        write_npz(options.output, probabilities=probabilities, **named)
+        known: dict[str, Any] = {"class_names": np.array(names)} if names else {}
+        write_npz(options.output, probabilities=probabilities, **known)
     n, classes = probabilities.shape
     say(f"wrote {options.output}: {n} points, {classes} classes, {type(calibrator).__name__}")
 

@@ -9,7 +9,8 @@ per class, named by it. Points must be held out: not used for training.
 Ten random splits choose which points calibrate and which test, unless you choose them: by a second
 file (--test test.npz), or by an array or column `split` of the words calibration and test (split_1,
 split_2, … are several splits). An array or column `weight` has the weights of points for fits and
-scores; patching and logit_shift cannot be fitted with weights, and are left out then.
+scores; patching and logit_shift cannot be fitted with weights, and are left out then. With groups,
+the default methods include logit_shift_groups, and the report says whether it closed their gaps.
 
 Written: out/report.html (open it in a browser) and report.md with the verdict, out/verdict.json,
 out/metrics.json {method: {metric: {"mean", "two_se", "p_value", …}}}, out/table.{tex,md,csv},
@@ -60,6 +61,7 @@ from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.scoring.files import score_files
+from pipeline.scoring.gaps import REPAIRS
 from pipeline.scoring.splits import absent_in_calibration
 from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
 
@@ -186,6 +188,7 @@ def _prepare(options: argparse.Namespace) -> int:
     figures, priced = not options.quick, options.losses is not None
     take(options.output, names_of_options(figures, priced, "groups" in record))
     _tell_absent_classes(settings_of(options), record)
+    _match_groups(options, "groups" in record)
     if "weights" in record:
         options.methods = _with_weights(options)
     files = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
@@ -203,6 +206,19 @@ def _tell_absent_classes(settings: Settings, record: Mapping[str, Any]) -> None:
             f"{settings.splits.count} splits; a method that learns class by class (vector, "
             "isotonic, dirichlet) cannot learn it there"
         )
+
+
+def _match_groups(options: argparse.Namespace, has_groups: bool) -> None:
+    """Add the method that repairs groups to the default ones.
+
+    Raises:
+        UsageError: a method that the person named needs groups, and there are none.
+    """
+    if has_groups and options.may_add and not options.calibrate_for:
+        options.methods.append(REPAIRS)
+    for method in () if has_groups else {*options.methods, *filter(None, [options.method])}:
+        if settings_of(options, method).calibrator.get("needs_groups"):
+            raise UsageError(f"{method}: needs groups; name their column: --groups NAME")
 
 
 def _with_weights(options: argparse.Namespace) -> list[str]:

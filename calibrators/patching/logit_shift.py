@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
-from calibrators.patching.base import Patching
+from calibrators.patching.base import PatchedModule, Patching
 from calibrators.patching.groups import (
     apply_to,
     checked_groups,
@@ -57,6 +58,7 @@ class LogitShiftPatching(Patching):
     tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
     objective : "nll" or "brier", the score that chooses `steps`
     max_steps : int >= 0, largest number of patches that is tried
+    needs_groups : bool, whether `fit` refuses to go without groups
     seed : int, of the folds and the sampled utilities
     utilities : list of `metrics.UtilityClass`, to calibrate to; they compete by their errors, each
         in its own unit
@@ -91,14 +93,20 @@ class LogitShiftPatching(Patching):
     sampled_count: int = 0
     objective: Score = "nll"
     max_steps: int = 150
+    needs_groups: bool = False
     _names: NDArray[np.str_] | None = field(default=None, init=False)
     """The groups of the points at hand, while `fit` or `predict_proba` runs."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit as every calibrator; `groups` [n] are names of groups that get their own patches.
 
-        `calibrators.patching.groups` explains them. `InputError` if a point has no name.
+        `calibrators.patching.groups` explains them. `InputError` if a point has no name, or
+        without the standard utilities, which are those that groups are patched for.
         """
+        if groups is None and self.needs_groups:
+            raise InputError("groups: none are given; name each point's group (--groups NAME)")
+        if groups is not None and not self.standard:
+            raise InputError("groups: patches are for standard=True; leave out standard=False")
         self._names = None if groups is None else checked_groups(groups, len(y))
         try:
             fitted = super().fit(X, y, sample_weight)
@@ -133,6 +141,11 @@ class LogitShiftPatching(Patching):
         if self._names is not None and hasattr(self, "group_names_"):
             apply_to(p, self._names, restored_patches(self, p.shape[1]), self._update())
         return p
+
+    def _to_module(self, dtype: torch.dtype) -> PatchedModule:
+        if len(getattr(self, "group_names_", ())):
+            warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)
+        return super()._to_module(dtype)
 
     def _fit_groups(self, logits: Tensor, labels: Tensor) -> None:
         """Patch the groups on top of the map without groups."""

@@ -1,7 +1,8 @@
 """A calibrator to deploy: fitted to the points of a file, applied to points without labels.
 
-The saved file also says what the calibrator takes: `takes_` is "logits" or "probabilities", and
-`class_names_` has the names of the columns in their order, if they are known.
+The saved file also says what the calibrator takes: `takes_` is "logits" or "probabilities",
+`class_names_` has the names of the columns in their order, if they are known, and `groups_from_`
+says which column or array names the group of each point, if the calibrator has patches of groups.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from pipeline.own.assign import (
 )
 from pipeline.own.check import with_logits
 from pipeline.own.columns import classes_known
-from pipeline.own.labels import class_names_of, some_of
+from pipeline.own.labels import class_names_of, some_of, text_of
 from pipeline.own.read import numbers_of, read
-from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
+from pipeline.scoring.cached_logits import find_logits, groups_at, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 NO_CHOICES = Choices()
@@ -48,7 +49,10 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
         logits, labels = rows_of(logits, points), labels[points]
     record = cached.details
     calibrator: Any = instantiate(settings.calibrator, _convert_="all")
-    calibrator.fit(logits, labels, sample_weight=weights_at(cached, points))
+    groups = groups_at(cached, points, calibrator)
+    calibrator.fit(logits, labels, sample_weight=weights_at(cached, points), **groups)
+    if groups:
+        calibrator.groups_from_ = settings.benchmark.source.get("groups") or "groups"
     calibrator.takes_ = record.get("origin", {}).get("values", "logits")
     if "class_names" in record:
         calibrator.class_names_ = np.array(record["class_names"])
@@ -58,8 +62,10 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
 
 def read_points(
     path: Path, calibrator: Calibrator, choices: Choices = NO_CHOICES
-) -> NDArray[np.float32]:
-    """Read the points of `path` as logits [n, C], or as logarithms of probabilities.
+) -> tuple[NDArray[np.float32], NDArray[np.str_] | None]:
+    """Read the points of `path` as logits [n, C], or as logarithms of probabilities; their groups.
+
+    The groups [n] are None unless the calibrator has patches of groups.
 
     Args:
         path: a file as score.py takes it, without labels. The columns of a table, and an array
@@ -72,7 +78,11 @@ def read_points(
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
     classes, are_named = _classes_of(calibrator)
-    held = read(path, lambda name: name == "class_names")
+    named = str(getattr(calibrator, "groups_from_", ""))
+    held = read(path, lambda name: name in ("class_names", named))
+    if named and named not in held:
+        raise InputError(f"{path}: no `{named}`, which names each point's group; add it")
+    groups: Any = held.pop(named) if named else None
     arrays = arrays_of(str(path), held)
     order = None
     if not isinstance(held, dict) and arrays is None:
@@ -98,7 +108,9 @@ def read_points(
             f"{path}: {takes}: {logits.shape[1]} columns, but the calibrator was fitted on "
             f"{calibrator.n_features_in_} classes; give one column per class and no other"
         )
-    return logits if order is None else logits[:, order]
+    if groups is not None:
+        groups = text_of(groups, len(logits), f"{path}: {named}")
+    return logits if order is None else logits[:, order], groups
 
 
 def _classes_of(calibrator: Calibrator) -> tuple[list[str], bool]:

@@ -30,6 +30,7 @@ def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.
     options.draws = None  # known once the points are
     options.given_splits = []  # known once the file is read
     options.evaluation = QUICK_EVALUATION if options.quick else ()
+    options.may_add = not options.methods
     methods = options.methods or (QUICK_METHODS if options.quick else METHODS)
     options.methods = list(dict.fromkeys(methods))
     if options.splits is None:

@@ -34,6 +34,7 @@ VARIANT_WORDS: dict[str, str] = {
     "log_probabilities": "on log-probabilities",
     "armijo": "Armijo 1e-4",
     "brier": "by Brier score",
+    "groups": "by group",
     "60": "untuned, 60 steps",
 }
 

@@ -24,7 +24,7 @@ from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.reporting.wording import p_value, short
 from pipeline.scoring.choice import Use
 from pipeline.scoring.files import csv_text
-from pipeline.scoring.gaps import Gap, gaps_between
+from pipeline.scoring.gaps import Gap, Repair, gaps_between, repairs_of
 from pipeline.scoring.inference import SIZE
 from pipeline.scoring.read import Scores
 from pipeline.scoring.worst import SMALLEST_GROUP
@@ -34,12 +34,14 @@ from pipeline.scoring.worst import SMALLEST_GROUP
 class Part:
     """One benchmark of a report, with a section for each group of its points that is large enough.
 
-    `gaps`: how far each method and metric differs between two groups; `sizes`: their points.
+    `gaps`: how far each method and metric differs between two groups; `repairs`: what patches of
+    groups changed; `sizes`: the groups' points.
     """
 
     section: Section
     groups: Mapping[str, Section]
     gaps: Sequence[Gap]
+    repairs: Sequence[Repair]
     sizes: Mapping[str, int]
 
     @classmethod
@@ -58,10 +60,12 @@ class Part:
                     f"Group {name} ({points:,} points) is too small to be scored: some split has "
                     f"fewer than {SMALLEST_GROUP} of them in its test part."
                 )
-        gaps = gaps_between({name: section.decisions for name, section in groups.items()})
+        decided = {name: section.decisions for name, section in groups.items()}
+        gaps, repairs = gaps_between(decided), repairs_of(decided)
         of_uses = [_gap_of_use(gaps, use) for use in main.verdict.uses]
         sentences += [words_of(gap) for gap in of_uses if gap is not None]
-        return cls(replace(main, groups=sentences), groups, gaps, scores.groups)
+        sentences += words_of_repairs(repairs)
+        return cls(replace(main, groups=sentences), groups, gaps, repairs, scores.groups)
 
     def write(self, folder: Path, prefix: str = "") -> list[Path]:
         """Write the tables, and `<prefix>verdict.json` and `<prefix>groups.csv`; their paths."""
@@ -70,6 +74,7 @@ class Part:
             content["groups"] = {
                 "sentences": self.section.groups,
                 "gaps": [asdict(gap) for gap in self.gaps],
+                "repairs": [asdict(repair) for repair in self.repairs],
                 "verdicts": {name: asdict(own.verdict) for name, own in self.groups.items()},
             }
         written.append(write_json(folder / f"{prefix}verdict.json", content))
@@ -104,6 +109,20 @@ def words_of(gap: Gap) -> str:
         f"{column.text}, {method_name(gap.method)}{beyond}: {gap.larger} {larger}, "
         f"{gap.smaller} {smaller}; {sure}."
     )
+
+
+def words_of_repairs(repairs: Sequence[Repair]) -> list[str]:
+    """A sentence for each group: whether its errors came down to the noise floor."""
+    sentences: dict[str, list[str]] = {}
+    for one in repairs:
+        before, after = map(short, one.errors)
+        sentences.setdefault(
+            f"Group {one.group}, {method_name(one.plain)} → {method_name(one.method)}: ", []
+        ).append(
+            f"{metric(one.metric).text} {before} → {after} (noise: {short(one.floor)}), "
+            f"{one.outcome}"
+        )
+    return [f"{start}{'; '.join(parts)}." for start, parts in sentences.items()]
 
 
 def write_tables(tables: Iterable[ResultTable], folder: Path) -> list[Path]:

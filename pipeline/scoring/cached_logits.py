@@ -101,6 +101,14 @@ def weights_at(cached: CachedLogits, points: NDArray[np.int64]) -> NDArray[np.fl
     return None if weights is None else weights[points]
 
 
+def groups_at(
+    cached: CachedLogits, points: NDArray[np.int64], calibrator: Any
+) -> dict[str, NDArray[np.str_]]:
+    """The argument `groups` [points] of a calibrator that needs it; else, or without any, none."""
+    groups = cached.arrays().get("groups") if calibrator.needs_groups else None
+    return {} if groups is None else {"groups": groups[points]}
+
+
 def clusters_of(cached: CachedLogits) -> NDArray[np.int64] | None:
     """The number of each point's cluster, from 0: [n]; None where points are independent."""
     clusters = cached.arrays().get("clusters")

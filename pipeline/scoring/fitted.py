@@ -12,7 +12,7 @@ from hydra.utils import instantiate
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Unit
-from pipeline.scoring.cached_logits import find_logits, rows_of, weights_at
+from pipeline.scoring.cached_logits import find_logits, groups_at, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 from pipeline.sources.peers import PeerCalibration
 
@@ -30,11 +30,13 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
         torch.from_numpy(rows_of(logits, points)).to(device),
         torch.from_numpy(labels[points]).to(device),
         sample_weight=weights_at(cached, points),
+        **groups_at(cached, points, calibrator),
     )
     if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
         calibrator.keep(torch.from_numpy(rows_of(logits, test)).to(device))
     rows = torch.from_numpy(rows_of(logits, test[:PREDICTED])).to(device)
-    predicted = calibrator.predict_proba(rows).cpu().numpy().tobytes()
+    groups = groups_at(cached, test[:PREDICTED], calibrator)
+    predicted = calibrator.predict_proba(rows, **groups).cpu().numpy().tobytes()
     log = getattr(calibrator, "tuning_log_", [])
     return calibrator.save, {
         "benchmark": unit.benchmark,

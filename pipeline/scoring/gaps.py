@@ -1,4 +1,4 @@
-"""How far a metric differs between two groups of points.
+"""How far a metric differs between two groups of points, and what patches of groups changed.
 
 Errors grow as a group shrinks, calibrated or not. So of an error with a noise floor the floor's
 mean at the group's size is taken off first; what is compared is the part beyond chance. Groups
@@ -18,6 +18,14 @@ from scipy import special
 from pipeline.scoring.decisions import Decision, Decisions
 from pipeline.scoring.tidy import CONFIDENCE
 
+REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibrated")
+"""The method with patches of groups, and those without; the first that was scored is compared."""
+REPAIRED = ("u_cwe", "u_topk")
+"""The metrics whose utilities the patches of groups are audited for."""
+CLOSED, OPEN = "closed", "still beyond noise"
+NONE, OPENED = "within noise without and with them", "beyond noise only with them"
+UNKNOWN = "no floor, or too few points of a class, to tell"
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -36,6 +44,44 @@ class Gap:
     beyond: tuple[float, float]
     difference: float
     p_value: float | None
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One error of one group, without and with patches of groups.
+
+    `method`, `plain`: the rows compared, with and without; `errors`: without and with, means over
+    splits; `floor`: the 95 % quantile of the noise floor with them; `outcome`: one of the words.
+    """
+
+    group: str
+    metric: str
+    method: str
+    plain: str
+    errors: tuple[float, float]
+    floor: float
+    outcome: str
+
+
+def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:
+    """What the row REPAIRS changed in each group, against the first of the rows PLAIN."""
+    return [
+        Repair(name, key, REPAIRS, plain, (before.mean, after.mean), after.floor_q95, outcome)
+        for name, own in groups.items()
+        for plain in [method for method in PLAIN if method in own.methods][:1]
+        for key in REPAIRED
+        if (REPAIRS, key) in own.rows
+        for before, after in [(own.rows[plain, key], own.rows[REPAIRS, key])]
+        for outcome in [_outcome(before, after)]
+    ]
+
+
+def _outcome(before: Decision, after: Decision) -> str:
+    if after.within_noise is None or before.beyond_floor is None:
+        return UNKNOWN
+    if after.within_noise:
+        return CLOSED if before.beyond_floor else NONE
+    return OPEN if before.beyond_floor else OPENED
 
 
 def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:

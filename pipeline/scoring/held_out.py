@@ -20,7 +20,7 @@ from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
-from pipeline.scoring.cached_logits import clusters_of, find_logits, rows_of, weights_at
+from pipeline.scoring.cached_logits import clusters_of, find_logits, groups_at, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
 PREDICTED_TOGETHER = 1 << 24
@@ -88,7 +88,8 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     probabilities = torch.empty(len(test), logits.shape[1], dtype=torch.float64, device=device)
     for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER):
         rows = torch.from_numpy(rows_of(logits, test[a:b])).to(device)
-        probabilities[a:b] = calibrator.predict_proba(rows)
+        groups = groups_at(cached, test[a:b], calibrator)
+        probabilities[a:b] = calibrator.predict_proba(rows, **groups)
     return HeldOut(
         probabilities,
         torch.from_numpy(labels[test]).to(device),

@@ -100,6 +100,8 @@ def task_on_split(
         "calibration_fraction": splits.calibration_fraction,
         "logits": cached.sha256,
     }
+    if settings.calibrator.get("needs_groups"):
+        points["arrays"] = cached.arrays_sha256  # those of the groups, too
     key = sha256_of_json({**points, **content})
     return Task(name, settings, path, key, make, cached.size)
 

@@ -9,6 +9,7 @@ import pytest
 from calibrators import TemperatureScaling, VectorScaling, from_probabilities
 from calibrators.base import Calibrator
 from metrics.validation import InputError
+from pipeline.harness.artifacts import read_json
 from scripts import apply
 from tests.scripts.conftest import quick
 
@@ -127,3 +128,30 @@ def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_pa
     with np.load(tmp_path / "x.npz") as found:
         expected = Calibrator.load(saved).predict_proba(values)
         np.testing.assert_array_equal(found["probabilities"], expected)
+
+
+def test_groups_are_scored_saved_and_applied_by_the_name_of_their_column(tmp_path):
+    logits, labels = problem(700, 0)
+    ward = np.where(np.arange(700) % 2, "north", "south")
+    labels = np.where(ward == "south", (labels + (np.arange(700) % 4 == 0)) % 3, labels)
+    table = pd.DataFrame(logits, columns=["a", "b", "c"]).assign(ward=ward)
+    table.assign(label=np.array(["a", "b", "c"])[labels]).to_csv(tmp_path / "my.csv", index=False)
+    target = tmp_path / "kept.npz"
+    keep = ("--splits", "1", "--save", str(target), "--method", "logit_shift_groups")
+    quick(tmp_path / "my.csv", tmp_path / "out", "--groups", "ward", *keep)
+    said = read_json(tmp_path / "out/verdict.json")["groups"]["repairs"]
+    assert {(one["plain"], one["group"]) for one in said} == {
+        ("temperature", "north"),
+        ("temperature", "south"),
+    }
+    kept = Calibrator.load(target)
+    assert "south" in kept.group_names_
+    new = table[["ward", "c", "a", "b"]].head(60)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    run(target, tmp_path / "new.csv", tmp_path / "by.csv")
+    expected = kept.predict_proba(logits[:60], groups=ward[:60])
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "by.csv"), expected, atol=1e-6)
+    assert np.abs(expected - kept.predict_proba(logits[:60])).max() > 0.01
+    new.drop(columns="ward").to_csv(tmp_path / "new.csv", index=False)
+    with pytest.raises(InputError, match="no `ward`"):
+        run(target, tmp_path / "new.csv", tmp_path / "by.csv")

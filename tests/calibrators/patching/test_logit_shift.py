@@ -107,5 +107,11 @@ def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path
     np.testing.assert_array_equal(unseen, plain)
     ungrouped = LogitShiftPatching().fit(logits[fit], labels[fit]).predict_proba(logits[new])
     np.testing.assert_array_equal(ungrouped, plain)
+    with pytest.warns(UserWarning, match="leaves out the patches of groups"):
+        method.to_module()
+    for options, words in (({"needs_groups": True}, "none are given"), ({"standard": False}, "")):
+        given = {"groups": names[:2]} if words == "" else {}
+        with pytest.raises(InputError, match=f"groups: {words}"):
+            LogitShiftPatching(**options).fit(logits[:2], labels[:2], **given)
     with pytest.raises(InputError, match="groups: no name in row 1"):
         LogitShiftPatching().fit(logits[:2], labels[:2], groups=[1.0, np.nan])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.scoring.gaps import largest_gap
+from pipeline.scoring.gaps import PLAIN, REPAIRS, largest_gap, repairs_of
 from pipeline.scoring.inference import against_best, corrected_half_width, two_standard_errors
 from pipeline.scoring.splits import split_indices
 from tests.pipeline.reporting.conftest import decided
@@ -82,3 +82,23 @@ def test_the_p_value_counts_every_pair_and_needs_intervals():
     assert gap.p_value == pytest.approx(0.00468, abs=2e-5)
     assert largest_gap(three).p_value == pytest.approx(3 * gap.p_value)
     assert largest_gap({"a": row(0.1, 0, np.nan), "b": row(0.2, 0, 0.1)}).p_value is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "outcome"),
+    [
+        (True, False, "closed"),
+        (True, True, "still beyond noise"),
+        (False, False, "within noise without and with them"),
+        (False, True, "beyond noise only with them"),
+        (None, None, "no floor, or too few points of a class, to tell"),
+    ],
+)
+def test_a_gap_is_closed_where_the_error_comes_down_to_noise(before, after, outcome):
+    plain = {"mean": 0.2, "beyond_floor": before}
+    patched = {"mean": 0.1, "floor_q95": 0.05, "beyond_floor": after}
+    own = decided({"u_cwe": {PLAIN[1]: plain, REPAIRS: patched}})
+    (repair,) = repairs_of({"north": own})
+    assert (repair.plain, repair.errors, repair.floor) == (PLAIN[1], (0.2, 0.1), 0.05)
+    assert (repair.group, repair.outcome) == ("north", outcome)
+    assert not repairs_of({"north": decided({"u_cwe": {PLAIN[1]: plain}})})
