@@ -79,7 +79,8 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ran(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python where the wheel is installed. Kernels are not compiled, to spare a minute."""
-    environment = os.environ | {"PYTHONPATH": str(place / "site"), "NUMBA_DISABLE_JIT": "1"}
+    own = {"PYTHONPATH": str(place / "site"), "NUMBA_DISABLE_JIT": "1", "HYDRA_FULL_ERROR": "0"}
+    environment = os.environ | own
     program = [sys.executable, *arguments]
     return subprocess.run(program, cwd=place, env=environment, capture_output=True, text=True)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ from metrics import (
     scorecard,
 )
 from metrics.forecast import Forecast
+from pipeline.harness.units import composed, resolved
 from pipeline.scoring.dynamics_study import UserAuditor, noise_errors, sample_users
 from tests.devices.emulated_cuda import emulated_cuda
 
@@ -165,7 +167,8 @@ def whole_scorecard(p: Tensor, labels: Tensor, **options: Any) -> Answer:
 
 def dynamics(family: str, p: Tensor, labels: Tensor) -> Answer:
     """Three rounds of auditing users of a family and patching for the worst one."""
-    options = {"utilities": 12, "seed": 0, "aligned": {}, "misaligned": {"subsets": 3}}
+    settings = resolved(composed(["benchmark=digits", "calibrator=uncalibrated"])).dynamics
+    options = replace(settings, utilities=12, aligned={}, misaligned={"subsets": 3})
     state, update, answer = PatchedForecast(p, labels), ProjectedDescent(1.0), Answer()
     auditor = UserAuditor(family, options)
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)

@@ -60,9 +60,12 @@ def check_run_again(program: str, work: Path, whole: Whole) -> None:
     """
     ended = start(program, work)()
     assert (ended.code, ended.errors) == (0, "")
-    files = {name: content for name, content in written(work).items() if "/." not in name}
-    assert files.keys() == whole.files.keys()
-    assert [name for name in files if files[name] != whole.files[name]] == []
+    files, wanted = (
+        {name: content for name, content in folder.items() if "/." not in name}
+        for folder in (written(work), whole.files)
+    )
+    assert files.keys() == wanted.keys()
+    assert [name for name in files if files[name] != wanted[name]] == []
 
 
 def check_one_line(ended: Ended, reason: str) -> None:
