@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_logits
-from pipeline.own.columns import classes_of_table, ignored
+from pipeline.own.columns import classes_of_table, with_names, without_ignored
 from pipeline.own.labels import (
     Labels,
     Mistakes,
@@ -105,6 +106,7 @@ def assigned(
     Raises:
         InputError: something is missing, or could mean two things; one line with the fix.
     """
+    contents = without_ignored(" and ".join(map(str, paths)), contents, choices.ignore)
     if len(paths) == 1:
         return _assigned(str(paths[0]), contents[0], choices, mistakes)
     sizes, held = _joined(paths, contents, choices)
@@ -122,10 +124,7 @@ def _joined(
 
     arrays = [arrays_of(str(path), held) for path, held in zip(paths, contents, strict=True)]
     tables = [array is None for array in arrays]
-    names = [
-        set(ignored(str(path), list(held), None)[0])
-        for path, held in zip(paths, contents, strict=True)
-    ]
+    names = [set(with_names(list(held))[0]) for held in contents]
     if tables[0] != tables[1] or names[0] != names[1]:
         what = "form" if tables[0] != tables[1] else "columns or arrays"
         odd = some_of(sorted(names[0] ^ names[1]))
@@ -180,19 +179,21 @@ def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
     """The file's arrays; a table has them if a column holds lists of answers."""
     if isinstance(held, dict):
         return held
-    cells = {name: held[name].iloc[0] for name in held}
-    lists = [name for name, cell in cells.items() if kind_of(name) and _is_list(cell)]
-    for name, cell in cells.items():
-        if kind_of(name) and isinstance(cell, str) and cell.startswith("["):
+    lists = [name for name in held if kind_of(name) and held[name].map(_is_list).any()]
+    for name in filter(kind_of, held):
+        if str(held[name].iloc[0]).startswith("[") and name not in lists:
             fix = "write JSON lines or parquet"
             raise InputError(f"{path}: column `{name}` holds lists as text; {fix}")
     if not lists:
         return None
     arrays: dict[str, Any] = {
-        name: plain_column(held[name]) for name, cell in cells.items() if not _is_list(cell)
+        name: plain_column(held[name]) for name in held if not held[name].map(_is_list).any()
     }
+    for name in held:  # a data set knows the order of its classes
+        if name.lower() in LABELS and hasattr(held[name], "cat"):
+            arrays.setdefault("class_names", held[name].cat.categories.to_numpy(str))
     for name in lists:
-        lengths = held[name].map(lambda cell: len(cell) if _is_list(cell) else -1)
+        lengths = held[name].map(lambda cell: len(cell) if _is_list(cell) else 0)
         if (odd := np.flatnonzero(lengths != lengths.iloc[0])).size:
             row = int(odd[0])
             fix = "pad with -inf" if kind_of(name) == "logits" else "pad with 0"
@@ -201,6 +202,9 @@ def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
                 f"{lengths.iloc[0]} in row 0; give one entry per class ({fix} what is impossible)"
             )
         arrays[name] = np.array(held[name].tolist())
+        if arrays[name].dtype == object:  # `null` in JSON becomes NaN
+            with suppress(TypeError, ValueError):
+                arrays[name] = arrays[name].astype(float)
     return arrays
 
 
@@ -244,7 +248,7 @@ def _of_table(
     path: str, table: pd.DataFrame, roles: Sequence[str], labels: Labels, choices: Choices
 ) -> Given:
     """Answers as one column per class."""
-    found = classes_of_table(path, table, roles, labels, choices.classes, choices.ignore)
+    found = classes_of_table(path, table, roles, labels, choices.classes)
     names, notes = found.names, found.notes
     matrix = numbers_of(path, table, found.columns, WHAT_A_TABLE_HOLDS, -np.inf)
     if names is None:

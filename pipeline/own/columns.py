@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,6 @@ def classes_of_table(
     roles: Sequence[str],
     labels: Labels,
     chosen: str | None,
-    ignore: str | None,
 ) -> Classes:
     """The columns of the classes among which all labels are.
 
@@ -58,15 +57,13 @@ def classes_of_table(
         path: the file, for messages.
         roles: columns of other purposes, such as the labels.
         chosen: the columns that the person names, by a pattern or a list.
-        ignore: columns to leave out, by patterns or names.
 
     Raises:
         InputError: one line with all columns in question and the options that settle it.
     """
-    columns, notes = ignored(path, list(table.columns), ignore)
+    columns, notes = with_names([name for name in table.columns if name not in roles])
     if chosen is not None:
         return _chosen(path, columns, chosen, labels)
-    columns = [name for name in columns if name not in roles]
     sets = bearers_of(columns, labels.texts) if len(labels.texts) > 1 else []
     if len(sets) > 1:
         raise InputError(_two_sets(path, sets))
@@ -75,7 +72,7 @@ def classes_of_table(
     found = sets[0]
     unknown = [name for name in columns if name not in found.labels]
     further = [name for name in unknown if name in found.others]
-    if further and found.are_contiguous:
+    if further and found.are_contiguous and not _are_beside(table, list(found.labels), further):
         unknown = [name for name in unknown if name not in further]
     elif further and further == unknown and _needs(table, list(found.labels), further):
         unknown = []
@@ -86,11 +83,7 @@ def classes_of_table(
 
 
 def classes_known(
-    path: str,
-    table: pd.DataFrame,
-    known: Sequence[str],
-    chosen: str | None,
-    ignore: str | None,
+    path: str, table: pd.DataFrame, known: Sequence[str], chosen: str | None
 ) -> Classes:
     """The columns of the classes `known`, in their order; columns of other names are left out.
 
@@ -99,7 +92,7 @@ def classes_known(
     Raises:
         InputError: a class has no column, or two; one line with the fix.
     """
-    columns, _ = ignored(path, list(table.columns), ignore)
+    columns, _ = with_names(list(table.columns))
     if chosen is not None:
         columns = _named(path, columns, chosen)
     sets = bearers_of(columns, known)
@@ -112,13 +105,13 @@ def classes_known(
         return Classes([of[name] for name in known], list(known))
     if chosen is not None and len(columns) == len(known):
         return Classes(columns, list(known))
-    bearing = [name for name in columns if borne_alone(name, known)]
+    bearing = [name for name in columns if _borne(name, known)]
     if len(known) == 2:
         for only in (bearing, columns):
             if len(only) == 1 and (only == bearing or SINGLE.fullmatch(only[0])):
-                meant = borne_alone(only[0], known) or known[1]
+                meant = _borne(only[0], known) or known[1]
                 return Classes(only, list(known), list(known).index(meant))
-    missing = [name for name in known if not any(borne_alone(k, [name]) for k in columns)] or known
+    missing = [name for name in known if not any(_borne(k, [name]) for k in columns)] or known
     raise InputError(
         f"{path}: no column for {some_of(missing, MOST)} (classes: {some_of(known)}; "
         f"columns: {some_of(columns)}); name each column as its class, or say which is which: "
@@ -126,30 +119,51 @@ def classes_known(
     )
 
 
-def ignored(path: str, names: list[str], ignore: str | None) -> tuple[list[str], tuple[str, ...]]:
-    """The columns that are not ignored, and a note on those without a name (row numbers)."""
-    patterns = [pattern.strip() for pattern in ignore.split(",")] if ignore else []
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) or name == pattern for name in names):
+def without_ignored(place: str, contents: Sequence[Any], ignore: str | None) -> list[Any]:
+    """Tables, or arrays by name, without what --ignore names: whatever it would have been.
+
+    Raises:
+        InputError: no table has such a column. Other arrays of an npz have not even been read.
+    """
+    names = list(dict.fromkeys(str(name) for held in contents for name in held))
+    gone: set[str] = set()
+    for pattern in _listed(ignore or "", names):
+        found = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+        if not found and not all(isinstance(held, dict) for held in contents):
             raise InputError(
-                f"{path}: --ignore: no column is called {pattern}; there are {some_of(names, MOST)}"
+                f"{place}: --ignore: no column is called {pattern}; there are "
+                f"{some_of(names, MOST)}"
             )
-    kept = [name for name in names if not any(fnmatchcase(name, p) or name == p for p in patterns)]
-    nameless = [name for name in kept if not name or re.fullmatch(r"Unnamed: \d+", name)]
-    notes = ("a column without a name is left out",) if nameless else ()
-    return [name for name in kept if name not in nameless], notes
+        gone |= found
+    return [
+        {name: of for name, of in held.items() if name not in gone}
+        if isinstance(held, dict)
+        else held[[name for name in held if name not in gone]]
+        for held in contents
+    ]
+
+
+def _listed(text: str, names: Sequence[str]) -> list[str]:
+    """The names and patterns of a list separated by commas; a name may have a comma, too."""
+    return [text] if text in names else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def with_names(names: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The columns that have a name, and a note on the others (row numbers)."""
+    kept = [name for name in names if name and not re.fullmatch(r"Unnamed: \d+", name)]
+    return kept, ("a column without a name is left out",) if len(kept) < len(names) else ()
 
 
 def _named(path: str, columns: Sequence[str], chosen: str) -> list[str]:
     """The columns that --classes names, in its order."""
     found: dict[str, None] = {}
-    for pattern in [chosen] if chosen in columns else map(str.strip, chosen.split(",")):
+    for pattern in _listed(chosen, columns):
         fitting = [name for name in columns if name == pattern] or [
             name for name in columns if fnmatchcase(name, pattern.replace("[", "[[]"))
         ]
         if not fitting:
             raise InputError(
-                f"{path}: --classes: no column is called {pattern}; there are "
+                f"{path}: --classes: no column of answers is called {pattern}; there are "
                 f"{some_of(columns, MOST)}"
             )
         found |= dict.fromkeys(fitting)
@@ -197,7 +211,7 @@ def _of_few(path: str, columns: list[str], labels: Labels, notes: tuple[str, ...
             f"{path}: labels: all {len(labels.places)} are {texts[0]}; give points of at least two "
             "classes"
         )
-    bearing = [name for name in columns if borne_alone(name, texts)]
+    bearing = [name for name in columns if _borne(name, texts)]
     if len(texts) == 2 and len(columns) == 1 and (bearing or SINGLE.fullmatch(columns[0])):
         return _single(path, columns[0], labels, notes)
     if len(texts) == 2 and len(bearing) == 1:
@@ -231,15 +245,26 @@ def _single(path: str, column: str, labels: Labels, notes: tuple[str, ...] = ())
         raise InputError(
             f"{path}: one column `{column}` for {len(labels.texts)} classes; add one per class"
         )
-    meant = borne_alone(column, labels.texts) or labels.texts[1]
+    meant = _borne(column, labels.texts) or labels.texts[1]
     if column != meant:
         notes = (*notes, f"column `{column}` is taken for {meant}")
     return Classes([column], labels.texts, labels.texts.index(meant), notes)
 
 
+def _borne(column: str, labels: Sequence[str]) -> str | None:
+    """The label in the name of a single column: -1, not 1, in p_-1."""
+    signed = [k for k in labels if k[0] == "-" and re.search(rf"(?<![^\W_]){k}(?!\d)", column)]
+    return signed[0] if len(signed) == 1 else borne_alone(column, labels)
+
+
 def _needs(table: pd.DataFrame, labels: list[str], further: list[str]) -> bool:
     """Whether rows sum to one only with the further columns."""
     return _complete(table, [*labels, *further]) and not _complete(table, labels)
+
+
+def _are_beside(table: pd.DataFrame, labels: list[str], further: list[str]) -> bool:
+    """Whether rows sum to one without the further columns only."""
+    return _complete(table, labels) and not _complete(table, [*labels, *further])
 
 
 def _complete(table: pd.DataFrame, columns: list[str]) -> bool:

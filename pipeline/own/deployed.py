@@ -26,10 +26,10 @@ from pipeline.own.assign import (
     arrays_of,
     matrix_of,
 )
-from pipeline.own.check import with_logits
-from pipeline.own.columns import classes_known
+from pipeline.own.columns import classes_known, without_ignored
 from pipeline.own.labels import class_names_of, some_of, text_of
 from pipeline.own.read import numbers_of, read
+from pipeline.own.scale import with_logits
 from pipeline.scoring.cached_logits import find_logits, groups_at, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
 
@@ -79,14 +79,15 @@ def read_points(
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
     classes, are_named = _classes_of(calibrator)
     named = str(getattr(calibrator, "groups_from_", ""))
-    held = read(path, lambda name: name in ("class_names", named))
+    contents = [read(path, lambda name: name in ("class_names", named))]
+    held = without_ignored(str(path), contents, choices.ignore)[0]
     if named and named not in held:
         raise InputError(f"{path}: no `{named}`, which names each point's group; add it")
     groups: Any = held.pop(named) if named else None
     arrays = arrays_of(str(path), held)
     order = None
     if not isinstance(held, dict) and arrays is None:
-        found = classes_known(str(path), held, classes, choices.classes, choices.ignore)
+        found = classes_known(str(path), held, classes, choices.classes)
         matrix: Any = numbers_of(path, held, found.columns, WHAT_A_TABLE_HOLDS, -np.inf)
         given = Given(takes, matrix, classes, single=found.single)
     else:

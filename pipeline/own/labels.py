@@ -54,15 +54,24 @@ def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
     if entries.dtype.kind == "S":
         entries = np.char.decode(entries, "utf-8", "replace")
     text = np.char.strip(entries.astype(np.str_))
-    for name in np.unique(text).tolist():
-        row = int((text == name).argmax())
+    if entries.dtype.kind == "f":
+        text = np.where(np.isnan(entries), "", text)
+    different, places = np.unique(text, return_inverse=True)
+    names = [normal(name) for name in different.tolist()]
+    for place, name in enumerate(names):
+        row = int((places == place).argmax())
         if not name:
             raise InputError(f"{field}: none in row {row}; complete or remove such rows")
         if not is_plain(name):
             raise InputError(
                 f"{field}: {cut_off(name)} in row {row} holds control characters; rename it"
             )
-    return text
+    return np.array(names, dtype=np.str_)[places]
+
+
+def normal(name: str) -> str:
+    """A name with one code for each letter; some programs write é as e and an accent."""
+    return unicodedata.normalize("NFC", name)
 
 
 def is_plain(name: str) -> bool:
@@ -168,7 +177,9 @@ def classes_by_place(
         for found in bearers_of(names, texts):
             if len(found.labels) + len(found.others) == columns:
                 place = {label: names.index(name) for name, label in found.labels.items()}
-                return np.array([place[text] for text in texts])[places], list(names), ()
+                codes = np.array([place[text] for text in texts])[places]
+                _check_not_places(codes, labels, matrix, field)
+                return codes, list(names), ()
         if labels.is_text or all(as_number(name) is not None for name in names):
             odd = next((text for text in texts if text not in names), texts[0])
             row = int((places == texts.index(odd)).argmax())
@@ -213,6 +224,20 @@ def _check_fits(places: NDArray[Any], texts: list[str], matrix: Any, field: str)
             f"{field}: names, and the columns do not fit their alphabetical order ("
             f"{some_of(texts)}); say the order: add `class_names`, one per column"
         )
+
+
+def _check_not_places(codes: NDArray[Any], labels: Labels, matrix: Any, field: str) -> None:
+    """Raise `InputError` if numbers that are among `class_names` fit as places of columns."""
+    numbers = np.array([as_number(text) for text in labels.texts], dtype=float)[labels.places]
+    if labels.is_text or np.ndim(matrix) != 2 or len(matrix) != len(codes):
+        return
+    if (numbers != codes).any() and set(numbers) <= set(range(matrix.shape[1])):
+        best = np.argmax(matrix, axis=1)
+        if np.sum(best == numbers) - np.sum(best == codes) > 4 * len(codes) ** 0.5:
+            raise InputError(
+                f"{field}: numbers among `class_names`, but they fit the columns better if they "
+                "are counted from 0; save the names as labels: class_names[labels]"
+            )
 
 
 def _check_counted_from_zero(codes: NDArray[Any], matrix: Any, columns: int, field: str) -> None:

@@ -7,6 +7,7 @@ tables; an npz is checked before it is unpacked, and nothing is ever unpickled.
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
-from pipeline.own.labels import cut_off, is_plain, some_of
+from pipeline.own.labels import cut_off, is_plain, normal, some_of
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
@@ -39,14 +40,8 @@ MATRICES = {
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 INSTEAD = {
-    (
-        ".pt",
-        ".pth",
-        ".pkl",
-        ".pickle",
-        ".joblib",
-        ".ckpt",
-    ): f"a pickle, which is never loaded; save its arrays: {SAVEZ}",
+    (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
+    f"save its arrays: {SAVEZ}",
     (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
     (".json",): "not read; write one object per line: "
     "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)",
@@ -54,6 +49,8 @@ INSTEAD = {
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
 """What to do instead, by the endings of files that are not read."""
+DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
+"""A cell such as 0,25 between two separators that are no commas."""
 
 
 def kind_of(name: str) -> str | None:
@@ -120,6 +117,9 @@ def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] 
     if not names:
         raise InputError(f"{path}: a zip without arrays, no npz; {SAVEZ}")
     matrices = [name for name in names if kind_of(name) is not None]
+    if not matrices:
+        held = f"no array `logits` or `probabilities` (it holds {some_of(names)})"
+        raise InputError(f"{path}: {held}; add one, [n, classes]: {SAVEZ}")
     used = [*matrices, *filter(is_used, names)]
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
 
@@ -151,7 +151,7 @@ def read_table(path: Path) -> pd.DataFrame:
         ) from error
     if table.empty:
         raise InputError(f"{path}: no rows; give a line of names, and one row per point")
-    table.columns = pd.Index([str(name).strip() for name in table.columns])
+    table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
     names = list(table.columns)
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise InputError(
@@ -178,11 +178,14 @@ def _check_size(path: Path) -> None:
 
 
 def _numbered_names(data: Any) -> pd.DataFrame:
-    """A data set as a table; class numbers become the names that it has for them."""
+    """A data set as a table; class numbers become the names that it has for them, in order."""
+    import pandas as pd
+
     table: pd.DataFrame = data.to_pandas()
     for name, feature in data.features.items():
         if hasattr(feature, "int2str") and len(table):
-            table[name] = [feature.int2str(int(number)) for number in table[name]]
+            codes = table[name].fillna(-1).astype(int)
+            table[name] = pd.Categorical.from_codes(codes, feature.names)
     return table
 
 
@@ -210,14 +213,15 @@ def _read_separated(path: Path) -> pd.DataFrame:
 
     open_text = gzip.open if path.suffix.lower() == ".gz" else open
     with open_text(path, "rt", encoding="utf-8-sig") as file:
-        first, second = str(file.readline()), str(file.readline())
+        first, more = str(file.readline()), str(file.read(1 << 20))
     if first.lower().startswith("sep=") or first.startswith("#"):
         raise InputError(f"{path}: the first line is `{cut_off(first.strip())}`; remove this line")
-    often = {separator: first.count(separator) for separator in ",;\t"}
-    separator = "\t" if ending_of(path) == ".tsv" else max(often, key=lambda sign: often[sign])
+    is_tabbed = ending_of(path) == ".tsv" and "\t" in first
+    separator = "\t" if is_tabbed else max(",;\t|", key=first.count)
+    has_commas = separator != "," and DECIMAL_COMMA.search(more)
     options: dict[str, Any] = {
         "sep": separator,
-        "decimal": "," if separator == ";" and "," in second else ".",
+        "decimal": "," if has_commas else ".",
         "index_col": False,
         "low_memory": False,
     }
