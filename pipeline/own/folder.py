@@ -56,14 +56,19 @@ def take(folder: Path, names: Sequence[str]) -> None:
             "or by an earlier version; name another folder, or move them"
         )
     if new:
-        write_json(folder / LIST, [*taken, *new])
+        try:
+            write_json(folder / LIST, [*taken, *new])
+        except OSError as error:
+            raise UsageError(
+                f"--output {folder}: cannot be written to ({error.strerror}); name another folder"
+            ) from error
 
 
 def taken_in(folder: Path) -> list[str]:
     """The names on the folder's list; none of them leads out of the folder."""
     try:
         held = read_json(folder / LIST)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except CorruptFile as error:
         raise UsageError(f"{error}; or name another --output") from error

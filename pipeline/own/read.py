@@ -79,11 +79,14 @@ def digest_of(path: Path) -> str:
 
 
 def check_is_file(path: Path, wanted: str) -> None:
-    """Raise an error of one line unless `path` is a file; `wanted` says which file is needed."""
+    """Raise an error of one line unless `path` is a file that may be read; `wanted` says which."""
     if path.is_dir():
         raise InputError(f"{path}: this is a folder; give the path of {wanted}")
     if not path.is_file():
         raise MissingResource(f"{path}: no such file; give the path of {wanted}")
+    for endings, instead in INSTEAD.items():
+        if ending_of(path) in endings:
+            raise InputError(f"{path}: {instead}")
 
 
 def check_is_given(path: Path) -> None:
@@ -102,9 +105,6 @@ def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] 
         InputError: it cannot be read; one line with the file, the reason and the fix.
     """
     check_is_given(path)
-    for endings, instead in INSTEAD.items():
-        if ending_of(path) in endings:
-            raise InputError(f"{path}: {instead}")
     if is_table(path):
         return read_table(path)
     if ending_of(path) not in ("", ".npz"):
@@ -199,7 +199,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
             f"{path}: {size.num_rows:,} rows of {size.num_columns} columns take more than "
             f"the limit of {LARGEST_ARRAY:,} bytes; give fewer rows"
         )
-    return pd.read_parquet(path)
+    table = pd.read_parquet(path)
+    return table.astype({name: object for name in table if hasattr(table[name], "cat")})
 
 
 def _read_lines(path: Path) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.harness.settings import Settings
-from pipeline.own.labels import cut_off, some_of
+from pipeline.own.labels import cut_off, normal, some_of
 from pipeline.own.read import check_is_file, numbers_of, read_table, text_column
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _users(
 def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataFrame:
     """All columns but the first of a file with a line per class, in the order of the classes."""
     table = _read(path, sha256)
-    names = text_column(table.iloc[:, 0]).tolist()
+    names = [normal(name) for name in text_column(table.iloc[:, 0]).tolist()]
     _check_match(names, class_names, f"{path}: first column:", "lines, one per class")
     return table.iloc[[names.index(name) for name in class_names], 1:]
 

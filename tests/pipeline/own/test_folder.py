@@ -69,3 +69,10 @@ def test_named_files_are_replaced_only_if_the_programs_wrote_them(tmp_path):
     for name, columns in (("x.csv", ["a", "c"]), ("x.npz", None)):
         with pytest.raises(InputError, match="another file has this name"):
             check_replaceable(tmp_path / name, "--save", columns)
+
+
+def test_an_output_that_cannot_be_a_folder_is_told_with_the_option(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(UsageError, match=r"--output .*mine.*: cannot be written to .*another"):
+        take(tmp_path / "mine", ["table.csv"])
+    assert (tmp_path / "mine").read_text() == "mine"

@@ -129,11 +129,22 @@ def test_letters_are_the_same_in_both_codings(tmp_path):
 
 
 def test_a_data_set_says_the_order_of_its_classes(tmp_path):
-    held = pd.DataFrame({"logits": list(LOGITS)})
+    datasets = pytest.importorskip("datasets")
+    held = datasets.Dataset.from_dict({"logits": LOGITS.tolist(), "label": Y.tolist()})
+    held = held.cast_column("label", datasets.ClassLabel(names=NAMES.tolist()))
+    held.save_to_disk(str(tmp_path / "a"))
+    result = file_logits(path=tmp_path / "a")
+    assert result.details["class_names"] == NAMES.tolist() and not result.details["warnings"]
+    np.testing.assert_array_equal(result.labels, Y)
+
+
+def test_categories_of_parquet_are_names_as_any_text(tmp_path):
+    order = np.argsort(NAMES)
+    held = pd.DataFrame({"logits": list(LOGITS[:, order])})
     held["label"] = pd.Categorical.from_codes(Y, NAMES)
     own, notes = given(tmp_path / "a.parquet", held)
     np.testing.assert_allclose(own, P[range(N), Y], rtol=1e-5)
-    assert not notes
+    assert "alphabetical" in notes[0]
 
 
 @pytest.mark.parametrize("cell, told", [(None, "0 entries|in row 0"), ([None, 0.0, 1.0], "NaN")])
