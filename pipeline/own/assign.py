@@ -152,6 +152,9 @@ def _assigned(path: str, held: Any, choices: Choices, mistakes: Mistakes) -> Giv
     arrays, notes = arrays_of(path, held), list[str]()
     names = list(held)
     roles = _roles(path, names, choices, notes)
+    for name in roles.values():
+        if not isinstance(held, dict) and held[name].map(_is_list).any():
+            raise InputError(f"{path}: column `{name}` holds lists; give one entry per row")
     label = roles.pop("labels")
     if arrays is None:
         labels = distinct_labels(plain_column(held[label]), f"{path}: {label}", mistakes)
@@ -182,8 +185,9 @@ def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
     lists = [name for name in held if kind_of(name) and held[name].map(_is_list).any()]
     for name in filter(kind_of, held):
         if str(held[name].iloc[0]).startswith("[") and name not in lists:
-            fix = "write JSON lines or parquet"
-            raise InputError(f"{path}: column `{name}` holds lists as text; {fix}")
+            raise InputError(
+                f"{path}: column `{name}` holds lists as text; write JSON lines or parquet"
+            )
     if not lists:
         return None
     arrays: dict[str, Any] = {

@@ -217,8 +217,8 @@ def _read_separated(path: Path) -> pd.DataFrame:
         first, more = str(file.readline()), str(file.read(1 << 20))
     if first.lower().startswith("sep=") or first.startswith("#"):
         raise InputError(f"{path}: the first line is `{cut_off(first.strip())}`; remove this line")
-    is_tabbed = ending_of(path) == ".tsv" and "\t" in first
-    separator = "\t" if is_tabbed else max(",;\t|", key=first.count)
+    lines = (first, more.partition("\n")[0])  # names may hold another sign
+    separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
     has_commas = separator != "," and DECIMAL_COMMA.search(more)
     options: dict[str, Any] = {
         "sep": separator,

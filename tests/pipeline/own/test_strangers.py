@@ -121,6 +121,20 @@ def test_decimal_commas_are_seen_after_whole_numbers(tmp_path, ending, sign, dec
     np.testing.assert_allclose(own[1:], P[range(N), Y], rtol=1e-5)
 
 
+def test_names_may_hold_signs_that_separate_elsewhere(tmp_path):
+    held = pd.DataFrame(P, columns=["p(a,b,c)", "p(d,e,f)", "p(g)"])
+    held["label"] = np.array(["a,b,c", "d,e,f", "g"])[Y]
+    own, _ = given(tmp_path / "a.csv", held.to_csv(sep=";", index=False))
+    np.testing.assert_allclose(own, P[range(N), Y], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["label", "groups"])
+def test_a_column_of_lists_is_no_label_or_group(tmp_path, name):
+    for held in (table(), pd.DataFrame({"logits": list(LOGITS), "label": Y})):
+        with pytest.raises(InputError, match=f"column `{name}` holds lists"):
+            given(tmp_path / "a.parquet", held.assign(**{name: [[0]] * N}))
+
+
 def test_letters_are_the_same_in_both_codings(tmp_path):
     names = np.array(["thé", "café", "eau"])
     columns = [unicodedata.normalize("NFD", f"p_{name}") for name in names]
