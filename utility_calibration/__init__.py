@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 if not (Path(__file__).parent / "metrics").is_dir():
     from utility_calibration import clone
