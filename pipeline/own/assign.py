@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +21,12 @@ from pipeline.own.labels import (
     distinct_labels,
     some_of,
 )
+from pipeline.own.lists import LABELS, arrays_of, has_lists
 from pipeline.own.read import kind_of, numbers_of, plain_column
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LABELS = ("label", "labels")
 LIKE_LABELS = (
     *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
     *("ground_truth", "gold", "gold_label", "actual", "answer"),
@@ -153,7 +152,7 @@ def _assigned(path: str, held: Any, choices: Choices, mistakes: Mistakes) -> Giv
     names = list(held)
     roles = _roles(path, names, choices, notes)
     for name in roles.values():
-        if not isinstance(held, dict) and held[name].map(_is_list).any():
+        if not isinstance(held, dict) and has_lists(held[name]):
             raise InputError(f"{path}: column `{name}` holds lists; give one entry per row")
     label = roles.pop("labels")
     if arrays is None:
@@ -176,44 +175,6 @@ def _assigned(path: str, held: Any, choices: Choices, mistakes: Mistakes) -> Giv
         splits={name: values[name] for name in roles.values() if is_split(name)},
         notes=(*notes, *given.notes),
     )
-
-
-def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
-    """The file's arrays; a table has them if a column holds lists of answers."""
-    if isinstance(held, dict):
-        return held
-    lists = [name for name in held if kind_of(name) and held[name].map(_is_list).any()]
-    for name in filter(kind_of, held):
-        if str(held[name].iloc[0]).startswith("[") and name not in lists:
-            raise InputError(
-                f"{path}: column `{name}` holds lists as text; write JSON lines or parquet"
-            )
-    if not lists:
-        return None
-    arrays: dict[str, Any] = {
-        name: plain_column(held[name]) for name in held if not held[name].map(_is_list).any()
-    }
-    for name in held:  # a data set knows the order of its classes
-        if name.lower() in LABELS and hasattr(held[name], "cat"):
-            arrays.setdefault("class_names", held[name].cat.categories.to_numpy(str))
-    for name in lists:
-        lengths = held[name].map(lambda cell: len(cell) if _is_list(cell) else 0)
-        if (odd := np.flatnonzero(lengths != lengths.iloc[0])).size:
-            row = int(odd[0])
-            fix = "pad with -inf" if kind_of(name) == "logits" else "pad with 0"
-            raise InputError(
-                f"{path}: column `{name}` has {lengths.iloc[row]} entries in row {row}, "
-                f"{lengths.iloc[0]} in row 0; give one entry per class ({fix} what is impossible)"
-            )
-        arrays[name] = np.array(held[name].tolist())
-        if arrays[name].dtype == object:  # `null` in JSON becomes NaN
-            with suppress(TypeError, ValueError):
-                arrays[name] = arrays[name].astype(float)
-    return arrays
-
-
-def _is_list(cell: Any) -> bool:
-    return isinstance(cell, (list, tuple, np.ndarray))
 
 
 def _roles(path: str, names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:

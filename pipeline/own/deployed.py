@@ -23,11 +23,11 @@ from pipeline.own.assign import (
     WHAT_A_TABLE_HOLDS,
     Choices,
     Given,
-    arrays_of,
     matrix_of,
 )
 from pipeline.own.columns import classes_known, without_ignored
 from pipeline.own.labels import class_names_of, some_of, text_of
+from pipeline.own.lists import arrays_of
 from pipeline.own.read import numbers_of, read
 from pipeline.own.scale import with_logits
 from pipeline.scoring.cached_logits import find_logits, groups_at, rows_of, weights_at

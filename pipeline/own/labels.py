@@ -18,6 +18,8 @@ CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode's categories of control characters, such as line ends and changes of direction."""
 JOINERS = "\u00ad\u200c\u200d"
 """Characters of these categories that names in Persian and Hindi need."""
+ADD = "add `class_names`, one per column, or --classes NAME,NAME"
+"""How a person says which column is which class."""
 
 
 class Mistakes:
@@ -207,7 +209,7 @@ def classes_by_place(
         check_labels(np.array(numbers, dtype=float)[places], len(places), columns, name=field)
     raise InputError(
         f"{field}: not an array of class numbers 0 to {columns - 1} but {len(texts)} names "
-        f"({some_of(texts)}) for {columns} columns; add `class_names`, one per column"
+        f"({some_of(texts)}) for {columns} columns; {ADD}"
     )
 
 
@@ -222,7 +224,7 @@ def _check_fits(places: NDArray[Any], texts: list[str], matrix: Any, field: str)
     if hits[rows, columns].sum() - hits.trace() > 4 * len(places) ** 0.5:
         raise InputError(
             f"{field}: names, and the columns do not fit their alphabetical order ("
-            f"{some_of(texts)}); say the order: add `class_names`, one per column"
+            f"{some_of(texts)}); say the order: {ADD}"
         )
 
 
@@ -248,5 +250,5 @@ def _check_counted_from_zero(codes: NDArray[Any], matrix: Any, columns: int, fie
     if np.mean(best + 1 == codes) > np.mean(best == codes):
         raise InputError(
             f"{field}: none is 0, and they fit the columns better if counted from 1; say which "
-            f"column is which: add `class_names`, one per column ([{columns}])"
+            f"column is which: {ADD} ([{columns}])"
         )
