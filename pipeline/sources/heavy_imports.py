@@ -1,4 +1,4 @@
-"""Import large optional libraries when a source needs them, and work around one known failure.
+"""Import large optional libraries when a source needs them, silently, and work around one failure.
 
 A torchvision built for CUDA cannot be imported with a CPU-only torch, because its compiled
 operators do not load and `torchvision::nms` has no schema. timm and transformers then fail, too.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import sys
 from types import ModuleType
 
@@ -41,7 +42,7 @@ def require(name: str, install: str = "") -> ModuleType:
     if package in NEEDS_TORCHVISION and importlib.util.find_spec("torchvision") is not None:
         _import_torchvision()
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
@@ -49,6 +50,9 @@ def require(name: str, install: str = "") -> ModuleType:
             f"the package {package} is not installed: pip install {install or package} "
             "(requirements.lock has the tested version)"
         ) from error
+    # timm and gensim report each step of a load, and a failure's traceback. We say it in one line.
+    logging.getLogger(package).setLevel(logging.CRITICAL)
+    return module
 
 
 def _import_torchvision() -> None:

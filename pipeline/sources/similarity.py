@@ -7,7 +7,6 @@ cosine similarity. A class without any vector is similar to itself only, and is 
 
 from __future__ import annotations
 
-import logging
 import re
 import zlib
 from collections.abc import Sequence
@@ -106,7 +105,6 @@ def _cosine(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 def _downloaded(name: str) -> Path:
     """The file of a model of gensim's downloader, from its folder or downloaded."""
     downloader = require("gensim.downloader")
-    logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it logs the traceback of a failure
     try:
         return Path(downloader.load(name, return_path=True))
     except Exception as error:  # gensim raises bare Exception for a failed checksum
@@ -121,7 +119,6 @@ def _downloaded(name: str) -> Path:
 def _load(path: Path) -> Any:
     check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
     keyed_vectors = require("gensim.models").KeyedVectors
-    logging.getLogger("gensim").setLevel(logging.CRITICAL)  # it reports each step of a load
     try:
         return keyed_vectors.load_word2vec_format(str(path), binary=".bin" in path.suffixes)
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 from metrics.validation import InputError
 from pipeline.harness.parallel import Progress
@@ -29,8 +27,6 @@ MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
 DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
-TEXTS_PER_TASK = 1000
-"""Texts that a worker process tokenises at a time."""
 
 
 def model_content(model: str) -> str | None:
@@ -63,7 +59,6 @@ def yahoo_logits(
     expected_rows: int | None = 60_000,
     device: str = "auto",
     batch_size: int = 64,
-    workers: int | None = None,
     on_error: str = "stop",
     progress: Progress | None = None,
 ) -> SourceResult:
@@ -82,8 +77,8 @@ def yahoo_logits(
         columns: the model's output for each class; None means by the names of both.
         max_length: tokens per text, longer ones are cut.
         expected_rows: the number of rows in the test set; None accepts any number.
-        device, batch_size, workers, on_error, progress: see `inference.Run`. Texts of a batch have
-            similar lengths; the answer is in the data's order.
+        device, batch_size, on_error, progress: see `inference.Run`. Texts of a batch have similar
+            lengths; the answer is in the data's order.
 
     Raises:
         MissingResource: model or data are absent; the message says how to get them.
@@ -93,7 +88,7 @@ def yahoo_logits(
         raise InputError(
             f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
         )
-    run = Run(device, batch_size, workers, progress, on_error)
+    run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
     setting, needed = "sources.yahoo_model=<folder>", (WEIGHTS, "config.json", "tokenizer*")
     folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, needed)
     classifier, tokenizer = _classifier(folder)
@@ -104,7 +99,8 @@ def yahoo_logits(
     place = hub_files(data, "dataset", DATA_FILES, "sources.yahoo_data=<path>", data_revision)
     read_as = Columns(fields, separator, label_field, first_label)
     texts, labels, missing = read_rows(place, read_as, expected_rows, on_error == "skip")
-    tokens = _tokenized(texts, tokenizer, max_length, run.processes)
+    # The tokenizer's own threads use all cores. More processes were not faster.
+    tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
     _check_tokens(tokens, classifier, model)
     # Batches are padded to their longest text. The longest come first, so that a memory which is
     # too small shows at once.
@@ -112,7 +108,7 @@ def yahoo_logits(
     outputs = forward_logits(
         _Logits(classifier),
         list(zip(tokens, labels, strict=True)),
-        replace(run, workers=0),  # padding is quick
+        run,
         partial(_padded, tokenizer=tokenizer),
         order.tolist(),
         "row {}".format,
@@ -146,24 +142,6 @@ class _Logits(torch.nn.Module):
 
     def forward(self, tokens: dict[str, Tensor]) -> Tensor:
         return self.classifier(**tokens).logits
-
-
-def _tokenized(
-    texts: Sequence[str], tokenizer: Any, max_length: int, processes: int
-) -> list[list[int]]:
-    """The tokens of each text, computed in worker processes where there are many texts."""
-    loader: DataLoader[Any] = DataLoader(
-        texts,  # type: ignore[arg-type]  # a list is a map-style data set
-        batch_size=TEXTS_PER_TASK,
-        num_workers=min(processes, len(texts) // TEXTS_PER_TASK),
-        collate_fn=partial(_tokens_of, tokenizer=tokenizer, max_length=max_length),
-    )
-    return [tokens for batch in loader for tokens in batch]
-
-
-def _tokens_of(texts: list[str], tokenizer: Any, max_length: int) -> list[list[int]]:
-    found: list[list[int]] = tokenizer(texts, truncation=True, max_length=max_length).input_ids
-    return found
 
 
 def _padded(items: list[tuple[list[int], int]], tokenizer: Any) -> tuple[dict[str, Tensor], Tensor]:

@@ -41,8 +41,8 @@ def sources(folder: Path) -> dict[str, Any]:
         "ImageNet, ResNet-50": lambda **run: imagenet_logits(
             model=RESNET, data_dir=images, checkpoints=weights, expected_images=None, **run
         ),
-        "Yahoo, small DistilBERT": lambda **run: yahoo_logits(
-            model=str(model), data=str(data), expected_rows=None, **run
+        "Yahoo, small DistilBERT": lambda device, **_: yahoo_logits(
+            model=str(model), data=str(data), expected_rows=None, device=device
         ),
         "CIFAR, ResNet-56": lambda **run: cifar_network(**run),
     }

@@ -17,6 +17,15 @@ def test_missing_archives_are_named(tmp_path: Path) -> None:
     assert "https://image-net.org" in str(error.value)
 
 
+def test_a_wrong_archive_is_named_with_its_md5(tmp_path: Path) -> None:
+    name = "ILSVRC2012_devkit_t12.tar.gz"
+    (tmp_path / name).write_bytes(b"another archive")
+    found, wanted = "85e4524d4141ff4bb6055fb022142e60", "fa75699e90414af021442c21a62c3abf"
+    with pytest.raises(InputError, match=rf"{name} has MD5 {found}, expected {wanted}") as error:
+        prepare_imagenet.main([str(tmp_path)])
+    assert "\n" not in str(error.value)
+
+
 def test_a_folder_is_checked_for_all_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,10 +58,13 @@ def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         commit = "0123456789abcdef0123456789abcdef01234567"
         (folder / "refs").mkdir(parents=True)
         (folder / "refs" / "main").write_text(commit)
+        (folder / "blobs").mkdir()
         for name, content in files.items():
+            blob = folder / "blobs" / hashlib.sha256(content).hexdigest()
+            blob.write_bytes(content)
             path = folder / "snapshots" / commit / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            path.symlink_to(blob)
         return folder
 
     return store

@@ -60,7 +60,10 @@ def test_logits_are_timms_with_imagenets_class_numbers(images: Path) -> None:
 
 
 def test_weights_from_a_file_and_from_the_hubs_cache(
-    images: Path, tmp_path: Path, hub_cache: Callable[..., Path]
+    images: Path,
+    tmp_path: Path,
+    hub_cache: Callable[..., Path],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     from safetensors.torch import save
 
@@ -69,7 +72,9 @@ def test_weights_from_a_file_and_from_the_hubs_cache(
     file = tmp_path / "model.safetensors"
     file.write_bytes(weights)
     options = {"pretrained": True}
-    from_file = logits_of(images, checkpoint=file, **options)
+    with caplog.at_level("INFO"):
+        from_file = logits_of(images, checkpoint=file, **options)
+    assert not [line for line in caplog.records if line.name.startswith("timm")]
     assert from_file.details["origin"]["weights"] == "model.safetensors"
     hub_cache("model", f"timm/{MODEL}", {"model.safetensors": weights})
     from_cache = logits_of(images, **options)

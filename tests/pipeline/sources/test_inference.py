@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from metrics.validation import InputError
 from pipeline.sources.inference import Run, forward_logits
 
 ROWS, CLASSES = 23, 4
@@ -60,6 +61,37 @@ def test_batches_and_workers_do_not_change_the_logits() -> None:
     logits, labels = logits_of(batch_size=7, workers=2)
     np.testing.assert_allclose(logits, reference, atol=1e-6)
     np.testing.assert_array_equal(labels, Points().labels.numpy())
+
+
+@pytest.mark.parametrize("method", ["to", "forward"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nSee the manual."),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+        MemoryError("Unable to allocate 9 GiB"),
+    ],
+)
+def test_out_of_memory_is_one_line(
+    method: str, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(torch.nn.Sequential, method, fail)
+    with pytest.raises(InputError, match=r"memory of cpu .*source\.batch_size=2, or") as caught:
+        logits_of()
+    assert "\n" not in str(caught.value)
+
+
+def test_another_error_of_the_pass_stays_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(torch.nn.Sequential, "forward", fail)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        logits_of()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")

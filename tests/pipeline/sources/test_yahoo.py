@@ -101,7 +101,8 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
     columns = pd.read_parquet(data).fillna("").to_dict("list")
     parts = zip(columns["question_title"], columns["question_content"], columns["best_answer"])
     texts = [" ".join(part for part in row if part) for row in parts]
-    np.testing.assert_allclose(result.logits, direct_logits(model, texts, 24), atol=1e-3)
+    # Padding changes the logits as much as float32 rounds them: here 1e-5 of about 30.
+    np.testing.assert_allclose(result.logits, direct_logits(model, texts, 24), atol=1e-5, rtol=1e-5)
     assert result.logits.dtype == np.float32 and np.ptp(result.logits, axis=0).min() > 1
     assert result.labels.tolist() == columns["topic"]
     assert result.details["class_names"] == list(YAHOO)
