@@ -135,4 +135,5 @@ def _notes_on_accuracy(given: Given) -> list[str]:
 
 
 def _are_sorted(rows: NDArray[Any]) -> bool:
-    return bool((rows[:, 1:] <= rows[:, :-1]).all())
+    """Whether all rows fall from the first to the last value, and are not all the same."""
+    return bool((rows[:, 1:] <= rows[:, :-1]).all() and (rows != rows[0]).any())

@@ -219,12 +219,12 @@ def _read_separated(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: the first line is `{cut_off(first.strip())}`; remove this line")
     lines = (first, more.partition("\n")[0])  # names may hold another sign
     separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
-    has_commas = separator != "," and DECIMAL_COMMA.search(more)
     options: dict[str, Any] = {
         "sep": separator,
-        "decimal": "," if has_commas else ".",
+        "decimal": "," if separator != "," and DECIMAL_COMMA.search(more) else ".",
         "index_col": False,
         "low_memory": False,
+        "skipinitialspace": True,
     }
     with warnings.catch_warnings():
         # pandas would drop the rest of rows that are longer than the header.

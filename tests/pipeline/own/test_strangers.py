@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import unicodedata
 
 import numpy as np
@@ -101,8 +102,10 @@ def test_what_is_cut_to_the_top_is_no_rounding(tmp_path):
     cut = np.where(p >= np.sort(p, axis=1)[:, [5]], p, 0)
     with pytest.raises(InputError, match="cut to the top K"):
         given(tmp_path / "a", {"probabilities": cut, "labels": y})
-    _, notes = given(tmp_path / "a", {"probabilities": p.round(2), "labels": y})
-    assert any("taken for rounding" in note for note in notes)
+    two = np.array([[float(f"{value:.2g}") for value in row] for row in p])
+    for rounded in (p.round(2), two, p.round(2).astype(np.float16)):
+        _, notes = given(tmp_path / "a", {"probabilities": rounded, "labels": y})
+        assert any("taken for rounding" in note for note in notes)
 
 
 def test_sorted_rows_are_noted(tmp_path):
@@ -119,6 +122,11 @@ def test_decimal_commas_are_seen_after_whole_numbers(tmp_path, ending, sign, dec
     whole = sign.join(["1", "0", "0", "0"])
     own, _ = given(tmp_path / f"a.{ending}", "\n".join([names, whole, *rows]))
     np.testing.assert_allclose(own[1:], P[range(N), Y], rtol=1e-5)
+
+
+def test_spaces_after_separators_do_not_count(tmp_path):
+    text = table().to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).replace(",", ", ")
+    np.testing.assert_allclose(given(tmp_path / "a.csv", text)[0], P[range(N), Y], rtol=1e-5)
 
 
 def test_names_may_hold_signs_that_separate_elsewhere(tmp_path):
