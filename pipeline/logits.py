@@ -19,6 +19,7 @@ import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from metrics.errors import InputError
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
@@ -29,7 +30,7 @@ from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings, Target
 from pipeline.harness.units import Request
 from pipeline.scoring.cached_logits import logits_path
-from pipeline.sources.content import contents_of, plain_options
+from pipeline.sources.content import class_count, contents_of, plain_options
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
@@ -72,6 +73,8 @@ def _made(
     """Run the source; if only the similarity changed, keep the logits."""
     # The similarity comes first: if its word vectors are missing, no time goes into a forward pass.
     similarity = instantiate(settings.benchmark.similarity, _convert_="all")
+    if similarity is not None:
+        _check_size(similarity[0], class_count(settings.benchmark.source))
     record = record_of(logits_path(settings)) or {}
     is_same = record.get("made_from") == inputs["made_from"] and "details" in record
     if is_same and not settings.force:
@@ -81,10 +84,19 @@ def _made(
     else:
         arrays, details = _computed(settings, progress)
     if similarity is not None:
+        _check_size(similarity[0], details["classes"])
         arrays["similarity"], details["similarity"] = similarity
         if line := details["similarity"].get("line"):
             say(f"{settings.benchmark.name}: {line}")
     return partial(save_npz, arrays=arrays), {**inputs, "details": details}
+
+
+def _check_size(similarity: Any, classes: int | None) -> None:
+    if classes is not None and len(similarity) != classes:
+        raise InputError(
+            f"benchmark.similarity: it is of {len(similarity)} classes, the logits are of "
+            f"{classes}; correct its class_names or path, or set benchmark.similarity=null"
+        )
 
 
 def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], Record]:
@@ -151,7 +163,24 @@ def run_logits(settings: Sequence[Settings]) -> None:
     Raises:
         UnitsFailed: the benchmarks that failed, after all others are done.
     """
+    for benchmark in settings:
+        _check_vectors_first(benchmark)
     run_tasks("logits", [logits_task(benchmark) for benchmark in settings], one_by_one=True)
+
+
+def _check_vectors_first(settings: Settings) -> None:
+    """Check a file of word vectors at once, before images are counted and large files are read.
+
+    One that went away after the logits were made is not missed.
+    """
+    named = (settings.benchmark.similarity or {}).get("vectors_path")
+    if named is None:
+        return
+    path = Path(named).expanduser()
+    if path.exists() or settings.force or record_of(logits_path(settings)) is None:
+        from pipeline.sources.similarity import check_vectors  # with torch
+
+        check_vectors(path)
 
 
 def require_logits(settings: Iterable[Settings]) -> None:

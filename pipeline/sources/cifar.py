@@ -50,7 +50,13 @@ NORMALIZATIONS = {
 
 
 # torchvision checks the MD5 of the data set, and this module the SHA-256 of the zoo's checkpoints.
-@reads(data_dir=None, download=None, checkpoint=file_content, checkpoints=None)
+@reads(
+    lambda options: {"cifar10": 10, "cifar100": 100}.get(options["dataset"]),
+    data_dir=None,
+    download=None,
+    checkpoint=file_content,
+    checkpoints=None,
+)
 def cifar_logits(
     *,
     dataset: str,

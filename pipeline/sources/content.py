@@ -22,15 +22,17 @@ STAY = ("vectors_path",)
 """Once given, such a file stays in effect for commands that name none."""
 
 
-def reads(**contents: Content) -> Callable[[Source], Source]:
+def reads(
+    classes: Callable[[Options], int | None] | None = None, /, **contents: Content
+) -> Callable[[Source], Source]:
     """Say how the content behind an option is told, such as `checkpoint=file_content`.
 
     The function gives None where nothing lies. None instead of a function: the option has no effect
-    on the logits.
+    on the logits. `classes` tells the number of classes from the options, before anything is read.
     """
 
     def declared(source: Source) -> Source:
-        source.reads = contents  # type: ignore[attr-defined]
+        source.reads, source.classes = contents, classes  # type: ignore[attr-defined]
         return source
 
     return declared
@@ -56,6 +58,12 @@ def contents_of(entry: Options, held: Options) -> dict[str, Any]:
             if found[name] is None and (value is not None or name in STAY):
                 found[name] = held.get(name)
     return found
+
+
+def class_count(entry: Options) -> int | None:
+    """The number of classes, where the source of a `_target_` knows it before it runs."""
+    told = getattr(get_object(entry["_target_"]), "classes", None)
+    return told(entry) if told else None
 
 
 def _contents(entry: Options, held: Options) -> dict[str, Content]:

@@ -34,6 +34,7 @@ def images_content(data_dir: str | Path) -> str | None:
 
 
 @reads(
+    lambda options: SYNSETS,
     data_dir=images_content,
     checkpoint=file_content,
     checkpoints=None,

@@ -116,8 +116,35 @@ def _downloaded(name: str) -> Path:
         ) from error
 
 
-def _load(path: Path) -> Any:
+def check_vectors(path: Path) -> None:
+    """Check at once what a file of word vectors says of itself: its first line, and its size.
+
+    Raises:
+        MissingResource: there is no such file.
+        InputError: the first line is not `<words> <dimensions>`, or the file is too short for it.
+    """
     check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
+    try:
+        with require("smart_open", "gensim").open(str(path), "rb") as file:  # as gensim opens it
+            words, dimensions = map(int, file.readline(100).split())
+        if min(words, dimensions) < 1:
+            raise ValueError(f"{words} words of {dimensions} numbers")
+    except (ValueError, EOFError, OSError, zlib.error) as error:
+        raise InputError(
+            f"{path}: not a word2vec file, whose first line is '<words> <dimensions>' "
+            f"({reason_of(error)}); correct sources.word_vectors"
+        ) from error
+    least = words * dimensions * (4 if ".bin" in path.suffixes else 2)
+    is_compressed = path.suffix in (".gz", ".bz2", ".xz", ".zst")
+    if not is_compressed and (size := path.stat().st_size) < least:
+        raise InputError(
+            f"{path}: truncated: {size} bytes, and {words} vectors of {dimensions} numbers need "
+            f"{least} at least; download it again"
+        )
+
+
+def _load(path: Path) -> Any:
+    check_vectors(path)
     keyed_vectors = require("gensim.models").KeyedVectors
     try:
         return keyed_vectors.load_word2vec_format(str(path), binary=".bin" in path.suffixes)

@@ -42,7 +42,13 @@ def data_content(data: str) -> str | None:
     return data if is_hub_name(data) else files_content(parquet_files(Path(data).expanduser()))
 
 
-@reads(model=model_content, data=data_content, sha256=None, expected_rows=None)
+@reads(
+    lambda options: len(YAHOO),
+    model=model_content,
+    data=data_content,
+    sha256=None,
+    expected_rows=None,
+)
 def yahoo_logits(
     *,
     model: str,

@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from metrics.errors import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
 from pipeline.scoring.cached_logits import find_logits
 from pipeline.sources.digits import digits_logits
-from tests.pipeline.conftest import times, write_example
+from pipeline.sources.result import MissingResource
+from tests.pipeline.conftest import request_of, times, write_example
 
 
 @pytest.fixture
@@ -67,6 +69,35 @@ def test_a_generator_takes_its_fields_and_no_other_option(request_tiny):
     source["sharpness"] = 2
     with pytest.raises(UnitsFailed, match="sharpness: not a field of the generator"):
         run_logits([settings])
+
+
+@pytest.mark.parametrize(
+    ("similarity", "error", "words"),
+    [
+        ({"vectors_path": "vectors.txt"}, InputError, "not a word2vec file"),
+        ({"vectors_path": "absent.txt"}, MissingResource, "no such file"),
+        ({"class_names": ["a", "b"], "vectors_path": "two.txt"}, UnitsFailed,
+         "it is of 2 classes, the logits are of 1000"),
+    ],
+)  # fmt: skip
+def test_a_similarity_that_does_not_fit_is_refused_before_the_images_are_counted(
+    similarity, error, words, tmp_path, monkeypatch
+):
+    def count(*arguments):
+        raise AssertionError("the images are counted")
+
+    (tmp_path / "vectors.txt").write_text("<html>not found</html>")
+    (tmp_path / "two.txt").write_text("2 1\na 1\nb 2\n")
+    (settings,) = request_of(
+        "benchmark=imagenet_vit", f"paths.data={tmp_path}"
+    ).benchmark_settings()
+    entry = dict(settings.benchmark.similarity) | similarity
+    entry["vectors_path"] = str(tmp_path / entry["vectors_path"])
+    if error is not UnitsFailed:
+        monkeypatch.setattr("pathlib.Path.glob", count)
+    with pytest.raises(error, match=words) as caught:
+        run_logits([replace(settings, benchmark=replace(settings.benchmark, similarity=entry))])
+    assert "\n" not in str(caught.value)
 
 
 def test_digits_are_out_of_sample_over_confident_and_the_same_every_time():

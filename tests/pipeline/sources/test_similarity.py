@@ -112,7 +112,11 @@ def test_files_that_are_not_vectors(vectors: Path) -> None:
     cut.write_bytes((vectors / "small.bin").read_bytes()[:-7])
     other = vectors / "page.html"
     other.write_text("<html>not found</html>")
-    for path in (cut, other):
+    short = vectors / "short.txt"
+    short.write_text("3000000 300\ntiger 1 2")
+    none = vectors / "none.txt"
+    none.write_text("0 300\n")
+    for path in (cut, other, short, none):
         with pytest.raises(InputError, match=path.name) as caught:
             class_similarity("cifar10", path)
         assert "\n" not in str(caught.value)
