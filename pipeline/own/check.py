@@ -60,8 +60,9 @@ def checked(place: str, given: Given, values: str, mistakes: Mistakes) -> Given:
     mistakes.check()
     classes = given.matrix.shape[1]
     names = None if given.names == [str(k) for k in range(classes)] else given.names
+    given = replace(given, names=names, tested=tested)
     notes = (*given.notes, *_notes_on_classes(place, given), *_notes_on_accuracy(given))
-    return replace(given, names=names, tested=tested, notes=notes)
+    return replace(given, notes=notes)
 
 
 def _groups(field: str, values: Any, n: int) -> NDArray[np.str_]:
@@ -94,7 +95,7 @@ def _notes_on_classes(place: str, given: Given) -> list[str]:
     """A note on classes that are no point's label; on points whose own class is impossible.
 
     Raises:
-        InputError: all points are of one class.
+        InputError: all points are of one class, or a calibration point is of an impossible one.
     """
     n, classes = given.matrix.shape
     counts = np.bincount(given.labels, minlength=classes)
@@ -108,9 +109,16 @@ def _notes_on_classes(place: str, given: Given) -> list[str]:
     if not counts.all():
         absent = some_of(names[counts == 0])
         notes = [f"no point's label is {absent}; what is no class must not be among the columns"]
-    own = given.matrix[np.arange(n), given.labels]
-    if impossible := int(np.isneginf(own).sum()):
-        notes.append(f"{impossible} points are of a class that their logits call impossible (-inf)")
+    impossible = np.isneginf(given.matrix[np.arange(n), given.labels])
+    calibrates = True if given.tested is None else ~given.tested.all(axis=0)
+    if (never := impossible & calibrates).any():
+        raise InputError(
+            f"{place}: labels: {never.sum()} points have a class whose logit is -inf, the first is "
+            f"row {never.argmax()}; no method can be fitted to them: correct the label or the "
+            "logit, or give probabilities"
+        )
+    if impossible.any():
+        notes.append(f"{impossible.sum()} test points have a class whose logit is -inf")
     return notes
 
 

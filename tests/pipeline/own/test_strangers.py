@@ -191,3 +191,12 @@ def test_a_sign_belongs_to_the_number(tmp_path):
 def test_the_arrays_of_an_npz_are_named_if_none_has_answers(tmp_path):
     with pytest.raises(InputError, match="it holds arr_0, arr_1"):
         given(tmp_path / "a", {"arr_0": LOGITS, "arr_1": Y})
+
+
+def test_a_point_of_an_impossible_class_is_told_by_its_row_in_the_file(tmp_path):
+    odd, split = LOGITS.copy(), np.where(np.arange(N) < 40, "calibration", "test")
+    odd[50, Y[50]] = -np.inf
+    with pytest.raises(InputError, match=r"1 points have a class .* row 50"):
+        given(tmp_path / "a", {"logits": odd, "labels": Y})
+    _, notes = given(tmp_path / "a", {"logits": odd, "labels": Y, "split": split})
+    assert any("1 test points" in note for note in notes)
