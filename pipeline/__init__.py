@@ -7,8 +7,11 @@ as a stage of `dvc repro`.
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
-if sys.argv[:1] == ["-m"] and "pipeline.repro" not in sys.orig_argv and not find_spec("hydra"):
+is_script = Path(sys.argv[0]).absolute().parent.name == "scripts"
+is_stage = sys.argv[:1] == ["-m"] and "pipeline.repro" not in sys.orig_argv
+if (is_script or is_stage) and not find_spec("hydra"):
     sys.exit(
         "error: this Python has not the project's packages; run 'make setup' once, then "
         "'source .venv/bin/activate'"

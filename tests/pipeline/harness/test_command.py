@@ -61,6 +61,17 @@ def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path, monkeyp
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
 
+@pytest.mark.parametrize(
+    "program",
+    [("-m", "pipeline.fit"), ("scripts/score.py", "my.csv"), ("scripts/prepare_imagenet.py", "x")],
+)
+def test_a_python_without_the_packages_is_told_in_one_line(program):
+    command = [sys.executable, "-S", *program]  # -S: without the installed packages
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "run 'make setup' once" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_the_help_begins_with_what_the_stage_does(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["pipeline.fit", "--help"])
     with pytest.raises(SystemExit):
