@@ -278,10 +278,11 @@ def _complete(table: pd.DataFrame, columns: list[str]) -> bool:
 
 def _in_question(path: str, pattern: str, unknown: Sequence[str]) -> str:
     """The message on columns that bear no label."""
+    left_out = ",".join(k if len(k) < 60 else f"{k[:30]}*" for k in unknown[:MOST])
     groups = " (groups of points: --groups NAME)" * any("group" in k.lower() for k in unknown)
     return (
         f"{path}: {some_of(unknown, MOST)}: no label has this name, while {pattern} has those of "
-        f"all labels; leave out what is no class: --ignore {','.join(unknown[:MOST])}{groups}; or "
+        f"all labels; leave out what is no class: --ignore {left_out}{groups}; or "
         f"say which columns are the classes: --classes '{pattern}', or a list"
     )
 
