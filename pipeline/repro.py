@@ -13,6 +13,8 @@ import re
 import sys
 from pathlib import Path
 
+from pipeline.harness.links import links
+
 FOLDERS = {"PRECOMPUTED": "precomputed", "IMAGENET": "sources.imagenet"}
 FOLDERS["CHECKPOINTS"] = "sources.checkpoints"
 OTHERS = {"WORD_VECTORS": "sources.word_vectors", "DEVICE": "sources.device"}
@@ -49,13 +51,7 @@ def mistakes(environment: dict[str, str]) -> list[str]:
             "project, or run 'git init', or 'make setup' and then the stages by hand: "
             f"source .venv/bin/activate && {stages}"
         )
-    found += [
-        f"{link} is a symbolic link, which DVC does not follow; remove the link and put the whole "
-        "project on the large disk (docs/reproduce.md has other ways)"
-        for link in ("data", "results")
-        if Path(link).is_symlink()
-    ]
-    return found
+    return found + links()
 
 
 def dvc_command(environment: dict[str, str]) -> list[str]:

@@ -15,17 +15,13 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
 
 from pipeline.harness.hints import CONF, UsageError, known_instead
+from pipeline.harness.links import links
 
 LOCAL = CONF.parent / "sources.yaml"
 """Where data lie on this machine, one `name: path` a line. Git ignores this file."""
 PLACES = ("imagenet", "word_vectors", "yahoo_model", "yahoo_data", "checkpoints")
 LOCAL_NAMES = (*PLACES, "device", "precomputed")
 CHOICES = {"suite", "preset", "benchmark"}
-LINKED = ("data", "results", *(f"data/{stage}" for stage in ("logits", "fits", "scores")))
-LARGE_DISK = (
-    "is a symbolic link, which DVC does not follow; remove the link and put the whole project on "
-    "the large disk (docs/reproduce.md has other ways)"
-)
 
 
 def expanded(arguments: Sequence[str]) -> list[str]:
@@ -41,9 +37,8 @@ def expanded(arguments: Sequence[str]) -> list[str]:
     others = [text for text in arguments if not text.startswith("params=")]
     if not files:
         return others
-    if "DVC_STAGE" in os.environ:
-        for link in filter(os.path.islink, LINKED):
-            raise UsageError(f"{link} {LARGE_DISK}")
+    if "DVC_STAGE" in os.environ and (linked := links()):
+        raise UsageError("; ".join(linked))
     given = {text.partition("=")[0].lstrip("+~") for text in others}
     held = settings_in(Path(files[-1]))
     if given & CHOICES - {"benchmark"}:

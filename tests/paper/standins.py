@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,8 +60,11 @@ def vectors(path: Path) -> Path:
     return path
 
 
-def yahoo_model(folder: Path) -> Path:
-    """A small DistilBERT whose classes stand in another order than the data's."""
+def yahoo_model(folder: Path, names: Sequence[str] = YAHOO[::-1]) -> Path:
+    """A small DistilBERT of these classes; by default in another order than the data's.
+
+    Its random weights are large, so that the logits depend visibly on every token.
+    """
     transformers = require("transformers")
     folder.mkdir()
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
@@ -68,15 +72,15 @@ def yahoo_model(folder: Path) -> Path:
     tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"))
     tokenizer.save_pretrained(folder)
     shape = {"dim": 16, "n_heads": 2, "hidden_dim": 32, "n_layers": 1, "initializer_range": 1.0}
-    names = dict(enumerate(reversed(YAHOO)))
-    config = transformers.DistilBertConfig(vocab_size=len(vocabulary), id2label=names, **shape)
+    labels = dict(enumerate(names))
+    config = transformers.DistilBertConfig(vocab_size=len(vocabulary), id2label=labels, **shape)
     torch.manual_seed(0)
     transformers.DistilBertForSequenceClassification(config).save_pretrained(folder)
     return folder
 
 
 def yahoo_data(path: Path, rows: int) -> Path:
-    """Questions of very different lengths, in the columns of the data set."""
+    """Questions of very different lengths, some without text, in the columns of the data set."""
     random = np.random.default_rng(0)
 
     def texts(longest: int) -> list[str]:
@@ -84,5 +88,8 @@ def yahoo_data(path: Path, rows: int) -> Path:
 
     lengths = {"question_title": 8, "question_content": 40, "best_answer": 300}
     columns = {name: texts(longest) for name, longest in lengths.items()}
-    pd.DataFrame({"topic": random.integers(0, 10, rows), **columns}).to_parquet(path)
+    columns["question_content"][::3] = [""] * len(columns["question_content"][::3])
+    table = pd.DataFrame({"id": range(rows), "topic": [row % 10 for row in range(rows)], **columns})
+    table.loc[::4, "best_answer"] = None
+    table.to_parquet(path)
     return path

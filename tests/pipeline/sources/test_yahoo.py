@@ -18,55 +18,19 @@ from pipeline.sources.class_names import YAHOO
 from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
 from pipeline.sources.yahoo import yahoo_logits
+from tests.paper.standins import yahoo_data, yahoo_model
 
-WORDS = "why is the sky blue how do i win a game what optics light sports yes no".split()  # noqa: SIM905
 ROWS = 11
-
-
-def save_model(folder: Path, id2label: dict[int, str]) -> Path:
-    """A one-layer DistilBERT and its tokenizer, as `save_pretrained` leaves them."""
-    transformers = require("transformers")
-    folder.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary))
-    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"), model_max_length=32)
-    tokenizer.save_pretrained(folder)
-    # Large random weights, so that the logits depend visibly on every token.
-    shape = {"dim": 16, "n_heads": 2, "hidden_dim": 32, "n_layers": 1, "initializer_range": 1.0}
-    config = transformers.DistilBertConfig(
-        vocab_size=len(vocabulary), max_position_embeddings=32, id2label=id2label, **shape
-    )
-    torch.manual_seed(0)
-    model = transformers.DistilBertForSequenceClassification(config)
-    model.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_model(tmp_path_factory.mktemp("models") / "named", dict(enumerate(YAHOO)))
-
-
-def save_data(path: Path) -> Path:
-    random = np.random.default_rng(0)
-
-    def text() -> str:
-        return " ".join(random.choice(WORDS, size=random.integers(1, 9)))
-
-    columns = {
-        "id": list(range(ROWS)),
-        "topic": [row % 10 for row in range(ROWS)],
-        "question_title": [text() for _ in range(ROWS)],
-        "question_content": [text() if row % 3 else "" for row in range(ROWS)],
-        "best_answer": [text() if row % 4 else None for row in range(ROWS)],
-    }
-    pd.DataFrame(columns).to_parquet(path)
-    return path
+    return yahoo_model(tmp_path_factory.mktemp("models") / "named", YAHOO)
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_data(tmp_path_factory.mktemp("yahoo") / "test-00000-of-00001.parquet")
+    return yahoo_data(tmp_path_factory.mktemp("yahoo") / "test-00000-of-00001.parquet", ROWS)
 
 
 def logits_of(model: Path | str, data: Path | str, **options: Any) -> Any:
@@ -94,7 +58,7 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
         f"benchmark.source.model={model}",
         f"benchmark.source.data={data}",
         f"benchmark.source.expected_rows={ROWS}",
-        "benchmark.source.max_length=24",
+        "benchmark.source.max_length=200",
         "benchmark.source.batch_size=3",
     )
     result = instantiate(config.source, device="cpu")
@@ -102,7 +66,9 @@ def test_logits_through_the_configuration_equal_the_model_text_by_text(
     parts = zip(columns["question_title"], columns["question_content"], columns["best_answer"])
     texts = [" ".join(part for part in row if part) for row in parts]
     # Padding changes the logits as much as float32 rounds them: here 1e-5 of about 30.
-    np.testing.assert_allclose(result.logits, direct_logits(model, texts, 24), atol=1e-5, rtol=1e-5)
+    np.testing.assert_allclose(
+        result.logits, direct_logits(model, texts, 200), atol=1e-5, rtol=1e-5
+    )
     assert result.logits.dtype == np.float32 and np.ptp(result.logits, axis=0).min() > 1
     assert result.labels.tolist() == columns["topic"]
     assert result.details["class_names"] == list(YAHOO)
@@ -114,9 +80,9 @@ def test_a_permuted_id2label_is_put_in_the_data_sets_order(
 ) -> None:
     reference = logits_of(model, data).logits
     order = [3, 1, 4, 0, 5, 9, 2, 6, 8, 7]
-    names = {place: YAHOO[number] for place, number in enumerate(order)}
+    names = [YAHOO[number] for number in order]
     names[0] = names[0].replace("&", "and").upper()  # spelled differently, still the same
-    permuted = save_model(tmp_path / "permuted", names)
+    permuted = yahoo_model(tmp_path / "permuted", names)
     state = require("safetensors.torch").load_file(permuted / "model.safetensors")
     state["classifier.weight"] = state["classifier.weight"][order].contiguous()
     state["classifier.bias"] = state["classifier.bias"][order].contiguous()
@@ -142,7 +108,7 @@ def test_a_folder_and_the_hubs_cache_serve_without_network(
 
 
 def test_pickled_weights_are_not_loaded(model: Path, data: Path, tmp_path: Path) -> None:
-    folder = save_model(tmp_path / "pickled", dict(enumerate(YAHOO)))
+    folder = yahoo_model(tmp_path / "pickled", YAHOO)
     weights = folder / "model.safetensors"
     torch.save(load_file(weights), folder / "pytorch_model.bin")
     weights.unlink()
@@ -184,8 +150,8 @@ def test_what_does_not_fit_is_refused_before_the_pass(
         pd.read_parquet(data).assign(**columns).to_parquet(path)
         return path
 
-    two = save_model(tmp_path / "two", {0: "no", 1: "yes"})
-    part = save_model(tmp_path / "part", dict(enumerate([*YAHOO[:-1], "Cooking"])))
+    two = yahoo_model(tmp_path / "two", ["no", "yes"])
+    part = yahoo_model(tmp_path / "part", [*YAHOO[:-1], "Cooking"])
     topics = pd.read_parquet(data)["topic"]
     for arguments, words in (
         ((two, data), r"2 outputs \(no, yes\), Yahoo Answers has 10 classes.*source\.columns"),
