@@ -15,14 +15,26 @@ ABSENT = ("", "nan", "None", "<NA>", "NaT")
 """How the missing name of a cluster reads."""
 
 
-def class_numbers(labels: Any, names: Any, classes: int, name: str = "labels") -> Any:
+def class_numbers(
+    labels: Any, names: Any, classes: int, name: str = "labels", columns: Any = None
+) -> Any:
     """Return the place of each of `labels` [n] among `names` [C], those of the columns in order.
 
     Without `names` (None) the labels are returned as they are.
+
+    Args:
+        columns: names of a data frame's columns; the same names in another order are refused.
     """
+    wanted = range(classes) if names is None else np.asarray(names).ravel().tolist()
+    known = [str(entry) for entry in wanted]
+    held = [] if columns is None else [str(entry) for entry in columns]
+    if held != known and sorted(held) == sorted(known):
+        fix = "pass frame[list(classes)]" if names is not None else f"pass frame[range({classes})]"
+        raise InputError(
+            f"columns: {held[0]} comes first, but {known[0]} is the first class; {fix}"
+        )
     if names is None:
         return labels
-    known = [str(entry) for entry in np.asarray(names).ravel().tolist()]
     if len(known) != classes or len(set(known)) < classes:
         raise InputError(f"classes: {len(set(known))} names for {classes} columns; name each once")
     check_nothing_is_masked(labels, name)

@@ -62,7 +62,9 @@ def sample_of(
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     forecast, (n, classes) = Forecast(p), p.shape
-    y = check_labels(class_numbers(labels, names, classes), n, classes).to(p.device)
+    columns = getattr(probabilities, "columns", None)
+    y = check_labels(class_numbers(labels, names, classes, columns=columns), n, classes)
+    y = y.to(p.device)
     weights = None if sample_weight is None else check_weights(sample_weight, n).to(p.device)
     if clusters is None or population is None:
         of_points = cluster_numbers(clusters, forecast)

@@ -46,8 +46,10 @@ def checked(
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
     p = check_probabilities(probabilities)
-    forecast = Forecast(p)
-    y = check_labels(class_numbers(labels, classes, p.shape[1]), *p.shape).to(p.device)
+    forecast, columns = Forecast(p), getattr(probabilities, "columns", None)
+    y = check_labels(class_numbers(labels, classes, p.shape[1], columns=columns), *p.shape).to(
+        p.device
+    )
     weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
     return forecast, forecast.outcomes(y, weights)
 

@@ -1,6 +1,7 @@
 """Accuracy, Brier score and NLL against scikit-learn and loops."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
@@ -94,3 +95,14 @@ def test_labels_may_be_names_where_the_columns_are_named():
         accuracy(p, text, classes=["a", "b", "c"])
     with pytest.raises(InputError, match="2 names for 3 columns; name each once"):
         accuracy(p, text, classes=["dog", "cat"])
+
+
+@pytest.mark.parametrize("names", [["cat", "dog", "eel"], None])
+def test_a_frame_with_its_columns_in_another_order_is_refused(names):
+    p, y = np.random.default_rng(0).dirichlet(np.ones(3), 9), np.arange(9) % 3
+    columns = names or [0, 1, 2]
+    frame = pd.DataFrame(p, columns=columns)
+    for metric in (brier_score, lambda p, y, classes: scorecard(p, y, classes=classes).metrics):
+        assert metric(frame, np.array(columns)[y], classes=names)
+        with pytest.raises(InputError, match="comes first, but"):
+            metric(frame[columns[::-1]], np.array(columns)[y], classes=names)
