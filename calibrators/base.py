@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self, get_args, overload
 
@@ -177,10 +178,9 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         (one line) reports a file that is missing, damaged, of another kind or of a newer format.
         """
         kind, parameters, fitted = read_archive(path)
-        import calibrators  # not above: a circle
-
-        for name in calibrators.__all__:  # importing a calibrator makes it a known subclass
-            getattr(calibrators, name)
+        package = import_module(str(__package__))  # no `import`: the digest of a fit's code
+        for name in package.__all__:  # importing a calibrator makes it a known subclass
+            getattr(package, name)
         kinds = {subclass.__name__: subclass for subclass in _descendants(cls)}
         if kind not in kinds:
             raise InputError(

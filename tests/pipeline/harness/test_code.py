@@ -79,3 +79,10 @@ def test_a_users_module_reaches_this_repository_and_nothing_is_imported(tmp_path
 def test_targets_of_a_configuration_are_found_however_deep():
     settings = {"_target_": "a.B", "own": {"u": [{"_target_": "c.D", "of": {"_target_": "e.F"}}]}}
     assert list(targets_in(settings)) == ["a.B", "c.D", "e.F"]
+
+
+def test_a_calibrator_has_the_digest_of_its_own_files():
+    """Else a change of one method would make the fits of all others anew."""
+    names = ("TemperatureScaling", "VectorScaling", "DirichletCalibration", "IsotonicCalibration")
+    fits = {code_digest("pipeline.scoring.fitted", f"calibrators.{name}") for name in names}
+    assert len(fits) == len(names)
