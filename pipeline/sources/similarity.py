@@ -126,7 +126,7 @@ def check_vectors(path: Path) -> None:
     check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
     try:
         with require("smart_open", "gensim").open(str(path), "rb") as file:  # as gensim opens it
-            words, dimensions = map(int, file.readline(100).split())
+            words, dimensions = map(int, file.readline(100).decode("ascii").split())
         if min(words, dimensions) < 1:
             raise ValueError(f"{words} words of {dimensions} numbers")
     except (ValueError, EOFError, OSError, zlib.error) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,12 @@ def test_weights_from_a_file_and_from_the_hubs_cache(
     commit = "0123456789abcdef0123456789abcdef01234567"
     assert from_cache.details["origin"]["commits"] == {MODEL: commit}
     np.testing.assert_array_equal(from_cache.logits, from_file.logits)
+    flipped = bytearray(weights)
+    flipped[-9] ^= 1  # it loads, as another weight
+    file.write_bytes(flipped)
+    assert logits_of(images, checkpoint=file, **options).logits.shape == (6, 1000)
+    with pytest.raises(InputError, match=r"model\.safetensors: its SHA-256 is .*sha256 says"):
+        logits_of(images, checkpoint=file, sha256=hashlib.sha256(weights).hexdigest(), **options)
     file.write_bytes(weights[: len(weights) // 2])
     with pytest.raises(InputError, match="does not load into test_vit"):
         logits_of(images, checkpoint=file, **options)
