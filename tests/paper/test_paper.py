@@ -29,7 +29,7 @@ PART = {
 def test_the_whole_paper_on_stand_ins(tmp_path: Path) -> None:
     places = {
         "PRECOMPUTED": standins.cifar(tmp_path / "cifar"),
-        "IMAGENET": standins.images(tmp_path / "images", 24),
+        "IMAGENET": standins.images(tmp_path / "images", 60),
         "CHECKPOINTS": standins.weights(tmp_path / "weights", RESNET, VIT),
         "WORD_VECTORS": standins.vectors(tmp_path / "vectors.txt"),
         "YAHOO_MODEL": standins.yahoo_model(tmp_path / "distilbert"),
