@@ -252,11 +252,12 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
     """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
     methods = decisions.methods
     remarks = [remark for method in methods if (remark := _without_patches(facts, method))]
-    remarks += [
-        f"{method_name(method)} ({HARMED}): no setting that was tried is better than temperature "
-        "scaling on held-out points."
-        for method in decisions.marked(HARMED)
-    ]
+    for method in decisions.marked(HARMED):
+        worse = facts["calibrators"][method]["worse_than_temperature"]
+        remarks.append(
+            f"{method_name(method)} ({HARMED}): in {sum(worse)} of {len(worse)} splits no setting "
+            "that was tried is better than temperature scaling on held-out points."
+        )
     if weights := facts["logits"].get("weights"):
         remarks.insert(0, "Points have weights, from {:.3g} to {:.3g}.".format(*weights))
     runs = {

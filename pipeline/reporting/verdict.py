@@ -51,7 +51,7 @@ MEANINGS = {
 }
 MARKED = {
     INFINITE: "infinite NLL, so it is not recommended",
-    HARMED: "held-out points found no setting that is better than temperature scaling",
+    HARMED: "in some split no setting that was tried beats temperature scaling on held-out points",
 }
 NOT_TESTED = "no test compares the methods, because there is one split and no resampled points"
 FIXED_FITS = "the tests resample the points; the spread over other calibration sets is not known"
