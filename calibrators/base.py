@@ -54,9 +54,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     the probability that it had. `calibrators.conditioning` says how.
 
     Subclasses define `_fit` and `_predict_proba` on tensors, which have finite logits of classes
-    with calibration points. `_fit` stores what it learns in NumPy
-    arrays or numbers whose names end in an underscore. `save` writes these and the constructor's
-    arguments, which are the fields of the dataclass.
+    with calibration points. `_fit` stores what it learns in NumPy arrays or numbers whose names end
+    in an underscore. `save` writes these and the fields of the dataclass.
 
     Attributes
     ----------
@@ -83,12 +82,11 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit on the logits X [n, C], C >= 2, and the labels y [n] in 0 … C-1, on X's device.
 
-        For two classes X may also be [n] or [n, 1], the log-odds of class 1.
-        NumPy arrays, torch tensors and data frames are accepted. Labels may be names, if it is
-        clear which column each name belongs to (`calibrators.class_order`). `InputError` (one line)
-        reports NaN or +inf among the logits, labels out of range, and lengths that differ. `fit`
-        warns if the values look like probabilities, percentages or votes, because their softmax
-        would be something else, and about classes without a point.
+        For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
+        tensors and data frames are accepted. Labels may be names, if it is clear which column each
+        name belongs to (`calibrators.class_order`). `InputError` (one line) reports NaN or +inf
+        among the logits, labels out of range, and lengths that differ. `fit` warns about classes
+        without a point, and if the values look like probabilities, percentages or votes.
 
         `sample_weight` [n]: a point of weight 2 counts like two points, a point of weight 0 is left
         out. Temperature, vector and structured matrix scaling, Dirichlet calibration (its hold-out

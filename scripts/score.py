@@ -1,4 +1,4 @@
-"""Score your own classifier: eight calibrators, every metric, a verdict, the eCDF figure.
+"""Score your own classifier: all calibrators, every metric, a verdict, the eCDF figure.
 
 python scripts/score.py my.npz --output out/
 
