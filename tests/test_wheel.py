@@ -125,7 +125,7 @@ def test_the_command_scores_applies_and_fits_beside_a_persons_own_modules(place:
     labels = rng.integers(0, 3, 120)
     logits = 2 * np.eye(3)[labels] + rng.normal(size=(120, 3))
     np.savez(place / "my.npz", logits=logits, labels=labels)
-    quick = ["--quick", "--splits", "2", "--draws", "20", "--save", "saved.npz"]
+    quick = ["--quick", "--splits", "2", "--save", "saved.npz"]
     for arguments in (
         ["score", "my.npz", "--output", "out", "--method", "temperature", *quick],
         ["apply", "saved.npz", "my.npz", "--output", "calibrated.csv"],
