@@ -34,6 +34,10 @@ LIKE_LABELS = (
 """Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
 WEIGHTS = ("weight", "weights", "sample_weight")
 CLUSTERS = ("cluster", "clusters")
+LIKE_CLUSTERS = re.compile(
+    r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
+)
+"""Usual names of what several rows may belong to."""
 WHAT_A_TABLE_HOLDS = "correct it, or say which columns are no classes: --ignore NAME,NAME"
 
 
@@ -105,14 +109,30 @@ def assigned(
     Raises:
         InputError: something is missing, or could mean two things; one line with the fix.
     """
-    contents = without_ignored(" and ".join(map(str, paths)), contents, choices.ignore)
+    place, advice = " and ".join(map(str, paths)), _advice_on_clusters(contents[0], choices)
+    contents = without_ignored(place, contents, choices.ignore)
     if len(paths) == 1:
-        return _assigned(str(paths[0]), contents[0], choices, mistakes)
-    sizes, held = _joined(paths, contents, choices)
-    given = _assigned(" and ".join(map(str, paths)), held, choices, mistakes)
-    if given.splits:
-        raise InputError(f"{paths[0]}: has a `split`; leave it out, or the second file")
-    return replace(given, tested=np.repeat([False, True], sizes)[None])
+        given = _assigned(place, contents[0], choices, mistakes)
+    else:
+        sizes, held = _joined(paths, contents, choices)
+        given = _assigned(place, held, choices, mistakes)
+        if given.splits:
+            raise InputError(f"{paths[0]}: has a `split`; leave it out, or the second file")
+        given = replace(given, tested=np.repeat([False, True], sizes)[None])
+    return replace(given, notes=(*given.notes, *advice))
+
+
+def _advice_on_clusters(held: Any, choices: Choices) -> list[str]:
+    """A note if values repeat in what looks like the names of patients, documents or images."""
+    if choices.clusters is not None or any(str(name).lower() in CLUSTERS for name in held):
+        return []
+    for name in held:
+        values = np.asarray(held[name])
+        if not LIKE_CLUSTERS.search(str(name)) or values.ndim != 1 or values.dtype.kind == "f":
+            continue
+        if name != choices.groups and 1 < len(set(values.tolist())) < len(values):
+            return [f"`{name}` repeats: if rows with one value depend, say --clusters {name}"]
+    return []
 
 
 def _joined(

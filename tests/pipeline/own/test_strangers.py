@@ -200,3 +200,17 @@ def test_a_point_of_an_impossible_class_is_told_by_its_row_in_the_file(tmp_path)
         given(tmp_path / "a", {"logits": odd, "labels": Y})
     _, notes = given(tmp_path / "a", {"logits": odd, "labels": Y, "split": split})
     assert any("1 test points" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "count"),
+    [
+        (np.arange(N) // 6, {"ignore": "patient_id"}, 1),
+        (np.arange(N) // 6, {"clusters": "patient_id"}, 0),
+        (np.arange(N), {"ignore": "patient_id"}, 0),
+    ],
+    ids=["repeated", "named", "one row each"],
+)
+def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, options, count):
+    _, notes = given(tmp_path / "a.csv", table(patient_id=values), **options)
+    assert sum("say --clusters patient_id" in note for note in notes) == count
