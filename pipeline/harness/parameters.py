@@ -74,7 +74,7 @@ def settings_in(path: Path) -> dict[str, str]:
 
 
 def quoted(text: Any) -> str:
-    """`text` as a quoted string of Hydra's grammar, which then stands for itself."""
+    """Return `text` quoted for the grammar of Hydra, which then takes every character as it is."""
     return QuotedString(text=str(text), quote=Quote.single).with_quotes()
 
 

@@ -25,7 +25,7 @@ ALWAYS = (
 
 
 def names_of(benchmark: str) -> list[str]:
-    """What every run writes for a benchmark; a name with * stands for several."""
+    """Return the files that every run writes for a benchmark; `*` matches several names."""
     own = [f"scores/{benchmark}{end}" for end in (".csv", ".ecdf.csv", ".json")]
     folders = [f"data/fits/{benchmark}", f"data/scores/{benchmark}"]
     return [*ALWAYS, *own, *folders, f"data/logits/{benchmark}.npz"]
