@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 KIND, PARAMETERS, FORMAT = "calibrator", "params", "format"
 REQUIRED = {KIND, PARAMETERS, FORMAT, "classes_", "n_features_in_"}
-LATEST = 1
-"""Format of the files written here."""
+LATEST = 2
+"""Format of the files written here; 0.3.0 wrote 1."""
+RENAMED = {"steps_": "shifts_", "kept_": "cached_", "kept_for_": "cached_for_"}
+"""Arrays of format 1 that have another name since."""
 
 
 @contextmanager
@@ -101,6 +103,9 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
             raise InputError(f"{path}: {name!r} is no fitted value; {fix}")
     fitted = {name: array if array.ndim else array.item() for name, array in content.items()}
+    if version == 1:
+        fitted = {RENAMED.get(name, name): value for name, value in fitted.items()}
+        parameters |= {"loss": "nll"} if parameters.get("loss") == "likelihood" else {}
     if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
         raise InputError(f"{path}: classes_ and n_features_in_ differ; {fix}")
     return kind, parameters, fitted

@@ -1,7 +1,7 @@
 """The losses that a softmax calibrator can minimise: negative log-likelihood and Brier score.
 
 Both are proper scores, so with enough data and the right family they agree. Where the family is
-wrong, confident errors weigh more in the likelihood. The Brier score is not convex in the
+wrong, confident errors weigh more in the NLL. The Brier score is not convex in the
 parameters.
 """
 
@@ -15,10 +15,11 @@ from torch import Tensor
 from metrics.kernels.softmax import residuals, row_weights, squared_errors
 from metrics.validation import InputError
 
-Loss = Literal["likelihood", "brier"]
+Loss = Literal["nll", "brier"]
+"""The name of a loss, in every calibrator and in the configuration."""
 
 SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
-    "likelihood": residuals,
+    "nll": residuals,
     "brier": squared_errors,
 }
 """Functions of logits [n, C], labels [n] and weights [n] or None. They return the loss summed over
@@ -34,11 +35,11 @@ def check_loss(loss: str) -> None:
 def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
     """Return the diagonal of each row's Hessian by the logits at `probabilities` [n, C]: [n, C].
 
-    For the likelihood it is p (1 - p). For the Brier score it is the Gauss-Newton part, which is
+    For the NLL it is p (1 - p). For the Brier score it is the Gauss-Newton part, which is
     never negative: the diagonal 2 p_j² ((1 - p_j)² + Σ_{k≠j} p_k²) of 2 JᵀJ, J = diag(p) - p pᵀ.
     """
     p = probabilities
-    if loss == "likelihood":
+    if loss == "nll":
         return p * (1 - p)
     squares = p * p
     return 2 * squares * ((1 - p) ** 2 + squares.sum(dim=1, keepdim=True) - squares)
@@ -47,11 +48,11 @@ def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:
 def logit_hessian(probabilities: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
     """Return d and r [n, C]: a row's Hessian by the logits is diag(d) - r pᵀ - p rᵀ.
 
-    For the likelihood it is diag(p) - p pᵀ, for the Brier score the Gauss-Newton part
+    For the NLL it is diag(p) - p pᵀ, for the Brier score the Gauss-Newton part
     (`logit_curvature` has its diagonal).
     """
     p = probabilities
-    if loss == "likelihood":
+    if loss == "nll":
         return p, p / 2
     squares = p * p
     return 2 * squares, 2 * squares - squares.sum(dim=1, keepdim=True) * p

@@ -29,7 +29,7 @@ class TemperatureScaling(Calibrator):
 
     Parameters
     ----------
-    loss : "likelihood" or "brier"
+    loss : "nll" or "brier"
     inputs : "logits" or "probabilities", what X is
 
     Attributes
@@ -42,7 +42,7 @@ class TemperatureScaling(Calibrator):
     """
 
     takes_weights = True
-    loss: Loss = "likelihood"
+    loss: Loss = "nll"
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         check_loss(self.loss)

@@ -37,7 +37,7 @@ def loss_and_derivatives(
     logits: Tensor,
     labels: Tensor,
     parameters: Tensor,
-    loss: Loss = "likelihood",
+    loss: Loss = "nll",
     weights: Tensor | None = None,
 ) -> tuple[float, Tensor]:
     """Return the mean loss and its gradient [2, C] at `parameters` (w, b), float64 [2, C]."""
@@ -57,7 +57,7 @@ def loss_and_derivatives(
 def hessian_at(
     logits: Tensor,
     beta: float,
-    loss: Loss = "likelihood",
+    loss: Loss = "nll",
     weights: Tensor | None = None,
 ) -> Tensor:
     """Return the Hessian of the mean loss by (w, b) at w = β, b = 0: float64 [2C, 2C].
@@ -84,7 +84,7 @@ def least_ridge(
     labels: Tensor,
     beta: float,
     ridge: Tensor,
-    loss: Loss = "likelihood",
+    loss: Loss = "nll",
     weights: Tensor | None = None,
     *,
     max_iterations: int,
@@ -134,7 +134,7 @@ class VectorScaling(Calibrator):
 
     Parameters
     ----------
-    loss : "likelihood" or "brier"
+    loss : "nll" or "brier"
     l2 : float > 0, weight of that ridge
     max_iterations : int, of L-BFGS
     inputs : "logits" or "probabilities", what X is
@@ -150,7 +150,7 @@ class VectorScaling(Calibrator):
     takes_weights = True
     l2: float = 1e-8
     max_iterations: int = 500
-    loss: Loss = "likelihood"
+    loss: Loss = "nll"
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):

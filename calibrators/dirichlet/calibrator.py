@@ -99,7 +99,7 @@ class DirichletCalibration(LinearMapCalibrator):
     seed : int, of the hold-out and the tuning
     odir_range, l2_range : (low, high), search ranges per entry
     max_iterations : int, of L-BFGS in the final fit
-    loss : "likelihood" or "brier"
+    loss : "nll" or "brier"
     search : "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
         process as in the paper, which takes longer and found no better λ and μ
     fallback : bool, whether temperature scaling replaces a map that is worse on the hold-out
@@ -127,7 +127,7 @@ class DirichletCalibration(LinearMapCalibrator):
     odir_range: tuple[float, float] = (1e-4, 1e2)
     l2_range: tuple[float, float] = (1e-5, 1e2)
     max_iterations: int = 1000
-    loss: Loss = "likelihood"
+    loss: Loss = "nll"
     search: How = "even"
     fallback: bool = True
     verbose: bool = False

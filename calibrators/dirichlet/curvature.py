@@ -1,7 +1,7 @@
 """An approximate inverse Hessian for the loss of softmax(W x + b), class by class.
 
 The Hessian's block of class j is Σ_i v_ij x_i x_iᵀ / n, where the rows x are extended by a 1. v is
-p (1 - p) for the likelihood and Gauss-Newton's diagonal for the Brier score
+p (1 - p) for the NLL and Gauss-Newton's diagonal for the Brier score
 (`losses.logit_curvature`). If rows have weights, v is multiplied by them and n is their sum.
 
 Nearly all of the block's weight comes from the few rows that are undecided about class j. These
@@ -57,7 +57,7 @@ class ClassCurvature:
         cls,
         inputs: Tensor,
         beta: float,
-        loss: Loss = "likelihood",
+        loss: Loss = "nll",
         counts: Tensor | None = None,
     ) -> ClassCurvature:
         """Return the curvature at W = β I, b = 0 for `inputs` [n, C], weighted by `counts` [n]."""

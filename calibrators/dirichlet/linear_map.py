@@ -1,4 +1,4 @@
-"""softmax(W x + b): its penalised loss (likelihood or Brier score), its minimiser, its prediction.
+"""softmax(W x + b): its penalised loss (NLL or Brier score), its minimiser, its prediction.
 
 The parameters are a float64 tensor [C, C + 1], W with b as its last column. Matrix products run in
 float64 up to `DOUBLE_WORK` multiplications per pass, `DOUBLE_TO_TUNE` in fits that only tune, and
@@ -85,7 +85,7 @@ class LinearMapProblem:
         labels: Tensor,
         beta: float,
         spread: float,
-        loss: Loss = "likelihood",
+        loss: Loss = "nll",
         counts: Tensor | None = None,
     ) -> None:
         self.inputs, self.labels, self.loss, self.counts = inputs, labels, loss, counts
@@ -137,7 +137,7 @@ def map_loss(
     point: Tensor,
     gradient: Tensor | None = None,
     *,
-    loss: Loss = "likelihood",
+    loss: Loss = "nll",
     counts: Tensor | None = None,
 ) -> float:
     """Return the mean loss of softmax(W x + b); write its gradient to `gradient` if given.

@@ -34,17 +34,17 @@ from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import Update
 from calibrators.patching.utilities import Utility, Vectors
 
-Ending = Literal["calibrated", "no step", "limit"]
-"""Why a run ended: err <= ε, no step lowers the loss, or all requested patches are made."""
+Ending = Literal["calibrated", "no step"]
+"""Why a run ended before all requested patches are made: err <= ε, or no step lowers the loss."""
 
 
 class Patch(NamedTuple):
-    """Move the points with low <= v <= high by `step` = -ξ η along the utility's u⃗."""
+    """Move the points with low <= v <= high by `shift` = -ξ η along the utility's u⃗."""
 
     utility: Utility
     low: float
     high: float
-    step: float
+    shift: float
     error: float
     """Error of the witness before the patch."""
     loss_change: float
@@ -56,14 +56,14 @@ class Patch(NamedTuple):
         """Apply the patch to any forecast."""
         rows = rows_within(self.utility.predicted(state), self.low, self.high)
         if len(rows):
-            move(state, update, rows, self.utility.vectors(state, rows), self.step)
+            move(state, update, rows, self.utility.vectors(state, rows), self.shift)
 
 
 def move(
-    state: PatchedForecast, update: Update, rows: Tensor, vectors: Vectors, step: float
+    state: PatchedForecast, update: Update, rows: Tensor, vectors: Vectors, shift: float
 ) -> None:
-    """Move `rows` by a step along their u⃗ (line 9)."""
-    state.move(rows, lambda block: update.moved(state, rows[block], vectors.of(block), step))
+    """Shift `rows` along their u⃗ (line 9)."""
+    state.move(rows, lambda block: update.moved(state, rows[block], vectors.of(block), shift))
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Algorithm1:
 
     Attributes:
         number: the number of the next round.
-        stopped: why it ended; "limit" while it can go on.
+        stopped: why it ended; None while it can go on.
     """
 
     state: PatchedForecast
@@ -86,7 +86,7 @@ class Algorithm1:
     update: Update
     tolerance: float
     number: int = field(default=0, init=False)
-    stopped: Ending = "limit"
+    stopped: Ending | None = None
 
     def __iter__(self) -> Iterator[Patch]:
         while (patch := self.round()) is not None:

@@ -52,7 +52,7 @@ class Patching(Calibrator):
         kinds_: int64 [T] index into ("class", "top_k", "linear", "rank", "own"); indices_: int64
         [T]: the class, K - 1, or the utility's number, which counts through all of `utilities`;
         vectors_: float64 [T', C] payoffs of the sampled utilities, in the order of their patches;
-        lows_, highs_, steps_: float64 [T] interval of v and signed step -ξ η along u⃗;
+        lows_, highs_, shifts_: float64 [T] interval of v and signed step -ξ η along u⃗;
         errors_: float64 [T] UC before each patch;
         losses_: float64 [T + 1] calibration loss before the first and after each patch;
         start_*: the values that the start learned.
@@ -108,11 +108,11 @@ class Patching(Calibrator):
     def _update(self) -> Update:
         """Return how patches move points."""
 
-    def _patch(self, start: Calibrator, run: Algorithm1, steps: int) -> None:
-        """Run at most `steps` rounds; store the start and the patches as arrays."""
+    def _patch(self, start: Calibrator, run: Algorithm1, most: int) -> None:
+        """Make at most `most` patches; store the start and the patches as arrays."""
         loss, classes = run.update.loss(run.state), run.state.probabilities.shape[1]
-        fitted = list(islice(run, steps))
-        self.stopped_: str = run.stopped
+        fitted = list(islice(run, most))
+        self.stopped_: str = run.stopped or "limit"
         for name, value in stored(start).items():
             setattr(self, name, value)
         utilities = [patch.utility for patch in fitted]
@@ -122,8 +122,8 @@ class Patching(Calibrator):
         self.kinds_ = np.array([KINDS.index(u.kind) for u in utilities], dtype=np.int64)
         self.indices_ = np.array([u.index for u in utilities], dtype=np.int64)
         self.vectors_ = torch.stack(payoffs).numpy() if payoffs else np.empty((0, classes))
-        numbers = np.array([(p.low, p.high, p.step, p.error) for p in fitted]).reshape(-1, 4)
-        self.lows_, self.highs_, self.steps_, self.errors_ = numbers.T.copy()
+        numbers = np.array([(p.low, p.high, p.shift, p.error) for p in fitted]).reshape(-1, 4)
+        self.lows_, self.highs_, self.shifts_, self.errors_ = numbers.T.copy()
         self.losses_ = loss + np.cumsum([0.0, *(p.loss_change for p in fitted)])
 
     def patches(self) -> list[Patch]:
@@ -145,7 +145,7 @@ class Patching(Calibrator):
             utility_of(KINDS[kind], index)
             for kind, index in zip(self.kinds_.tolist(), self.indices_.tolist(), strict=True)
         ]
-        columns = (self.lows_, self.highs_, self.steps_, self.errors_, np.diff(self.losses_))
+        columns = (self.lows_, self.highs_, self.shifts_, self.errors_, np.diff(self.losses_))
         numbers = zip(*(column.tolist() for column in columns), strict=True)
         return [Patch(utility, *row) for utility, row in zip(utilities, numbers, strict=True)]
 
@@ -196,7 +196,7 @@ class PatchedModule(nn.Module):
         self.projected = projected
         self.by_rank = [utility.by_rank for utility in payoffs]
         table = torch.stack([utility.payoff for utility in payoffs]) if payoffs else torch.empty(0)
-        numbers = [(patch.low, patch.high, patch.step) for patch in patches]
+        numbers = [(patch.low, patch.high, patch.shift) for patch in patches]
         self.payoffs = nn.Buffer(table.to(dtype))
         self.numbers = nn.Buffer(torch.tensor(numbers, dtype=torch.float64).to(dtype))
 
@@ -209,9 +209,9 @@ class PatchedModule(nn.Module):
                 vector[order_of(p, TIED_RANKS).argsort(dim=1)] if by_rank else vector.expand_as(p)
             )
             v = (p * vectors).sum(dim=1, keepdim=True)
-            low, high, step = self.numbers[number].unbind()
+            low, high, shift = self.numbers[number].unbind()
             inside = (v >= low) & (v <= high)
-            p = torch.where(inside, self._moved(p, step * vectors), p)
+            p = torch.where(inside, self._moved(p, shift * vectors), p)
         return p
 
     def _moved(self, p: Tensor, push: Tensor) -> Tensor:

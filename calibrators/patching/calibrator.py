@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from calibrators.losses import Loss
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import find_worst
 from calibrators.patching.base import Patching
@@ -24,7 +25,7 @@ from calibrators.patching.update import ProjectedDescent
 from calibrators.solvers.search import best_run, evenly_spread, with_progress
 from metrics.validation import InputError
 
-Objective = Literal["u_comb", "brier", "nll"]
+Objective = Literal["u_comb", Loss]
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +57,7 @@ class UtilityPatching(Patching):
             are dropped early.
 
     Attributes:
-        kinds_, indices_, vectors_, lows_, highs_, steps_, errors_: the patches, see `Patching`;
+        kinds_, indices_, vectors_, lows_, highs_, shifts_, errors_: the patches, see `Patching`;
         losses_: float64 [T + 1] calibration Brier score before the first and after each patch;
         step_size_, step_limit_, sampled_: the chosen values; T is smaller if the run ended early;
         stopped_: why it ended: "calibrated" (UC <= ε), "no step" (none lowers the Brier score), or

@@ -22,7 +22,7 @@ from torch import Tensor
 from calibrators.patching.algorithm import Algorithm1, Patch
 from calibrators.patching.audit import find_worst
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_steps, folds_of
+from calibrators.patching.tuning import FOLDS, PATIENCE, fewest_patches, folds_of
 from calibrators.patching.update import Update
 from calibrators.patching.utilities import KINDS, PayoffUtility
 from metrics.validation import InputError
@@ -102,7 +102,7 @@ def group_patches(
         return torch.cat([PatchedForecast(q, labels[at]).losses("nll") for _, at, q in folds])[None]
 
     losses = losses_now()
-    while len(losses) <= min(most, fewest_steps(losses) + PATIENCE):
+    while len(losses) <= min(most, fewest_patches(losses) + PATIENCE):
         made = [run.round() for run, _, _ in folds]
         if all(each is None for each in made):
             break
@@ -110,7 +110,7 @@ def group_patches(
             if each is not None:
                 apply_to(q, names[held.numpy()], [each], run.runs[each[0]].update)
         losses = torch.cat([losses, losses_now()])
-    rounds = (own[0].round() for _ in range(fewest_steps(losses)))
+    rounds = (own[0].round() for _ in range(fewest_patches(losses)))
     return [each for each in rounds if each is not None]
 
 
@@ -130,7 +130,7 @@ def apply_to(
 def stored_patches(patches: list[tuple[str, Patch]]) -> dict[str, NDArray[Any]]:
     """Return patches of groups as arrays: names [T], kinds and indices [T, 2], numbers [T, 3]."""
     kinds = [(KINDS.index(p.utility.kind), p.utility.index) for _, p in patches]
-    numbers = [(p.low, p.high, p.step) for _, p in patches]
+    numbers = [(p.low, p.high, p.shift) for _, p in patches]
     return {
         "group_names_": np.array([group for group, _ in patches], dtype=np.str_),
         "group_utilities_": np.array(kinds, dtype=np.int64).reshape(-1, 2),
@@ -142,8 +142,9 @@ def restored_patches(arrays: Any, classes: int) -> list[tuple[str, Patch]]:
     """Return the patches whose `stored_patches` are attributes of `arrays`."""
     patches = []
     rows = zip(arrays.group_names_, arrays.group_utilities_, arrays.group_numbers_, strict=True)
-    for group, (kind, index), (low, high, step) in rows:
+    for group, (kind, index), numbers in rows:
         make = PayoffUtility.of_class if KINDS[kind] == "class" else PayoffUtility.of_top_k
-        utility = make(int(index), classes)
-        patches.append((str(group), Patch(utility, float(low), float(high), float(step), 0.0, 0.0)))
+        low, high, shift = map(float, numbers)
+        patch = Patch(make(int(index), classes), low, high, shift, error=0.0, loss_change=0.0)
+        patches.append((str(group), patch))
     return patches

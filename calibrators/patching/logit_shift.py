@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from calibrators.losses import Loss
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.base import PatchedModule, Patching
@@ -31,8 +32,8 @@ from calibrators.patching.groups import (
     stored_patches,
 )
 from calibrators.patching.start import Start, check_start, fit_start
-from calibrators.patching.state import PatchedForecast, Score
-from calibrators.patching.tuning import FOLDS, MOST, fewest_steps, held_out_losses, most_steps
+from calibrators.patching.state import PatchedForecast
+from calibrators.patching.tuning import FOLDS, MOST, fewest_patches, held_out_losses, most_patches
 from calibrators.patching.update import ExponentialTilting
 from calibrators.solvers.search import with_progress
 from metrics.validation import InputError
@@ -77,8 +78,8 @@ class LogitShiftPatching(Patching):
 
     Attributes
     ----------
-    kinds_, indices_, vectors_, lows_, highs_, steps_, errors_ : the patches, see `Patching`;
-        `steps_` holds the signed shifts ν δ
+    kinds_, indices_, vectors_, lows_, highs_, shifts_, errors_ : the patches, see `Patching`;
+        `shifts_` holds the signed shifts ν δ
     losses_ : float64 [T + 1], calibration NLL before the first and after each patch; it falls
     held_out_ : float64, held-out mean score after 0, 1, … patches; empty if `steps` was given
     stopped_ : "limit" (as many patches as chosen), "calibrated" (UC <= ε) or "no step"
@@ -91,7 +92,7 @@ class LogitShiftPatching(Patching):
     steps: int | None = None
     shrinkage: float = 0.3
     sampled_count: int = 0
-    objective: Score = "nll"
+    objective: Loss = "nll"
     max_steps: int = 150
     needs_groups: bool = False
     _names: NDArray[np.str_] | None = field(default=None, init=False)
@@ -171,7 +172,7 @@ class LogitShiftPatching(Patching):
             steps = 0  # too few points for folds
         elif steps is None:
             is_pooled = self.start == "pooled"
-            best = most_steps if is_pooled else fewest_steps
+            best = most_patches if is_pooled else fewest_patches
             most = min(self.max_steps, MOST) if is_pooled else self.max_steps
             shown = with_progress(best, "LogitShiftPatching: patches", max(1, most), self.verbose)
             options = self.objective, most, self.seed

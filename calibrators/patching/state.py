@@ -6,18 +6,17 @@ Only the rows that a patch moves are ranked again. Every number of a row depends
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from calibrators.losses import Loss
 from metrics.forecast import Forecast
 from metrics.kernels.compiled import compiled
 from metrics.kernels.ranks import descending_order, places_of
 from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
-
-Score = Literal["nll", "brier"]
 
 TIED_RANKS = 2.5e-7
 """Neighbours in a row's ranking that are no further apart are ranked by class. Projection makes
@@ -72,10 +71,10 @@ class PatchedForecast:
         size = MOVED_ELEMENTS if self.on_cpu else max(1, len(rows)) * classes
         over_blocks(work, row_blocks(len(rows), classes, size))
 
-    def losses(self, score: Score) -> Tensor:
+    def losses(self, loss: Loss) -> Tensor:
         """Return each point's -log p_y, or Σ_c (p_c - y_c)²: float64 [n]."""
         of_label = self.probabilities.gather(1, self.labels[:, None])[:, 0]
-        if score == "nll":
+        if loss == "nll":
             return -of_label.clamp(min=LIKELIHOOD_FLOOR).log()
         # Σ (p - y)² = ‖p‖² - 2 p_y + 1, which needs no matrix of outcomes.
         return self.probabilities.square().sum(dim=1) - 2 * of_label + 1

@@ -32,8 +32,9 @@ from itertools import islice
 import torch
 from torch import Tensor
 
+from calibrators.losses import Loss
 from calibrators.patching.algorithm import Algorithm1, Patch
-from calibrators.patching.state import PatchedForecast, Score
+from calibrators.patching.state import PatchedForecast
 from calibrators.solvers.search import Run, best_run, run_and_log
 from metrics.validation import InputError
 
@@ -137,7 +138,7 @@ class HoldOut:
 
         def score_at(limit: int) -> float:
             """Return the score after `limit` patches, or after fewer if the run has ended."""
-            if algorithm.stopped == "limit":
+            if algorithm.stopped is None:
                 for patch in islice(algorithm, limit - len(run.patches)):
                     patch.apply(held, algorithm.update)
                     run.patches.append(patch)
@@ -160,8 +161,8 @@ def held_out_losses(
     probabilities: Tensor,
     labels: Tensor,
     run: Callable[[PatchedForecast], Algorithm1],
-    score: Score,
-    max_steps: int,
+    loss: Loss,
+    most: int,
     seed: int,
     best: Callable[[Tensor], int],
 ) -> Tensor:
@@ -170,9 +171,10 @@ def held_out_losses(
     Args:
         probabilities, labels: [n, C] and [n], all points, before any patch.
         run: begins the algorithm on a forecast.
-        max_steps: the largest T; T is smaller if all runs end, or if the best number is clear.
+        loss: the loss of the held-out points.
+        most: the largest T; T is smaller if all runs end, or if the best number is clear.
         seed: the seed of the folds.
-        best: `fewest_steps` or `most_steps`, or the same with a progress bar.
+        best: `fewest_patches` or `most_patches`, or the same with a progress bar.
     """
     runs: list[tuple[Algorithm1, PatchedForecast]] = []
     for kept, held in folds_of(labels, seed):
@@ -180,20 +182,20 @@ def held_out_losses(
             fitted, scored = (PatchedForecast(probabilities[k], labels[k]) for k in (kept, held))
             runs.append((run(fitted), scored))
     states = [state for _, state in runs]
-    losses = torch.cat([state.losses(score) for state in states])[None]
-    while len(losses) <= min(max_steps, best(losses) + PATIENCE):
+    losses = torch.cat([state.losses(loss) for state in states])[None]
+    while len(losses) <= min(most, best(losses) + PATIENCE):
         patches = [algorithm.round() for algorithm, _ in runs]
         if all(patch is None for patch in patches):
             break
         for patch, (algorithm, state) in zip(patches, runs, strict=True):
             if patch is not None:
                 patch.apply(state, algorithm.update)
-        now = torch.cat([state.losses(score) for state in states])
+        now = torch.cat([state.losses(loss) for state in states])
         losses = torch.cat([losses, now[None]])
     return losses
 
 
-def fewest_steps(losses: Tensor) -> int:
+def fewest_patches(losses: Tensor) -> int:
     """Return the smallest t whose mean of `losses` [T + 1, n] is within noise of the smallest."""
     means = losses.mean(dim=1)
     best = int(torch.nonzero(means <= means.min() + ROUNDING)[0])
@@ -202,7 +204,7 @@ def fewest_steps(losses: Tensor) -> int:
     return int(torch.nonzero(excess.mean(dim=1) <= noise + ROUNDING)[0])
 
 
-def most_steps(losses: Tensor) -> int:
+def most_patches(losses: Tensor) -> int:
     """Return the largest t whose mean of `losses` [T + 1, n] is hardly above the smallest."""
     means = losses.mean(dim=1)
     share = min(WORSE * losses.shape[1], AT_MOST)

@@ -69,7 +69,7 @@ OUTCOMES = {
 }
 
 
-def _likelihood_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tensor:
+def _nll_terms(d: Tensor, scaled: Tensor, labels: Tensor, beta: float) -> Tensor:
     """Return -log p_y, its two derivatives by β and the size of the slope's terms: [4, n].
 
     d = z - max z [n, C], `scaled` is βd, and p = softmax(βd). The slope is Σ p d - d_y, the
@@ -110,14 +110,14 @@ def moments(
     logits: Tensor,
     labels: Tensor,
     beta: float,
-    loss: Loss = "likelihood",
+    loss: Loss = "nll",
     weights: Tensor | None = None,
 ) -> Moments:
     """Return the `Moments` of `logits` [n, C], `labels`, `weights` [n] at `beta`, in float64.
 
     A logit of -inf has the probability 0 for every β, 0 included.
     """
-    terms = _likelihood_terms if loss == "likelihood" else _brier_terms
+    terms = _nll_terms if loss == "nll" else _brier_terms
     shares = row_weights(weights, logits)
     totals = np.zeros(4)
     for start, stop in row_blocks(len(logits), logits.shape[1], BLOCK):
@@ -155,7 +155,7 @@ class Passes:
 
 
 def fit_temperature(
-    logits: Tensor, labels: Tensor, loss: Loss = "likelihood", weights: Tensor | None = None
+    logits: Tensor, labels: Tensor, loss: Loss = "nll", weights: Tensor | None = None
 ) -> TemperatureFit:
     """Return the exact minimiser of `loss` over β = 1/T for `logits`, `labels`, `weights` [n].
 
@@ -163,7 +163,7 @@ def fit_temperature(
     separable data, by the labels. The likelihood of separable data is best at β = ∞.
     """
     passes = Passes(logits, labels, loss, weights)
-    spread = math.sqrt(passes.at(0.0, "likelihood").curvature)
+    spread = math.sqrt(passes.at(0.0, "nll").curvature)
     of_label = logits.gather(1, labels[:, None])[:, 0]
     if spread == 0:
         beta, outcome = 1.0, "constant"
@@ -172,8 +172,8 @@ def fit_temperature(
     elif loss == "brier":
         beta, outcome = least_brier(passes, SMALLEST / spread, LARGEST / spread)
     else:
-        beta, outcome = _least_likelihood(passes, spread)
-    least, nll = passes.at(beta).loss, passes.at(beta, "likelihood").loss
+        beta, outcome = _least_nll(passes, spread)
+    least, nll = passes.at(beta).loss, passes.at(beta, "nll").loss
     return TemperatureFit(beta, least, nll, spread, len(passes.seen), outcome)
 
 
@@ -181,7 +181,7 @@ def _first_beta(spread: float) -> float:
     return min(max(1.0, 0.1 / spread), 10 / spread)
 
 
-def _least_likelihood(passes: Passes, spread: float) -> tuple[float, str]:
+def _least_nll(passes: Passes, spread: float) -> tuple[float, str]:
     """Return the β of least NLL and the outcome; the smallest β if the loss rises from 0 on."""
     low, high = SMALLEST / spread, LARGEST / spread
     zero = passes.at(0.0)
@@ -204,7 +204,7 @@ def _separable(passes: Passes, spread: float) -> tuple[float, str]:
     target = math.log((n + 2) / (n + 1))
 
     def excess(beta: float) -> tuple[float, float, bool]:
-        m = passes.at(beta, "likelihood")
+        m = passes.at(beta, "nll")
         if m.loss <= 0:
             return math.inf, 0.0, False
         value = math.log(target / m.loss)

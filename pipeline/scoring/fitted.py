@@ -33,7 +33,7 @@ def fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
         **groups_at(cached, points, calibrator),
     )
     if isinstance(calibrator, PeerCalibration):  # a loaded one would have to fit again
-        calibrator.keep(torch.from_numpy(rows_of(logits, test)).to(device))
+        calibrator.cache_predictions(torch.from_numpy(rows_of(logits, test)).to(device))
     rows = torch.from_numpy(rows_of(logits, test[:PREDICTED])).to(device)
     groups = groups_at(cached, test[:PREDICTED], calibrator)
     predicted = calibrator.predict_proba(rows, **groups).cpu().numpy().tobytes()

@@ -97,7 +97,7 @@ def _for_tests(
 def _patches(units: Sequence[Unit]) -> list[int]:
     """The number of patches in each split; empty for a calibrator that does not patch."""
     fits = [read_npz(unit.fit_path) for unit in units]
-    return [len(arrays["steps_"]) for arrays in fits if "steps_" in arrays]
+    return [len(arrays["shifts_"]) for arrays in fits if "shifts_" in arrays]
 
 
 def _complete(units: Sequence[Unit]) -> dict[str, list[Unit]]:

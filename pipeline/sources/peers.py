@@ -62,8 +62,8 @@ class PeerCalibration(Calibrator):
 
     Only pickle could store a package's object. So `save` stores the calibration points, and a
     loaded calibrator fits again when it first predicts. Each fit starts from the same SEED, so the
-    result is the same. It refuses other versions of the packages than those of the fit. `keep`
-    stores predictions, too, so that predicting the same points needs no other fit.
+    result is the same. It refuses other versions of the packages than those of the fit. After
+    `cache_predictions` predicting the same points needs no other fit.
 
     `MissingResource` (one line) if a package is not installed; `InputError` if `method` is not in
     `PEERS`, if the class does not have these `options`, or if the package cannot fit these points:
@@ -81,15 +81,15 @@ class PeerCalibration(Calibrator):
     ----------
     logits_, labels_ : the calibration points, [n, C] and [n]
     versions_ : [packages], as `name version`
-    kept_, kept_for_ : float64 [m, C], the predictions of `keep`, and the digest of their logits
+    cached_, cached_for_ : float64 [m, C], the cached predictions, and their logits' digest
     """
 
     logits_: NDArray[np.floating[Any]]
     labels_: NDArray[np.int64]
     versions_: NDArray[np.str_]
-    kept_: NDArray[np.float64]
-    kept_for_: str = ""
-    _foreign: Any = None
+    cached_: NDArray[np.float64]
+    cached_for_: str = ""
+    _model: Any = None
     """The package's fitted object; None after `load`."""
 
     def __init__(self, method: str, options: Mapping[str, Any] | None = None) -> None:
@@ -98,36 +98,36 @@ class PeerCalibration(Calibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         self.logits_, self.labels_ = logits.cpu().numpy().copy(), labels.cpu().numpy().copy()
-        self._foreign = self._fit_foreign()
+        self._model = self._fit_model()
         self.versions_ = self._versions()
-        self.kept_, self.kept_for_ = np.empty((0, logits.shape[1])), ""
+        self.cached_, self.cached_for_ = np.empty((0, logits.shape[1])), ""
 
-    def keep(self, logits: Tensor) -> None:
+    def cache_predictions(self, logits: Tensor) -> None:
         """Store the predictions for `logits` [m, C], in the file of `save` as well."""
-        self.kept_, self.kept_for_ = self.predict_proba(logits).cpu().numpy(), _digest(logits)
+        self.cached_, self.cached_for_ = self.predict_proba(logits).cpu().numpy(), _digest(logits)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        if self._foreign is None and _digest(logits) == self.kept_for_:
-            return torch.from_numpy(self.kept_).to(logits.device)
-        if self._foreign is None:
-            self._foreign = self._fit_again()
+        if self._model is None and _digest(logits) == self.cached_for_:
+            return torch.from_numpy(self.cached_).to(logits.device)
+        if self._model is None:
+            self._model = self._fit_again()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            p = self._foreign.predict_proba(_probabilities(logits))
+            p = self._model.predict_proba(_probabilities(logits))
         p = np.asarray(p, dtype=np.float64)  # from float32 rows may miss 1
         return torch.from_numpy(p / p.sum(axis=1, keepdims=True)).to(logits.device)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         raise InputError(f"{self.method}: a calibrator of another package cannot be exported")
 
-    def _fit_foreign(self) -> Any:
-        foreign = self._unfitted()
+    def _fit_model(self) -> Any:
+        model = self._unfitted()
         x = _probabilities(torch.from_numpy(self.logits_))
         try:
             with warnings.catch_warnings(), torch.random.fork_rng(devices=()), torch.enable_grad():
                 warnings.simplefilter("ignore")  # betacal changes the filters for the whole process
                 torch.manual_seed(SEED)
-                return foreign.fit(x, self.labels_)
+                return model.fit(x, self.labels_)
         except ValueError as error:
             absent = np.setdiff1d(np.arange(x.shape[1]), self.labels_)
             raise InputError(
@@ -142,7 +142,7 @@ class PeerCalibration(Calibrator):
                 f"{self.method}: fitted with {', '.join(self.versions_)}, installed here is "
                 f"{', '.join(here)}; fit and save it again"
             )
-        return self._fit_foreign()
+        return self._fit_model()
 
     def _unfitted(self) -> Any:
         peer = self._peer()

@@ -36,7 +36,7 @@ def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(made_up):
         np.testing.assert_array_equal(other.intercept_, fits[0].intercept_)
 
 
-@pytest.mark.parametrize("loss", ["likelihood", "brier"])
+@pytest.mark.parametrize("loss", ["nll", "brier"])
 @pytest.mark.parametrize("on", ["log_probabilities", "logits"])
 def test_it_minimises_the_stated_formula(made_up, on, loss):
     """The formula of the docstring; its ridge is left out."""
@@ -51,7 +51,7 @@ def test_it_minimises_the_stated_formula(made_up, on, loss):
         matrix, intercept = flat[:9].reshape(3, 3), flat[9:]
         log_p = scipy.special.log_softmax(inputs @ matrix.T + intercept, axis=1)
         off = matrix[~np.eye(3, dtype=bool)]
-        misfit = -log_p * truth if loss == "likelihood" else (np.exp(log_p) - truth) ** 2
+        misfit = -log_p * truth if loss == "nll" else (np.exp(log_p) - truth) ** 2
         penalty = 0.3 * (off**2).mean() + 0.2 * (intercept**2).mean()
         return misfit.sum(axis=1).mean() + penalty
 
@@ -109,12 +109,12 @@ def test_blocks_and_the_torch_twin_change_nothing(made_up, monkeypatch):
     torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize("loss", ["likelihood", "brier"])
+@pytest.mark.parametrize("loss", ["nll", "brier"])
 def test_the_gradient_is_the_derivative(made_up, loss):
     logits, labels = (torch.from_numpy(part) for part in made_up(n=40))
     point = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
     mapped = logits.double() @ point[:, :5].T + point[:, 5]
-    if loss == "likelihood":
+    if loss == "nll":
         value = torch.nn.functional.cross_entropy(mapped, labels)
     else:
         truth = torch.nn.functional.one_hot(labels, 5)

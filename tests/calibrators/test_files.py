@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from calibrators import (
-    Calibrator,
-    TemperatureScaling,
-    VectorScaling,
-)
+from calibrators import Calibrator, TemperatureScaling, UtilityPatching, VectorScaling
 from calibrators.files import atomic_path, read_archive, write_archive
 from metrics.validation import InputError
 
@@ -79,9 +76,24 @@ def test_files_of_other_formats_are_refused(saved):
     written_as(saved, None)
     assert "it lacks format; fit and save it again" in refused(saved)
     written_as(saved, 99)
-    assert "format 99 of a newer release, this one reads up to 1; update" in refused(saved)
+    assert "format 99 of a newer release, this one reads up to 2; update" in refused(saved)
     written_as(saved, "one")
     assert "damaged format number" in refused(saved)
+
+
+@pytest.mark.parametrize("make", [TemperatureScaling, partial(UtilityPatching, 0.1, 3, False)])
+def test_a_file_of_0_3_0_is_read(make, made_up, tmp_path):
+    """That release called the NLL "likelihood" as a loss, and patches' shifts `steps_`."""
+    logits, labels = made_up()
+    fitted = make().fit(logits, labels)
+    path = fitted.save(tmp_path / "old.npz")
+    with np.load(path) as archive:
+        content = {name.replace("shifts_", "steps_"): archive[name] for name in archive.files}
+    content["params"] = np.array(str(content["params"]).replace('"nll"', '"likelihood"'))
+    np.savez(path, **{**content, "format": 1})
+    loaded = Calibrator.load(path)
+    assert loaded.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(loaded.predict_proba(logits), fitted.predict_proba(logits))
 
 
 def test_an_archive_of_something_else(tmp_path):

@@ -22,7 +22,7 @@ def assert_same_patches(logits, labels, steps=30):
     # Kinds are 0 by class and 1 by rank.
     utilities = calibrator.indices_ + classes * calibrator.kinds_
     assert [patch.utility for patch in patches] == utilities.tolist()
-    np.testing.assert_array_equal([-patch.xi * patch.eta for patch in patches], calibrator.steps_)
+    np.testing.assert_array_equal([-patch.xi * patch.eta for patch in patches], calibrator.shifts_)
     for name, found in (("low", "lows_"), ("high", "highs_"), ("error", "errors_")):
         expected = [getattr(patch, name) for patch in patches]
         np.testing.assert_allclose(getattr(calibrator, found), expected, rtol=0, atol=1e-12)

@@ -67,7 +67,7 @@ def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
     point = torch.tensor([[0.7] * 5, [0.1, 0.0, -0.2, 0.3, 0.0]], dtype=torch.float64)
 
     def all_sums():
-        for loss in ("likelihood", "brier"):
+        for loss in ("nll", "brier"):
             yield from loss_and_derivatives(logits, labels, point, loss, weights)
             yield hessian_at(logits, 0.7, loss, weights)
             slope = torch.empty(5, 6, dtype=torch.float64)

@@ -6,7 +6,7 @@ import torch
 from calibrators.patching.audit import StandardFamilies, find_worst
 from calibrators.patching.state import PatchedForecast
 
-FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "steps_", "errors_", "losses_")
+FITTED = ("kinds_", "indices_", "vectors_", "lows_", "highs_", "shifts_", "errors_", "losses_")
 
 
 def over_confident(n, classes, seed, sharpness=2.0):

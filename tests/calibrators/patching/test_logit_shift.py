@@ -43,7 +43,7 @@ def test_the_calibration_nll_falls_with_every_patch_down_to_that_of_the_predicti
 ):
     logits, labels = problem
     before = TemperatureScaling().fit(logits, labels).predict_proba(logits)
-    assert len(fitted.steps_) > 5
+    assert len(fitted.shifts_) > 5
     assert fitted.losses_[0] == pytest.approx(negative_log_likelihood(before, labels), abs=1e-12)
     assert (np.diff(fitted.losses_) < 0).all()
     after = negative_log_likelihood(fitted.predict_proba(logits), labels)

@@ -37,7 +37,7 @@ def fitted(request):
 
 def test_the_calibration_brier_score_never_rises(fitted):
     calibrator, logits, labels = fitted
-    assert len(calibrator.losses_) == len(calibrator.steps_) + 1 > 10
+    assert len(calibrator.losses_) == len(calibrator.shifts_) + 1 > 10
     assert (np.diff(calibrator.losses_) < 0).all()
     assert calibrator.losses_[0] == pytest.approx(brier_score(softmax(logits), labels), abs=1e-12)
     after = brier_score(calibrator.predict_proba(logits), labels)
@@ -54,7 +54,7 @@ def test_every_patch_corrects_the_worst_interval_of_its_time(fitted):
         signed = float((u - v)[inside].sum()) / len(y)
         assert patch.error <= float(utility_calibration(v, u)) + 1e-12
         assert abs(signed) == pytest.approx(patch.error, abs=1e-12)
-        assert np.sign(patch.step) == np.sign(signed)  # towards what is realized
+        assert np.sign(patch.shift) == np.sign(signed)  # towards what is realized
         p = state.probabilities.numpy()
         assert patch.error >= tied_u_comb(p, labels) - 1e-9
         assert calibrator.losses_[t] == pytest.approx(brier_score(p, labels), abs=1e-12)
@@ -66,16 +66,16 @@ def test_theory_takes_the_error_over_the_classes_and_keeps_its_promise():
     logits, labels = over_confident(600, 6, 1)
     calibrator = UtilityPatching(**{**FIXED, "steps": 80}, line_search="theory")
     calibrator.fit(logits, labels)
-    assert len(calibrator.steps_) == 80
-    np.testing.assert_allclose(np.abs(calibrator.steps_), calibrator.errors_ / 6, rtol=1e-12)
+    assert len(calibrator.shifts_) == 80
+    np.testing.assert_allclose(np.abs(calibrator.shifts_), calibrator.errors_ / 6, rtol=1e-12)
     assert (-np.diff(calibrator.losses_) >= calibrator.errors_**2 / 6 - 1e-15).all()
 
 
 def test_a_tolerance_ends_the_run():
     logits, labels = over_confident(600, 4, 3)
-    assert len(UtilityPatching(**FIXED, tolerance=0.9).fit(logits, labels).steps_) == 0
+    assert len(UtilityPatching(**FIXED, tolerance=0.9).fit(logits, labels).shifts_) == 0
     some = UtilityPatching(**{**FIXED, "steps": 500}, tolerance=0.02).fit(logits, labels)
-    assert 0 < len(some.steps_) < 500
+    assert 0 < len(some.shifts_) < 500
     assert (some.errors_ > 0.02).all()
     assert some.stopped_ == "calibrated"
     assert tied_u_comb(some.predict_proba(logits), labels) <= 0.02

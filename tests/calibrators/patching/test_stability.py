@@ -21,7 +21,7 @@ def one_ulp(logits, seed):
 def decisions(calibrator):
     tried = [run["parameters"] for run in calibrator.tuning_log_]
     chosen = calibrator.step_size_, calibrator.step_limit_, calibrator.sampled_
-    patches = (calibrator.kinds_, calibrator.indices_, calibrator.steps_)
+    patches = (calibrator.kinds_, calibrator.indices_, calibrator.shifts_)
     return [tried, chosen, [part.tolist() for part in patches], calibrator.stopped_]
 
 

@@ -13,9 +13,9 @@ from calibrators.patching.tuning import (
     SURVIVORS,
     HoldOut,
     TuningRun,
-    fewest_steps,
+    fewest_patches,
     held_out_losses,
-    most_steps,
+    most_patches,
 )
 from calibrators.patching.update import ProjectedDescent
 from metrics import InputError, brier_score, negative_log_likelihood
@@ -133,7 +133,7 @@ def test_the_best_runs_alone_go_on():
 def test_given_steps_are_scored_as_given():
     logits, labels = over_confident(300, 4, 11)
     calibrator = UtilityPatching(**{**QUICK, "tuning_runs": 5}, steps=3).fit(logits, labels)
-    assert len(calibrator.steps_) == 3
+    assert len(calibrator.shifts_) == 3
     assert all(set(run["parameters"]) == {"step_size", "sampled"} for run in calibrator.tuning_log_)
 
 
@@ -157,28 +157,28 @@ def test_point_losses_average_to_the_two_scores():
 
 def test_a_gain_on_every_point_is_taken_however_small():
     losses = torch.tensor([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
-    assert fewest_steps(losses.double()) == 1
+    assert fewest_patches(losses.double()) == 1
 
 
 def test_a_gain_within_its_own_noise_is_not_worth_a_patch():
     random = np.random.default_rng(0)
     noise = torch.from_numpy(random.normal(size=100))
     losses = torch.stack([torch.zeros(100).double(), noise - noise.mean() - 0.05])
-    assert fewest_steps(losses) == 0
-    assert fewest_steps(torch.cat([losses[:1], losses[1:] - 0.2])) == 1
+    assert fewest_patches(losses) == 0
+    assert fewest_patches(torch.cat([losses[:1], losses[1:] - 0.2])) == 1
 
 
 def test_the_fewest_patches_as_good_as_the_best_are_enough():
     noise = torch.from_numpy(np.random.default_rng(1).normal(size=64))
     losses = -torch.tensor([0.0, 0.5, 0.9, 0.99, 1.0]).double()[:, None].repeat(1, 64)
     losses[3:] += 0.3 * (noise - noise.mean()) * torch.tensor([[0.0], [1.0]])
-    assert fewest_steps(losses) == 3
+    assert fewest_patches(losses) == 3
 
 
 def test_the_pooled_start_gets_the_patches_that_cost_hardly_any_likelihood():
     losses = torch.tensor([1.001, 1.0, 1.006, 1.004, 1.006])[:, None]
-    assert most_steps(losses.expand(-1, 9000)) == 3
-    assert most_steps(losses.expand(-1, 2000)) == 1  # few points admit fewer patches
+    assert most_patches(losses.expand(-1, 9000)) == 3
+    assert most_patches(losses.expand(-1, 2000)) == 1  # few points admit fewer patches
 
 
 def test_every_fifth_point_is_predicted_by_patches_of_the_others():
@@ -190,7 +190,7 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
         kept.append(state.labels)
         return LogitShiftPatching()._run(state)
 
-    losses = held_out_losses(p, y, run, "nll", 3, 0, fewest_steps)
+    losses = held_out_losses(p, y, run, "nll", 3, 0, fewest_patches)
     assert [len(part) for part in kept] == [48] * 5
     assert losses.shape == (4, 60)
     at_first = PatchedForecast(p, y).losses("nll")

@@ -101,7 +101,7 @@ def rows() -> Iterator[Named]:
         z = torch.from_numpy(random.normal(scale=3, size=(n, classes)).round(1))
         z[0, 0] = -2000
         y = torch.from_numpy(random.integers(classes, size=n))
-        for name, overwrite in (("likelihood", residuals), ("brier", squared_errors)):
+        for name, overwrite in (("nll", residuals), ("brier", squared_errors)):
             gradient = z.clone()
             yield f"{name} {n}", overwrite(gradient, y)
             yield f"gradient {name} {n}", gradient

@@ -69,10 +69,10 @@ def test_a_loaded_calibrator_fits_again_once_and_predicts_the_same_bits(
     assert Shares.fits == 2
 
 
-def test_kept_predictions_need_no_other_fit(package, points, tmp_path) -> None:
+def test_cached_predictions_need_no_other_fit(package, points, tmp_path) -> None:
     fitted = PeerCalibration("venn_abers").fit(*points)
     rows = torch.from_numpy(points[0][:20])
-    fitted.keep(rows)
+    fitted.cache_predictions(rows)
     loaded = PeerCalibration.load(fitted.save(tmp_path / "one.npz"))
     np.testing.assert_array_equal(loaded.predict_proba(rows), fitted.predict_proba(rows))
     assert Shares.fits == 1
