@@ -202,6 +202,17 @@ def test_a_map_that_is_worse_than_temperature_scaling_on_the_hold_out_is_reporte
         method.fit(logits, labels)
     temperature = TemperatureScaling().fit(logits, labels).predict_proba(logits)
     same = np.allclose(method.predict_proba(logits), temperature, rtol=0, atol=1e-12)
-    assert method.worse_than_temperature_ and same == fallback
+    assert method.worse_than_temperature_ and same == method.fell_back_ == fallback
     assert len(method.tuning_log_) == HOPELESS  # smaller λ would be worse, and are not tried
     assert np.isfinite([run["score"] for run in method.tuning_log_]).all()
+
+
+def test_a_map_that_is_hardly_worse_than_temperature_scaling_is_kept():
+    generator = np.random.default_rng(0)
+    logits = 3 * generator.normal(size=(600, 5))
+    labels = (logits / 2 + generator.gumbel(size=logits.shape)).argmax(axis=1)
+    method = DirichletCalibration(tuning_runs=10)
+    with pytest.warns(UserWarning, match="on the hold-out .*; the map is taken"):
+        method.fit(logits, labels)
+    assert method.worse_than_temperature_ and not method.fell_back_
+    assert np.ptp(method.matrix_.diagonal()) > 0  # temperature scaling has equal slopes
