@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -20,6 +21,11 @@ from pipeline.harness.parameters import place
 from pipeline.harness.settings import Settings
 
 OmegaConf.register_new_resolver("place", place, replace=True)
+# One file stands for all experiments of CalArena: each name in the suite becomes a benchmark.
+for experiment in OmegaConf.load(CONF / "suite" / "calarena.yaml").benchmarks:
+    _, dataset, model = experiment.split("_", 2)
+    entry = {"defaults": ["calarena", "_self_"], "source": {"dataset": dataset, "model": model}}
+    ConfigStore.instance().store(name=experiment, node=entry, group="benchmark")
 
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
