@@ -19,7 +19,7 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import read_npz, write_json, write_text
+from pipeline.harness.artifacts import json_text, read_npz, update_text
 from pipeline.harness.cache import record_of
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
@@ -93,8 +93,8 @@ def write_results(task: Task) -> list[Path]:
     for name in ("history", "snapshots"):
         start = f"{name}."
         columns = {key.removeprefix(start): arrays[key] for key in arrays if key.startswith(start)}
-        written.append(write_text(folder / f"{name}.csv", csv_text(pd.DataFrame(columns))))
-    return [*written, write_json(folder / "dynamics.json", rounded(content))]
+        written.append(update_text(folder / f"{name}.csv", csv_text(pd.DataFrame(columns))))
+    return [*written, update_text(folder / "dynamics.json", json_text(rounded(content)))]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.harness.artifacts import CorruptFile, json_text, read_json, write_text
+from pipeline.harness.artifacts import CorruptFile, json_text, read_json, update_text, write_text
 from pipeline.harness.settings import Settings
 
 DEFAULT_EVALUATION = "default"
@@ -161,9 +161,9 @@ def write_files(
     """Write the three files of a benchmark, sorted, and return their paths."""
     content = {**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}
     return [
-        write_text(files.rows, _sorted_csv(rows, ("calibrator", "group", "split"))),
-        write_text(files.curves, _sorted_csv(curves, ("calibrator", "group"))),
-        write_text(files.facts, _json(rounded(content))),
+        update_text(files.rows, _sorted_csv(rows, ("calibrator", "group", "split"))),
+        update_text(files.curves, _sorted_csv(curves, ("calibrator", "group"))),
+        update_text(files.facts, _json(rounded(content))),
     ]
 
 
