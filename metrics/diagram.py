@@ -79,6 +79,11 @@ class UtilityDiagram:
     floor: float
     n: int
 
+    @property
+    def curve(self) -> tuple[Array, Array, Array, Array]:
+        """The running difference: the places t, D(t), and the ends of its noise band, [g] each."""
+        return self.predicted, self.difference, self.low, self.high
+
 
 def utility_of(utility: UtilityClass | Callable[[Any], Any]) -> UtilityClass:
     """Return a utility class unchanged, and a function p [n, C] -> u⃗ [n, C] as a utility class."""

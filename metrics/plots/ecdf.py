@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import (
     FuncFormatter,
     LogLocator,
@@ -17,74 +16,22 @@ from matplotlib.ticker import (
 )
 from numpy.typing import NDArray
 
-from metrics.ecdf import dkw_band, ecdf, levels, thin
-from metrics.validation import InputError
-
 Array = NDArray[np.float64]
-DRAWN_POINTS = 201
 MARKED_POINTS = 8
 MOST_TICKS = 6
 BAND = 0.14
 """Opacity of the bands around the curves."""
 
 
-def plot_ecdf(
-    errors: Any, *, title: str = "", confidence: float = 0.95, ax: Axes | None = None
-) -> Figure:
-    """Return curves of the share of utilities with an error of at most e (section 4).
-
-    Args:
-        errors: [M] UC of sampled utilities, as `Linear.sample(…).calibration_errors(…)` returns
-            them; or a mapping from the names of several methods to such errors.
-        title: title of the figure.
-        confidence: confidence of the band (Dvoretzky-Kiefer-Wolfowitz), which comes from the sample
-            of M utilities and does not contain the noise of the points.
-        ax: axes to draw into; those of a new figure if not given.
-
-    Returns:
-        The figure; a new one belongs to no window: save it, or show it in a notebook.
-
-    Raises:
-        InputError: there is nothing to draw, or errors are not finite or not of shape [M].
-    """
-    curves = {name: ecdf(values)[0] for name, values in named(errors).items()}
-    if not curves:
-        raise InputError("errors: nothing to draw; give an array [M], or {name: array}")
-    axis = Figure(figsize=(5.2, 3.8), layout="constrained").subplots() if ax is None else ax
-    for place, (name, values) in enumerate(curves.items()):
-        index = thin(len(values), DRAWN_POINTS)
-        band, height = dkw_band(len(values), confidence), levels(len(values))
-        draw_curve(
-            axis, values[index], height[index], band, color=f"C{place % 10}", label=plain(name)
-        )
-    error_axes(axis, curves.values())
-    axis.set_ylabel("Share of utilities with error ≤ $e$")
-    axis.set_title(plain(title))
-    if any(curves):
-        axis.legend(frameon=False)
-    return figure_of(axis)
-
-
-def figure_of(axis: Axes) -> Figure:
-    """Return the figure of axes, also of axes in a part of a figure."""
-    figure = axis.get_figure(root=True)
-    assert isinstance(figure, Figure)
-    return figure
-
-
-def draw_curve(
-    axis: Axes, errors: Array, height: Array, band: float, *, color: str, **line: Any
-) -> None:
-    """Draw sorted errors as an eCDF of these heights; `line` goes to matplotlib's `plot`.
-
-    band: half of the height of the band around the curve.
-    """
+def draw_curve(axis: Axes, errors: Array, height: Array, band: float, **line: Any) -> None:
+    """Draw sorted errors as an eCDF of these heights, with a band of half-width `band`."""
+    every = max(1, len(errors) // MARKED_POINTS)
+    (curve,) = axis.plot(errors, height, zorder=3, ms=4, markevery=every, **line)
     # The band is drawn only where both its sides lie within 0..1; its ends would be long boxes.
     inner = (height >= band) & (height <= 1 - band)
     below, above = height[inner] - band, height[inner] + band
-    axis.fill_between(errors[inner], below, above, color=color, alpha=BAND, lw=0, zorder=2)
-    every = max(1, len(errors) // MARKED_POINTS)
-    axis.plot(errors, height, color=color, zorder=3, ms=4, markevery=every, **line)
+    look: dict[str, Any] = {"color": curve.get_color(), "alpha": BAND, "lw": 0, "zorder": 2}
+    axis.fill_between(errors[inner], below, above, **look)
 
 
 def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
@@ -129,8 +76,3 @@ def plain_number(value: float) -> str:
 def plain(text: str) -> str:
     """Return `text` with every `$` escaped, because matplotlib would begin a formula there."""
     return text.replace("$", r"\$")
-
-
-def named(values: Any) -> dict[str, Any]:
-    """Return a mapping from names unchanged, and a single array under the empty name."""
-    return dict(values) if isinstance(values, Mapping) else {"": values}

@@ -34,6 +34,24 @@ def test_the_steps_of_an_ecdf_are_the_errors_of_the_class(binary):
     assert frame.share.iloc[-1] == 1
 
 
+def test_the_range_of_the_running_difference_is_the_error(binary):
+    y, p = binary
+    display = UtilityDisplay.from_predictions(y, p**2 / (p**2).sum(1)[:, None], kind="running")
+    assert np.ptp([0, *display.frame().difference]) == pytest.approx(display.worst.error)
+    (shade,) = display.ax_.patches
+    assert shade.get_x() == display.worst.low
+
+
+def test_forecasts_share_the_axes_of_an_ecdf(binary):
+    y, p = binary
+    users, ax = Linear.sample(50, 2, seed=0), Figure().subplots()
+    for name in ("a $5 method", "b"):
+        UtilityDisplay.from_predictions(y, p, kind="ecdf", utility=users, name=name, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [r"a \$5 method", "b"]
+    assert ax.lines[0].get_color() != ax.lines[1].get_color() and len(ax.collections) == 2
+    ax.figure.canvas.draw()
+
+
 def test_a_decision_curve_counts_hits_and_weighs_false_alarms(binary):
     y, p = binary
     frame = UtilityDisplay.from_predictions(y, p, kind="decision_curve").frame()
@@ -59,7 +77,7 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
     display = UtilityDisplay.from_estimator(Named(), p, names[y], ax=axes, utility=TopK())
     assert display.ax_ is axes and display.figure_ is axes.figure
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Named"]
-    with pytest.raises(InputError, match="y: maybe is not among the estimator's classes"):
+    with pytest.raises(InputError, match="y: 'maybe' in row 0 is none of `classes`"):
         UtilityDisplay.from_estimator(Named(), p, ["maybe"] * 400)
 
 
