@@ -35,16 +35,6 @@ class Bearers:
     """Label by column, in the order of the columns."""
     others: dict[str, str]
     """Column and varying part, where the pattern fits but no label is meant."""
-    is_numbered: bool
-
-    @property
-    def are_contiguous(self) -> bool:
-        """Whether the columns are numbered from 0 or 1 on without a gap, each number once."""
-        if not self.is_numbered:
-            return False
-        names = [*self.labels.values(), *self.others.values()]
-        held = sorted(float(TRUTH.get(name.casefold(), name)) for name in names)
-        return held[0] in (0, 1) and held == [held[0] + k for k in range(len(held))]
 
 
 def as_number(name: str) -> float | None:
@@ -104,8 +94,7 @@ def _by_key(columns: Sequence[str], spelling: dict[str, str], key: Key) -> list[
                 for column, part in parts.items()
                 if column not in labels and key(part) is not None
             }
-            is_number = key is as_number
-            found.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others, is_number))
+            found.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others))
     return list(found.values())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -55,8 +56,23 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
     known = sorted({*map(str, place), *(_groups() if not path else ())})
     close = difflib.get_close_matches(last, known, n=1, cutoff=0.5)
     within = f" in {'.'.join(path)}" if path else ""
-    meant = f" (did you mean {'.'.join([*path, close[0]])}?)" if close else ""
+    below = [".".join([*path, name]) for name in _places_of(last, place)]
+    if not below and not path:  # composing all benchmarks would take seconds
+        configs = [*(CONF / "benchmark").glob("*.yaml"), *(CONF / "shared").glob("*.yaml")]
+        held = (name for file in configs for name in _places_of(last, OmegaConf.load(file)))
+        below = [f"benchmark.{name}" for name in held if "." in name][:1]
+    likely = [*below, *(".".join([*path, name]) for name in close)]
+    meant = f" (did you mean {likely[0]}?)" if likely else ""
     return f"{key}: no such setting{meant}; known{within}: {', '.join(known)}"
+
+
+def _places_of(key: str, place: Any) -> Iterator[str]:
+    """Where a setting of this name stands below `place`: source.batch_size."""
+    for name, value in place.items_ex(resolve=False):
+        if str(name) == key:
+            yield key
+        elif isinstance(value, DictConfig):
+            yield from (f"{name!s}.{found}" for found in _places_of(key, value))
 
 
 def _groups() -> Iterator[str]:

@@ -173,7 +173,9 @@ def _assigned(path: str, held: Any, choices: Choices, mistakes: Mistakes) -> Giv
     roles = _roles(path, names, choices, notes)
     for name in roles.values():
         if not isinstance(held, dict) and has_lists(held[name]):
-            raise InputError(f"{path}: column `{name}` holds lists; give one entry per row")
+            raise InputError(
+                f"{path}: column `{name}` holds lists or objects; give one entry per row"
+            )
     label = roles.pop("labels")
     if arrays is None:
         labels = distinct_labels(plain_column(held[label]), f"{path}: {label}", mistakes)

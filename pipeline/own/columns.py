@@ -1,9 +1,9 @@
 """Which columns of a table are the classes: by name, in any order, or not at all.
 
 A column is a class if it bears a label by the pattern that all labels share
-(`calibrators.class_order`), if it is one of numbered columns without a gap, or if rows sum to one
-with it only. One column of any other name, and the table is refused until the person says what it
-is: a column that is taken for a class makes every number wrong.
+(`calibrators.class_order`), or if its name fits the pattern and rows sum to one with it only. One
+column of any other name, and the table is refused until the person says what it is: a column that
+is taken for a class makes every number wrong.
 """
 
 from __future__ import annotations
@@ -72,9 +72,7 @@ def classes_of_table(
     found = sets[0]
     unknown = [name for name in columns if name not in found.labels]
     further = [name for name in unknown if name in found.others]
-    if further and found.are_contiguous and not _are_beside(table, list(found.labels), further):
-        unknown = [name for name in unknown if name not in further]
-    elif further and further == unknown and _needs(table, list(found.labels), further):
+    if further and further == unknown and _needs(table, list(found.labels), further):
         unknown = []
         notes = (*notes, f"{some_of(further)}: a class, since rows sum to one with it only")
     if unknown:
@@ -190,9 +188,9 @@ def _chosen(path: str, columns: list[str], chosen: str, labels: Labels) -> Class
 def _ordered(
     found: Bearers, columns: Sequence[str], labels: Labels, notes: tuple[str, ...] = ()
 ) -> Classes:
-    """The columns of a set: numbers in increasing order, names as in the file."""
+    """The columns of a set: numbers in increasing order, names in that of text."""
     bearing = {**found.labels, **found.others}
-    order = [name for name in columns if name in bearing]
+    order = sorted((name for name in columns if name in bearing), key=lambda name: bearing[name])
     numbers = {name: as_number(TRUTH.get(of.casefold(), of)) for name, of in bearing.items()}
     if None not in numbers.values():
         order.sort(key=lambda name: numbers[name] or 0)
@@ -260,11 +258,6 @@ def _borne(column: str, labels: Sequence[str]) -> str | None:
 def _needs(table: pd.DataFrame, labels: list[str], further: list[str]) -> bool:
     """Whether rows sum to one only with the further columns."""
     return _complete(table, [*labels, *further]) and not _complete(table, labels)
-
-
-def _are_beside(table: pd.DataFrame, labels: list[str], further: list[str]) -> bool:
-    """Whether rows sum to one without the further columns only."""
-    return _complete(table, labels) and not _complete(table, [*labels, *further])
 
 
 def _complete(table: pd.DataFrame, columns: list[str]) -> bool:

@@ -41,6 +41,11 @@ def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
                 f"{path}: column `{name}` has {lengths.iloc[row]} entries in row {row}, "
                 f"{lengths.iloc[0]} in row 0; give one per class (pad with {fill} the impossible)"
             )
+        if isinstance(held[name].iloc[0], dict):
+            raise InputError(
+                f"{path}: column `{name}` holds objects; write a list, or a column per class "
+                "(pandas.json_normalize)"
+            )
         arrays[name] = np.array(held[name].tolist())
         if arrays[name].dtype == object:  # `null` in JSON becomes NaN
             with suppress(TypeError, ValueError):
@@ -49,9 +54,9 @@ def arrays_of(path: str, held: Any) -> dict[str, NDArray[Any]] | None:
 
 
 def has_lists(column: pd.Series[Any]) -> bool:
-    """Whether any cell of a column is a list."""
+    """Whether any cell of a column is a list or an object of JSON."""
     return column.dtype == object and bool(column.map(_is_list).any())
 
 
 def _is_list(cell: Any) -> bool:
-    return isinstance(cell, (list, tuple, np.ndarray))
+    return isinstance(cell, (list, tuple, dict, np.ndarray))

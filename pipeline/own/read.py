@@ -7,11 +7,13 @@ tables; an npz is checked before it is unpacked, and nothing is ever unpickled.
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +41,15 @@ MATRICES = {
 """Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
+LINE_BY_LINE = (
+    "write one object per line: "
+    "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)"
+)
 INSTEAD = {
     (".pt", ".pth", ".pkl", ".pickle", ".joblib", ".ckpt"): "a pickle, which is never loaded; "
     f"save its arrays: {SAVEZ}",
     (".xlsx", ".xls", ".ods"): "a workbook; save the sheet as «CSV UTF-8»",
-    (".json",): "not read; write one object per line: "
-    "pandas.read_json(…).to_json('my.jsonl', orient='records', lines=True)",
+    (".json",): "not read; " + LINE_BY_LINE,
     (".zip", ".bz2", ".xz", ".zst", ".tar"): "unpack it, or pack it with gzip (.csv.gz)",
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
@@ -206,15 +211,38 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_lines(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.read_json(path, lines=True, dtype=False, convert_dates=False)
+    rows: list[Any] = []
+    with _opened(path) as file:
+        for line in filter(str.strip, file):
+            if not rows and line.lstrip().startswith("["):
+                raise InputError(f"{path}: an array of JSON; {LINE_BY_LINE}")
+            rows.append(json.loads(line, object_pairs_hook=partial(_each_name_once, path)))
+    return pd.DataFrame(rows)
+
+
+def _each_name_once(place: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; Python's reader would keep the last of two entries of one name."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"{place}: `{cut_off(twice)}` stands twice in one line; rename one of them"
+        )
+    return entries
+
+
+def _opened(path: Path) -> TextIO:
+    open_text: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    file: TextIO = open_text(path, "rt", encoding="utf-8-sig")
+    return file
 
 
 def _read_separated(path: Path) -> pd.DataFrame:
     import pandas as pd
 
-    open_text = gzip.open if path.suffix.lower() == ".gz" else open
-    with open_text(path, "rt", encoding="utf-8-sig") as file:
-        first, more = str(file.readline()), str(file.read(1 << 20))
+    with _opened(path) as file:
+        first, more = file.readline(), file.read(1 << 20)
     if first.lower().startswith("sep=") or first.startswith("#"):
         raise InputError(f"{path}: the first line is `{cut_off(first.strip())}`; remove this line")
     lines = (first, more.partition("\n")[0])  # names may hold another sign

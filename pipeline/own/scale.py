@@ -190,12 +190,13 @@ def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says the same
         logits = from_probabilities(p, name=field)
-    note = f"probabilities are off by up to {off:.1g}, taken for rounding; rows are renormalised"
+    why = "taken for rounding or clipping; rows are renormalised"
+    note = f"probabilities are off by up to {off:.1g}, {why}"
     return logits.numpy().astype(np.float32), [note] if off > NOTED else []
 
 
 def _are_rounded(matrix: Tensor) -> bool:
-    """Whether rows of probabilities [n, C] may miss a sum of one because they were rounded."""
+    """Whether rows of probabilities [n, C] may miss a sum of one by rounding or clipping."""
     p = matrix.to(torch.float64)
     off = float((p.sum(dim=1) - 1).abs().max())
     gap = off - ROUNDING
@@ -204,6 +205,11 @@ def _are_rounded(matrix: Tensor) -> bool:
     if gap > FARTHEST_SUM:
         return False
     if gap <= BFLOAT16:
+        return True
+    low = p.min()  # small values may have been raised to this one
+    if bool(low > 0) and bool(
+        ((p.sum(dim=1) - 1).abs() <= low * (p == low).sum(dim=1) + BFLOAT16).all()
+    ):
         return True
     # The values show the rounding: what was cut to the top K has more digits. Each value is
     # compared with its digits as a whole number, of which float16 is off by up to .05.

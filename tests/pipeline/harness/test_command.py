@@ -29,6 +29,7 @@ ROOT = CONF.parent
         ),
         ("fit", ["benchmrk=yahoo"], 2, ["benchmrk: no such setting (did you mean benchmark?)"]),
         ("fit", ["benchmark.source.data=/x"], 2, ["choose benchmark=yahoo"]),
+        ("fit", ["batch_size=0"], 2, ["did you mean benchmark.source.batch_size?"]),
         ("fit", ["benchmark=digits"], 1, ["of digits; run python -m pipeline.logits"]),
         ("fit", ["params=nowhere.yaml"], 2, ["params=nowhere.yaml: no such file"]),
         ("fit", ["split=10"], 2, ["split=10", "0 to 9"]),

@@ -69,7 +69,7 @@ def test_the_header_names_the_classes(tmp_path):
     for names in (("emu", "cat", "dog"), ("p_emu", "p_cat", "p_dog")):
         result = read(tmp_path, table_of(names, labels=labels))
         assert accuracy(result) == 1.0
-        assert result.details["class_names"] == ["emu", "cat", "dog"]
+        assert result.details["class_names"] == ["cat", "dog", "emu"]
     line = refused(tmp_path, table_of(("cat", "dog", "eel"), labels=labels))
     assert "labels: emu in row 0 is no column's name" in line
     line = refused(tmp_path, table_of(("cat", "dog", "emu")))

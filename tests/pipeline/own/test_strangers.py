@@ -103,7 +103,7 @@ def test_what_is_cut_to_the_top_is_no_rounding(tmp_path):
     with pytest.raises(InputError, match="cut to the top K"):
         given(tmp_path / "a", {"probabilities": cut, "labels": y})
     two = np.array([[float(f"{value:.2g}") for value in row] for row in p])
-    for rounded in (p.round(2), two, p.round(2).astype(np.float16)):
+    for rounded in (p.round(2), two, p.round(2).astype(np.float16), p.clip(0.01, 0.99)):
         _, notes = given(tmp_path / "a", {"probabilities": rounded, "labels": y})
         assert any("taken for rounding" in note for note in notes)
 
