@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrators.isotonic import IsotonicCalibration as IsotonicCalibration
     from calibrators.patching.calibrator import UtilityPatching as UtilityPatching
     from calibrators.patching.logit_shift import LogitShiftPatching as LogitShiftPatching
+    from calibrators.peers import PeerCalibration as PeerCalibration
     from calibrators.structured import StructuredMatrixScaling as StructuredMatrixScaling
     from calibrators.structured import StructuredVectorScaling as StructuredVectorScaling
     from calibrators.temperature import TemperatureScaling as TemperatureScaling
@@ -27,6 +28,7 @@ WHERE = {
     "DirichletCalibration": "dirichlet.calibrator",
     "IsotonicCalibration": "isotonic",
     "LogitShiftPatching": "patching.logit_shift",
+    "PeerCalibration": "peers",
     "StructuredMatrixScaling": "structured",
     "StructuredVectorScaling": "structured",
     "TemperatureScaling": "temperature",

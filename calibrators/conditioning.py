@@ -29,10 +29,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from calibrators.losses import row_weights
 from calibrators.paddings import largest_zero, median_gap, padding_gap
 from calibrators.solvers.root import solve_increasing
 from calibrators.solvers.temperature import fit_temperature
-from metrics.kernels.softmax import row_weights, softmax
+from metrics.kernels.softmax import softmax
 from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import InputError
 

@@ -7,16 +7,153 @@ parameters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from metrics.kernels.softmax import residuals, row_weights, squared_errors
+from metrics.kernels.compiled import compiled_sums
+from metrics.kernels.softmax import exponential, has_kernels
+from metrics.kernels.threads import over_blocks, row_blocks
 from metrics.validation import InputError
 
 Loss = Literal["nll", "brier"]
 """The name of a loss, in every calibrator and in the configuration."""
+
+
+@compiled_sums
+def residual_rows(logits: Any, labels: Any, weights: Any) -> float:
+    """Overwrite `logits` with softmax - one-hot; return the sum of -log softmax at the labels.
+
+    That is the gradient of the summed cross-entropy by the logits; row i of both counts weights[i]
+    times. The arithmetic is float64 also where the array is float32.
+    """
+    classes = logits.shape[1]
+    values = np.empty(classes)
+    loss = 0.0
+    for i in range(logits.shape[0]):
+        row = logits[i]
+        largest = row[0]
+        for j in range(classes):
+            largest = max(largest, row[j])
+        total = 0.0
+        of_label = np.float64(row[labels[i]]) - np.float64(largest)
+        for j in range(classes):
+            value = exponential(np.float64(row[j]) - np.float64(largest))
+            values[j] = value
+            total += value
+        factor = 1.0 / total
+        share = weights[i]
+        for j in range(classes):
+            row[j] = share * (values[j] * factor)
+        row[labels[i]] -= share
+        loss += share * (math.log(total) - of_label)
+    return loss
+
+
+@compiled_sums
+def squared_error_rows(logits: Any, labels: Any, weights: Any) -> float:
+    """Overwrite `logits` with the gradient of the summed Brier score; return that sum.
+
+    With p the softmax and y one-hot, the score is Σ (p - y)² and its gradient by logit j is
+    2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)); row i of both counts weights[i] times. The arithmetic
+    is float64 also where the array is not.
+    """
+    classes = logits.shape[1]
+    values = np.empty(classes)
+    score = 0.0
+    for i in range(logits.shape[0]):
+        row = logits[i]
+        label = labels[i]
+        largest = row[0]
+        for j in range(classes):
+            largest = max(largest, row[j])
+        total = 0.0
+        for j in range(classes):
+            value = exponential(np.float64(row[j]) - np.float64(largest))
+            values[j] = value
+            total += value
+        factor = 1.0 / total
+        squares = rest = 0.0
+        for j in range(classes):
+            p = values[j] * factor
+            values[j] = p
+            squares += p * p
+            rest += p if j != label else 0.0
+        of_label = values[label]
+        pull = squares - of_label
+        share = weights[i]
+        for j in range(classes):
+            row[j] = share * (2.0 * values[j] * (values[j] - pull))
+        row[label] = share * (2.0 * of_label * (-rest - pull))
+        # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
+        score += share * (squares - of_label * of_label + rest * rest)
+    return score
+
+
+def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
+    """`weights` as float64 [n] beside `logits` [n, C]; ones without."""
+    if weights is None:
+        return torch.ones(len(logits), dtype=torch.float64, device=logits.device)
+    return weights.to(logits.device, torch.float64)
+
+
+def residuals(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
+    """Overwrite `logits` [n, C] with softmax - one-hot; return the summed cross-entropy.
+
+    Row i of both counts weights[i] times, `weights` [n].
+    """
+    n, classes = logits.shape
+    shares = row_weights(weights, logits)
+    if has_kernels(logits) and logits.is_contiguous():
+        return _sum_of_rows(residual_rows, logits, labels, shares)
+    loss = torch.zeros((), dtype=torch.float64, device=logits.device)
+    for start, stop in row_blocks(n, classes, 1 << 24):
+        log_p = torch.log_softmax(logits[start:stop].double(), dim=1)
+        at, share = labels[start:stop, None], shares[start:stop]
+        loss -= log_p.gather(1, at)[:, 0] @ share
+        block = log_p.exp_()
+        block.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
+        logits[start:stop] = block * share[:, None]
+    return float(loss)
+
+
+def squared_errors(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
+    """Overwrite `logits` [n, C] with the summed Brier score's gradient; return that score.
+
+    Row i of both counts weights[i] times, `weights` [n].
+    """
+    n, classes = logits.shape
+    shares = row_weights(weights, logits)
+    if has_kernels(logits) and logits.is_contiguous():
+        return _sum_of_rows(squared_error_rows, logits, labels, shares)
+    score = torch.zeros((), dtype=torch.float64, device=logits.device)
+    for start, stop in row_blocks(n, classes, 1 << 24):
+        p = torch.softmax(logits[start:stop].double(), dim=1)
+        away = p.clone()
+        at, share = labels[start:stop, None], shares[start:stop]
+        away.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
+        score += away.square().sum(dim=1) @ share
+        slope = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
+        logits[start:stop] = slope * share[:, None]
+    return float(score)
+
+
+def _sum_of_rows(
+    kernel: Callable[..., float], logits: Tensor, labels: Tensor, weights: Tensor
+) -> float:
+    """What `kernel` returns for blocks of rows, added up."""
+    values, codes, shares = logits.numpy(), labels.numpy(), weights.numpy()
+
+    def work(start: int, stop: int) -> float:
+        part = slice(start, stop)
+        return float(kernel(values[part], codes[part], shares[part]))
+
+    return math.fsum(over_blocks(work, row_blocks(*logits.shape)))
+
 
 SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
     "nll": residuals,

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.losses import SUMMED, Loss, check_loss, logit_hessian, mean_logit
+from calibrators.losses import SUMMED, Loss, check_loss, logit_hessian, mean_logit, row_weights
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
-from metrics.kernels.softmax import row_weights, softmax
+from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 from metrics.validation import InputError, is_whole
 

@@ -19,10 +19,10 @@ from pathlib import Path
 if not __package__:  # started as a file of a clone
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pipeline  # noqa: F401  (before NumPy: it says what to do where packages are missing)
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.command import Parser, user_errors_in_one_line
 from pipeline.harness.progress import say
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES
 
 WHERE = "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz of https://image-net.org"

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss, logit_curvature
-from metrics.kernels.softmax import row_weights, softmax
+from calibrators.losses import Loss, logit_curvature, row_weights
+from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import one_thread, row_blocks
 
 TOP_ROWS = 64

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.dirichlet.curvature import ClassCurvature
-from calibrators.losses import SUMMED, Loss
+from calibrators.losses import SUMMED, Loss, row_weights
 from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
-from metrics.kernels.softmax import row_weights, softmax
+from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import one_thread, row_blocks
 
 DOUBLE_WORK = 2_000_000_000

@@ -2,7 +2,7 @@
 
 U_CWE ∪ U_topK are 2C utilities whose predictions are columns of the probabilities and of their
 top-K sums, so no matrix is built for them. Sums of the columns give upper bounds on their errors
-(`metrics.kernels.bounds`). The errors are then computed in rounds, in descending order of the
+(`calibrators.patching.bounds`). The errors are then computed in rounds, in descending order of the
 bounds, until no remaining bound exceeds the largest error.
 
 Intervals end only in gaps of v that are much wider than rounding errors (`TIED`), and errors are
@@ -20,6 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from calibrators.patching.bounds import (
+    chosen_columns,
+    class_wise_sums,
+    indicator_bounds,
+    top_k_bounds,
+    top_k_sums,
+)
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.utilities import (
     ClassUtility,
@@ -29,13 +36,6 @@ from calibrators.patching.utilities import (
     drops,
 )
 from metrics.forecast import Outcomes
-from metrics.kernels.bounds import (
-    chosen_columns,
-    class_wise_sums,
-    indicator_bounds,
-    top_k_bounds,
-    top_k_sums,
-)
 from metrics.kernels.prefix_range import prefix_range
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import sample_unit_sphere_infinity

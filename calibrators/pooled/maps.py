@@ -19,9 +19,10 @@ from torch import Tensor
 
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.dirichlet.linear_map import penalty_weights
+from calibrators.losses import residuals
 from calibrators.pooled.features import COUNT, Features
 from calibrators.solvers.lbfgs import dot, minimize
-from metrics.kernels.softmax import residuals, softmax
+from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
 
 OFF_DIAGONAL = 3.0

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from calibrators.base import Calibrator
+from calibrators.losses import residuals
 from calibrators.modules import ScaledSoftmax, constant, order_of
 from calibrators.patching.tuning import FOLDS, folds_of
 from calibrators.pooled.features import TIED, Features
@@ -32,7 +33,7 @@ from calibrators.pooled.maps import (
 )
 from calibrators.solvers.lbfgs import dot, minimize
 from calibrators.temperature import TemperatureScaling
-from metrics.kernels.softmax import residuals, softmax
+from metrics.kernels.softmax import softmax
 
 RIDGE = 3200.0
 """Times 1/n², the weight of the squared distance of w from (1, 0, 0)."""

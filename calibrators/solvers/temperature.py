@@ -20,9 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from calibrators.losses import Loss
+from calibrators.losses import Loss, row_weights
 from calibrators.solvers.root import solve_increasing
-from metrics.kernels.softmax import row_weights
 from metrics.kernels.threads import row_blocks
 
 SMALLEST, LARGEST = 1e-6, 1e6

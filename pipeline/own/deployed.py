@@ -14,7 +14,6 @@ import numpy as np
 from hydra.utils import instantiate
 from numpy.typing import NDArray
 
-import pipeline.sources.peers  # noqa: F401  (so that `Calibrator.load` knows its calibrator)
 from calibrators.base import Calibrator
 from calibrators.class_order import bearers_of
 from metrics.validation import InputError, check_logits

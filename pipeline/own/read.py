@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrators.heavy_imports import require
 from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
 from pipeline.own.labels import cut_off, is_plain, normal, some_of
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ PEERS: dict[str, str] = {
     "centred_isotonic": "Centred IR",
     "order_preserving": "Intra-order-preserving",
 }
-"""Calibrators of other packages (pipeline.sources.peers): rows of the suite `extended` only."""
+"""Calibrators of other packages (calibrators.peers): rows of the suite `extended` only."""
 
 VARIANT_WORDS: dict[str, str] = {
     "raw": "unnormalised",

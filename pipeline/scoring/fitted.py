@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from hydra.utils import instantiate
 
+from calibrators.peers import PeerCalibration
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.units import Unit
 from pipeline.scoring.cached_logits import find_logits, groups_at, rows_of, weights_at
 from pipeline.scoring.splits import indices_of
-from pipeline.sources.peers import PeerCalibration
 
 PREDICTED = 200
 """Number of test points whose predicted probabilities the record has a digest of."""

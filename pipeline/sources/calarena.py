@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.own.assign import Given
 from pipeline.own.read import check_is_file
 from pipeline.own.scale import as_float32, with_logits
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import SourceResult, reason_of
 
 FILES = {"imagenet": "imagenet-multiclass.h5"}

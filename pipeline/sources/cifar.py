@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.parallel import Progress
 from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.content import file_content, reads
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
-from pipeline.sources.heavy_imports import require
 
 _CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
 _CIFAR100 = """

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
 COMMIT = re.compile(r"[0-9a-f]{40}")

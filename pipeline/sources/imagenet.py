@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.parallel import Progress
 from pipeline.sources.content import file_content, reads
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import check_sha256, hub_files
 from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of

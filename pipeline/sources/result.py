@@ -1,4 +1,4 @@
-"""The result of every source, and the error for something that is missing."""
+"""The result of every source."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
-class MissingResource(RuntimeError):
-    """A missing file, package or download. One line: what is missing, how to get it."""
-
-
-def reason_of(error: BaseException) -> str:
-    """A library's message, perhaps of many lines, as one line of at most 160 characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 160 else text[:157] + "..."
+from metrics.errors import MissingResource as MissingResource
+from metrics.errors import reason_of as reason_of
 
 
 @dataclass(frozen=True)

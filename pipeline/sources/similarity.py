@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrators.heavy_imports import require
 from metrics import Similarity
 from metrics.archive import read_arrays
 from metrics.validation import InputError
 from pipeline.own.read import check_is_file
 from pipeline.sources.class_names import class_names as resolve_names
 from pipeline.sources.content import file_content, reads
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
 ASYMMETRY = 1e-6

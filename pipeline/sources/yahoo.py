@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.parallel import Progress
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.content import files_content, is_hub_name, reads
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.hub import check_sha256, hub_files
 from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import SourceResult, reason_of

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.sources.class_names import YAHOO
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource, reason_of
 
 Rows = tuple[list[str], list[int], list[str]]

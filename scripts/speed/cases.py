@@ -15,10 +15,10 @@ from torch import Tensor
 import calibrators
 import metrics
 from calibrators import reference as plain_fits
+from calibrators.heavy_imports import require
 from metrics import Linear, Rank, reference
 from metrics.forecast import Forecast
 from metrics.measurement import Noise, Options
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.synthetic import SyntheticClassifier
 
 SEED, DRAWS, BINS = 0, 20, 15

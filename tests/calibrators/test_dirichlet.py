@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrators.dirichlet.linear_map as map_module
-import metrics.kernels.softmax as softmax_module
-from calibrators import DirichletCalibration, TemperatureScaling, reference
+from calibrators import DirichletCalibration, TemperatureScaling, losses, reference
 from calibrators.dirichlet.calibrator import HOPELESS
 from calibrators.dirichlet.linear_map import map_loss
 from calibrators.reference import log_probabilities
@@ -104,7 +103,7 @@ def test_blocks_and_the_torch_twin_change_nothing(made_up, monkeypatch):
     one, two = torch.empty_like(point), torch.empty_like(point)
     whole = map_loss(logits.double(), labels, point, one)
     monkeypatch.setattr(map_module, "BLOCK", 35)
-    monkeypatch.setattr(softmax_module, "has_kernels", lambda tensor: False)
+    monkeypatch.setattr(losses, "has_kernels", lambda tensor: False)
     assert map_loss(logits.double(), labels, point, two) == pytest.approx(whole, rel=1e-13)
     torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-14)
 

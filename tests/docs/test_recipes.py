@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.sources.heavy_imports import require
+from calibrators.heavy_imports import require
 from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.test_blocks import ABSOLUTE, NUMBER, RELATIVE
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from calibrators.heavy_imports import require
 from metrics import ClassWise, Decision, InputError, TopK
 from metrics.diagram import utility_of
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
 
 try:

@@ -11,8 +11,8 @@ import pandas as pd
 import torch
 from PIL import Image
 
+from calibrators.heavy_imports import require
 from pipeline.sources.class_names import YAHOO
-from pipeline.sources.heavy_imports import require
 from tests.pipeline.conftest import write_example
 
 CIFAR = {"cifar10_repvgg_a0": 10, "cifar10_resnet56": 10, "cifar100_repvgg_a2": 100}

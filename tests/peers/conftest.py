@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from calibrators.heavy_imports import require
 from metrics import Linear
 from metrics.archive import read_arrays
-from pipeline.sources.heavy_imports import require
 from scripts.speed.cases import Data, Size, data
 
 POINTS = 3000

@@ -1,4 +1,4 @@
-"""`pipeline.sources.peers` hands to the packages what they ask for, checked by direct calls."""
+"""`calibrators.peers` hands to the packages what they ask for, checked by direct calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.sources.peers import PEERS, SEED, PeerCalibration
+from calibrators.peers import PEERS, SEED, PeerCalibration
 from scripts.speed.cases import Data, Size, data
 from tests.peers.conftest import package
 

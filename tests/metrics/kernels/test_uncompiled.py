@@ -26,10 +26,11 @@ from calibrators import (
     UtilityPatching,
     VectorScaling,
 )
-from metrics.kernels.bounds import class_wise_sums, top_k_sums
+from calibrators.losses import residuals, squared_errors
+from calibrators.patching.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.ranks import descending_order, places_of
-from metrics.kernels.softmax import residuals, softmax, squared_errors
+from metrics.kernels.softmax import softmax
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from tests.calibrators.patching.test_projection import project_rows
 

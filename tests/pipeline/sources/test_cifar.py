@@ -15,11 +15,11 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.sources.cifar import cifar_logits, load_network
 from pipeline.sources.cifar_networks import NETWORKS
 from pipeline.sources.class_names import CIFAR100
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
 
 RESNET56 = "cifar100_resnet56-f2eff4c8.pt"

@@ -12,8 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.imagenet import imagenet_logits
 from pipeline.sources.result import MissingResource
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.sources.class_names import CIFAR100
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
 from pipeline.sources.similarity import (
     class_similarity,

@@ -13,9 +13,9 @@ import torch
 from hydra.utils import instantiate
 from safetensors.torch import load_file
 
+from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.sources.class_names import YAHOO
-from pipeline.sources.heavy_imports import require
 from pipeline.sources.result import MissingResource
 from pipeline.sources.yahoo import yahoo_logits
 from tests.paper.standins import yahoo_data, yahoo_model

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from calibrators.base import Calibrator
+from calibrators.heavy_imports import require
+from metrics.errors import InputError, reason_of
 from metrics.kernels.softmax import softmax
-from metrics.validation import InputError
-from pipeline.sources.heavy_imports import require
-from pipeline.sources.result import reason_of
 
 MODULE = "probmetrics.calibrators"
 SEED = 0

@@ -5,14 +5,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.forecast import Forecast
-from metrics.kernels.bounds import (
+from calibrators.patching.bounds import (
     chosen_columns,
     class_wise_sums,
     indicator_bounds,
     top_k_bounds,
     top_k_sums,
 )
+from metrics.forecast import Forecast
 from metrics.kernels.prefix_range import prefix_range
 
 

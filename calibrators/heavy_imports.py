@@ -1,4 +1,4 @@
-"""Import large optional libraries when a source needs them, silently, and work around one failure.
+"""Import large optional libraries when they are needed, silently, and work around one failure.
 
 A torchvision built for CUDA cannot be imported with a CPU-only torch, because its compiled
 operators do not load and `torchvision::nms` has no schema. timm and transformers then fail, too.
@@ -17,7 +17,7 @@ from types import ModuleType
 
 import torch
 
-from pipeline.sources.result import MissingResource
+from metrics.errors import MissingResource
 
 NEEDS_TORCHVISION = ("torchvision", "timm", "transformers", "probmetrics")
 MISSING_OPERATOR = "operator torchvision::nms does not exist"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from calibrators import peers
 from calibrators.base import Calibrator
+from calibrators.heavy_imports import require
+from calibrators.peers import PEERS, PeerCalibration
 from metrics.archive import read_arrays
+from metrics.errors import MissingResource
 from metrics.validation import InputError
-from pipeline.sources import peers
-from pipeline.sources.heavy_imports import require
-from pipeline.sources.peers import PEERS, PeerCalibration
-from pipeline.sources.result import MissingResource
 
 SMALL = {"n_bins": 3}
 
