@@ -185,5 +185,5 @@ def _row(
     if patch is None:
         none = {"low": np.nan, "high": np.nan, "step": 0.0, "points": 0}
         return {**row, "user": int(errors.argmax()), **none}
-    moved = {name: getattr(patch, name) for name in ("low", "high", "step", "points")}
+    moved = {"low": patch.low, "high": patch.high, "step": patch.shift, "points": patch.points}
     return {**row, "user": patch.utility.index, **moved}
