@@ -30,7 +30,7 @@ from pipeline.harness.units import Request
 from pipeline.logits import require_logits
 from pipeline.scoring.dynamics_study import studied
 from pipeline.scoring.files import csv_text, rounded
-from pipeline.scoring.splits import task_on_split
+from pipeline.scoring.points import task_on_split
 
 
 @command

@@ -30,8 +30,7 @@ from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say_files
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import require_logits
-from pipeline.scoring.cached_logits import find_logits
-from pipeline.scoring.splits import task_on_split
+from pipeline.scoring.points import find_logits, task_on_split
 
 
 @command

@@ -20,7 +20,7 @@ from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.units import Request, Unit
 from pipeline.logits import require_logits
-from pipeline.scoring.splits import task_on_split
+from pipeline.scoring.points import task_on_split
 
 
 @command

@@ -29,7 +29,7 @@ from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings, Target
 from pipeline.harness.units import Request
-from pipeline.scoring.cached_logits import logits_path
+from pipeline.scoring.points import logits_path
 from pipeline.sources.content import class_count, contents_of, plain_options
 from pipeline.sources.result import MissingResource, SourceResult
 

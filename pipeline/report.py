@@ -38,8 +38,14 @@ from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import Drawings, draw_all
 from pipeline.reporting.tables import Look, TableSpec
 from pipeline.reporting.write import Part, print_parts, write_page
-from pipeline.scoring.files import DEFAULT_EVALUATION, ScoreFiles, columns_of, write_all_scores
-from pipeline.scoring.read import Scores, wanted_scores
+from pipeline.scoring.files import (
+    DEFAULT_EVALUATION,
+    ScoreFiles,
+    Scores,
+    columns_of,
+    write_all_scores,
+)
+from pipeline.scoring.scores import wanted_scores
 
 TITLE = "Utility calibration of multiclass classifiers"
 INTRODUCTION = (

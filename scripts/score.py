@@ -59,10 +59,9 @@ from pipeline.own.options import parsed
 from pipeline.own.read import check_is_file, check_is_given
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
-from pipeline.scoring.cached_logits import find_logits
+from pipeline.scoring.choice import REPAIRS
 from pipeline.scoring.files import score_files
-from pipeline.scoring.gaps import REPAIRS
-from pipeline.scoring.splits import absent_in_calibration
+from pipeline.scoring.points import absent_in_calibration, find_logits
 from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
 
 

@@ -33,8 +33,7 @@ from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
 from pipeline.reporting.style import save_figure
 from pipeline.scoring.held_out import HeldOut, held_out
-from pipeline.scoring.inference import half_width
-from pipeline.scoring.paired import FEWEST_SPLITS, paired_difference
+from pipeline.scoring.inference import FEWEST_SPLITS, paired_difference
 from pipeline.sources.own_utilities import actions_of
 
 Record = dict[str, Any]
@@ -220,5 +219,5 @@ def _mean(
     found = paired_difference(
         values, 0 * values, share, drawn, None if drawn is None else 0 * drawn
     )
-    half = half_width(found, len(values))
-    return {name: float(values.mean()), f"{name}_half_width": None if np.isnan(half) else half}
+    half = None if np.isnan(found.half_width) else found.half_width
+    return {name: float(values.mean()), f"{name}_half_width": half}

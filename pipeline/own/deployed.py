@@ -29,8 +29,7 @@ from pipeline.own.labels import class_names_of, some_of, text_of
 from pipeline.own.lists import arrays_of
 from pipeline.own.read import numbers_of, read
 from pipeline.own.scale import with_logits
-from pipeline.scoring.cached_logits import find_logits, groups_at, rows_of, weights_at
-from pipeline.scoring.splits import indices_of
+from pipeline.scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
 
 NO_CHOICES = Choices()
 
@@ -45,7 +44,7 @@ def fit_to_keep(settings: Settings, on_all: bool) -> Calibrator:
     points = np.arange(len(labels))
     if not on_all:
         points, _ = indices_of(settings, cached, 0)
-        logits, labels = rows_of(logits, points), labels[points]
+        logits, labels = logits_at(cached, points), labels[points]
     record = cached.details
     calibrator: Any = instantiate(settings.calibrator, _convert_="all")
     groups = groups_at(cached, points, calibrator)

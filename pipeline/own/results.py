@@ -21,9 +21,8 @@ from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
 from pipeline.reporting.tables import TableSpec
 from pipeline.reporting.write import Part, print_parts, write_page
-from pipeline.scoring.cached_logits import find_logits
-from pipeline.scoring.files import score_files
-from pipeline.scoring.read import Scores
+from pipeline.scoring.files import Scores, score_files
+from pipeline.scoring.points import find_logits
 from pipeline.sources.own_utilities import aim_of
 
 INTRODUCTION = (

@@ -15,7 +15,7 @@ from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
 from pipeline.harness.settings import Settings
 from pipeline.own.read import MATRICES, SAVE, is_table
-from pipeline.scoring.cached_logits import find_logits
+from pipeline.scoring.points import find_logits
 
 SCALING = ("Uncalibrated", "TemperatureScaling", "VectorScaling")
 """Calibrators that need little memory besides their points' logits."""

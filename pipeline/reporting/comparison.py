@@ -24,9 +24,8 @@ from pipeline.harness.units import composed
 from pipeline.reporting.names import family, method_name
 from pipeline.reporting.tables import decimals, number
 from pipeline.reporting.wording import markdown_table
-from pipeline.scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, csv_text
+from pipeline.scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
 from pipeline.scoring.inference import two_standard_errors
-from pipeline.scoring.read import Scores
 
 PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")

@@ -17,10 +17,10 @@ from pipeline.reporting.names import FLOOR_METHOD
 from pipeline.reporting.tables import ResultTable, TableSpec, remarks_of
 from pipeline.reporting.verdict import Verdict, verdict_of
 from pipeline.reporting.wording import TextTable, interval, short
+from pipeline.scoring.across_splits import splits_together
 from pipeline.scoring.decisions import Decisions, decide
-from pipeline.scoring.read import Scores
+from pipeline.scoring.files import Scores
 from pipeline.scoring.tidy import FAMILIES
-from pipeline.scoring.worst import splits_together
 
 Array = NDArray[np.float64]
 
@@ -191,7 +191,7 @@ def _worst(scores: Scores, decisions: Decisions) -> dict[str, dict[str, Worst]]:
 def pooled_note(splits: int, pooled: int) -> str:
     """What the numbers of `Worst.words` are over; nothing to say of a single split.
 
-    `pooled`: of how many of the `splits` the worst intervals are (pipeline.scoring.worst).
+    `pooled`: of how many of the `splits` the worst intervals are (pipeline.scoring.across_splits).
     """
     if splits < 2:
         return ""

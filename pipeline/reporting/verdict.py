@@ -37,7 +37,7 @@ from pipeline.scoring.choice import (
     surely_dearer,
 )
 from pipeline.scoring.decisions import HARMED, INFINITE, Decisions
-from pipeline.scoring.paired import FEWEST_SPLITS
+from pipeline.scoring.inference import FEWEST_SPLITS
 
 SIGNS = {WITHIN: "✓", UNSEEN: "?", BEYOND: "○", CHEAP: "=", WORSE: "✗", UNKNOWN: "–"}
 MEANINGS = {

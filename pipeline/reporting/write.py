@@ -22,12 +22,10 @@ from pipeline.reporting.sections import Section, section_of
 from pipeline.reporting.tables import ResultTable
 from pipeline.reporting.terminal import print_lines, print_tables, print_verdict
 from pipeline.reporting.wording import p_value, short
-from pipeline.scoring.choice import Use
-from pipeline.scoring.files import csv_text
-from pipeline.scoring.gaps import Gap, Repair, gaps_between, repairs_of
+from pipeline.scoring.across_splits import SMALLEST_GROUP
+from pipeline.scoring.choice import Gap, Repair, Use, gaps_between, repairs_of
+from pipeline.scoring.files import Scores, csv_text
 from pipeline.scoring.inference import SIZE
-from pipeline.scoring.read import Scores
-from pipeline.scoring.worst import SMALLEST_GROUP
 
 
 @dataclass(frozen=True)

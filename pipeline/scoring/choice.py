@@ -1,23 +1,32 @@
-"""Which methods are named for which use: the one place where a report decides this.
+"""Which methods are named for which use, and how far groups of points differ.
 
-Everything follows from the tests of the decisions (pipeline.scoring.decisions). A method that a
-test finds worse than the best is never named. Where no test finds any difference for a use, the
-tests have no power there, and no method is named for it. Of the methods that no test rejects, those
-that are not beyond their noise floor are preferred. A method that gives probability 0 to a label
-that occurs has an infinite NLL and is not named. The smallest number alone decides nothing. The one
-exception is a user's own losses: which method's decisions cost least is a fact about the test
-points, and is told as such.
+This is the one place where a report decides this, from the tests of the decisions
+(pipeline.scoring.decisions). A method that a test finds worse than the best is never named. Where
+no test finds any difference for a use, the tests have no power there, and no method is named for
+it. Of the methods that no test rejects, those that are not beyond their noise floor are preferred.
+A method that gives probability 0 to a label that occurs has an infinite NLL and is not named. The
+smallest number alone decides nothing. The one exception is a user's own losses: which method's
+decisions cost least is a fact about the test points, and is told as such.
+
+Errors grow as a group shrinks, calibrated or not. So of an error with a noise floor the floor's
+mean at the group's size is taken off first; what is compared is the part beyond chance. Groups
+share no points, so the variances of their intervals add up; the p-value of the largest of
+K (K - 1) / 2 differences is Bonferroni's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from scipy import special
+
 from metrics.registry import PURPOSES
 from pipeline.scoring.decisions import INFINITE, Decision, Decisions
+from pipeline.scoring.inference import CONFIDENCE
 
 SHARED = ("u_tce", "u_comb", "u_lin_median", "u_lin_q95", "u_rank_median", "u_rank_q95")
 """Utility metrics that name no use of their own; any other `u_…` is a user's own utility."""
@@ -27,6 +36,20 @@ ROUNDING = 1e-12
 """A difference of losses that is no larger comes from the order in which they were added up."""
 WITHIN, BEYOND, WORSE = "within noise", "beyond noise", "worse than the best"
 UNSEEN, UNKNOWN, CHEAP = "too few points of a class", "no floor", "as cheap as the cheapest"
+ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"
+"""Why no method is named for any use."""
+REPAIRS, PLAIN = "logit_shift_groups", ("logit_shift", "temperature", "uncalibrated")
+"""The method with patches of groups, and those without; the first that was scored is compared."""
+REPAIRED = ("u_cwe", "u_topk")
+"""The metrics whose utilities the patches of groups are audited for."""
+OUTCOMES = {
+    (True, True): "still beyond noise",
+    (True, False): "closed",
+    (False, True): "beyond noise only with them",
+    (False, False): "within noise without and with them",
+}
+"""What patches of groups did, by whether the error was beyond noise without and with them."""
+UNTOLD = "no floor, or too few points of a class, to tell"
 
 
 @dataclass(frozen=True)
@@ -55,7 +78,7 @@ class Use:
 class Choice:
     """The uses of one benchmark, and the method to take for all of them.
 
-    unranked: why no method is named for any use, one of the words below or Decisions.refused; ""
+    unranked: why no method is named for any use, one of the words above or Decisions.refused; ""
     where some are. overall: the method that is among the best for every use that tests can tell,
     None where there is none. Where decisions are priced it is the cheapest method.
     """
@@ -63,9 +86,6 @@ class Choice:
     uses: tuple[Use, ...]
     unranked: str
     overall: str | None
-
-
-ALONE, UNTESTED, EQUAL = "one method", "no test", "no difference"
 
 
 def is_own(key: str) -> bool:
@@ -89,25 +109,30 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
     Args:
         costs: by method what decisions cost with it (the `methods` of pipeline.own.decisions).
     """
-    barred = decisions.marked(INFINITE)
     columns = {key: decisions.column(key) for key in decisions.shown if is_use(key)}
     signs = {key: {m: _sign(row) for m, row in column.items()} for key, column in columns.items()}
     errors = {key: {m: row.mean for m, row in column.items()} for key, column in columns.items()}
-    if costs and any(_is_known(priced) for priced in costs.values()):
-        signs[COST] = _signs_of_costs(costs)
+    against = [gap for priced in (costs or {}).values() for gap in priced["against"].values()]
+    if costs and any(gap.get("difference_half_width") is not None for gap in against):
+        dearer = surely_dearer(costs, cheapest(costs))
+        signs[COST] = {method: WORSE if method in dearer else CHEAP for method in costs}
         errors[COST] = {method: priced["cost"] for method, priced in costs.items()}
     unranked = decisions.refused or (_unranked(decisions, signs) if signs else "")
-    uses = []
+    barred, uses = decisions.marked(INFINITE), []
     for key, of_methods in signs.items():
         told = key == COST or WORSE in of_methods.values()
-        named, left_out = (
-            _named(of_methods, () if key == COST else barred) if told and not unranked else ((), ())
+        good = (
+            [m for m, sign in of_methods.items() if sign != WORSE] if told and not unranked else []
         )
+        out = () if key == COST else barred
+        named = _preferred([method for method in good if method not in out], of_methods)
+        left_out = [method for method in _preferred(good, of_methods) if method in out]
         take = min(named, key=errors[key].__getitem__, default="")
         column = columns.get(key, {})
         spread = None if told else _largest(row.difference_half_width for row in column.values())
         floor = _largest(row.floor_q95 for m, row in column.items() if take in (m, ""))
-        uses.append(Use(key, label_of(key), named, take, left_out, told, spread, floor, of_methods))
+        methods = tuple(named), take, tuple(left_out)
+        uses.append(Use(key, label_of(key), *methods, told, spread, floor, of_methods))
     overall = None
     if uses and not unranked:
         is_priced = uses[-1].metric == COST
@@ -115,7 +140,7 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
     return Choice(tuple(uses), unranked, overall)
 
 
-def _largest(values: Any) -> float | None:
+def _largest(values: Iterable[float]) -> float | None:
     return max((value for value in values if math.isfinite(value)), default=None)
 
 
@@ -127,16 +152,12 @@ def cheapest(costs: Mapping[str, Any]) -> str:
 def surely_dearer(costs: Mapping[str, Any], than: str) -> list[str]:
     """The methods whose cost exceeds another's by more than the 95 % interval, if it is known."""
     gaps = {method: priced["against"][than] for method, priced in costs.items() if method != than}
+    halves = {method: gap["difference_half_width"] for method, gap in gaps.items()}
     return [
         method
-        for method, gap in gaps.items()
-        if (half := gap["difference_half_width"]) is not None
-        and gap["difference"] - half > ROUNDING
+        for method, half in halves.items()
+        if half is not None and gaps[method]["difference"] - half > ROUNDING
     ]
-
-
-def _is_known(priced: Mapping[str, Any]) -> bool:
-    return any(gap.get("difference_half_width") is not None for gap in priced["against"].values())
 
 
 def _sign(row: Decision) -> str:
@@ -147,28 +168,12 @@ def _sign(row: Decision) -> str:
     return {True: WITHIN, False: BEYOND, None: UNSEEN}[row.within_noise]
 
 
-def _signs_of_costs(costs: Mapping[str, Any]) -> dict[str, str]:
-    dearer = surely_dearer(costs, cheapest(costs))
-    return {method: WORSE if method in dearer else CHEAP for method in costs}
-
-
 def _unranked(decisions: Decisions, signs: Mapping[str, Mapping[str, str]]) -> str:
     if len(decisions.methods) == 1:
         return ALONE
     if not decisions.test:
         return UNTESTED
-    found = any(WORSE in of_methods.values() for of_methods in signs.values())
-    return "" if found else EQUAL
-
-
-def _named(
-    signs: Mapping[str, str], barred: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The methods that will do, and those that would but for their infinite NLL."""
-    good = [method for method, sign in signs.items() if sign != WORSE]
-    named = _preferred([method for method in good if method not in barred], signs)
-    left_out = [method for method in _preferred(good, signs) if method in barred]
-    return tuple(named), tuple(left_out)
+    return "" if any(WORSE in of_methods.values() for of_methods in signs.values()) else EQUAL
 
 
 def _preferred(methods: Sequence[str], signs: Mapping[str, str]) -> list[str]:
@@ -187,3 +192,92 @@ def _overall(uses: Sequence[Use], decisions: Decisions, barred: Sequence[str]) -
     named = [m for m in good if all(m in use.named for use in told)]
     brier = {method: row.mean for method, row in decisions.column("brier").items()}
     return min(named or good, key=lambda method: brier.get(method, math.inf), default=None)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The two groups that one method treats most differently by one metric.
+
+    `larger`, `smaller`: their names; `values`: the metric of both, unscaled; `beyond`: their parts
+    beyond chance, whose `difference` is tested; `p_value` of no difference between any two groups,
+    None where a group has no interval (a single split without resampled points).
+    """
+
+    method: str
+    metric: str
+    larger: str
+    smaller: str
+    values: tuple[float, float]
+    beyond: tuple[float, float]
+    difference: float
+    p_value: float | None
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One error of one group, without and with patches of groups.
+
+    `method`, `plain`: the rows compared, with and without; `errors`: without and with, means over
+    splits; `floor`: the 95 % quantile of the noise floor with them; `outcome`: in words.
+    """
+
+    group: str
+    metric: str
+    method: str
+    plain: str
+    errors: tuple[float, float]
+    floor: float
+    outcome: str
+
+
+def repairs_of(groups: Mapping[str, Decisions]) -> list[Repair]:
+    """What the row REPAIRS changed in each group, against the first of the rows PLAIN."""
+    repairs = []
+    for name, own in groups.items():
+        plain = next((method for method in PLAIN if method in own.methods), "")
+        for key in REPAIRED:
+            before, after = own.rows.get((plain, key)), own.rows.get((REPAIRS, key))
+            if before is not None and after is not None:
+                outcome = UNTOLD
+                if after.within_noise is not None and before.beyond_floor is not None:
+                    outcome = OUTCOMES[before.beyond_floor, not after.within_noise]
+                errors = before.mean, after.mean
+                repairs.append(Repair(name, key, REPAIRS, plain, errors, after.floor_q95, outcome))
+    return repairs
+
+
+def gaps_between(groups: Mapping[str, Decisions]) -> list[Gap]:
+    """The largest gap of each metric and method that all of at least two groups have."""
+    first = next(iter(groups.values()), None)
+    if first is None or len(groups) < 2:
+        return []
+    return [
+        largest_gap({name: own.rows[method, key] for name, own in groups.items()})
+        for key in first.shown
+        for method in first.methods
+        if all((method, key) in own.rows for own in groups.values())
+    ]
+
+
+def largest_gap(rows: Mapping[str, Decision]) -> Gap:
+    """The largest gap between two groups; `rows`: one method and metric in each of two or more."""
+    # Bonferroni's bound holds for the pair that is furthest apart, whatever its intervals.
+    beyond = {name: row.mean - float(np.nan_to_num(row.floor_mean)) for name, row in rows.items()}
+    smaller, *_, larger = sorted(beyond, key=beyond.__getitem__)
+    difference = beyond[larger] - beyond[smaller]
+    quantile = float(special.ndtri((1 + CONFIDENCE) / 2))
+    error = math.hypot(*(rows[name].half_width / quantile for name in (larger, smaller)))
+    p_value = None
+    if math.isfinite(error):
+        tail = float(special.ndtr(-difference / error)) if error else 0.5
+        p_value = min(1.0, math.comb(len(rows), 2) * 2 * tail)
+    return Gap(
+        method=rows[larger].method,
+        metric=rows[larger].metric,
+        larger=larger,
+        smaller=smaller,
+        values=(rows[larger].mean, rows[smaller].mean),
+        beyond=(beyond[larger], beyond[smaller]),
+        difference=difference,
+        p_value=p_value,
+    )

@@ -7,33 +7,59 @@ decide nothing themselves: a table in another look has the same decisions behind
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import pandas as pd
 
+from metrics.power import fewest_positives
 from metrics.registry import metric
 from metrics.scorecard import ALL_CLASSES
-from pipeline.scoring.files import ALL_SPLITS
+from pipeline.scoring.files import ALL_SPLITS, Scores
 from pipeline.scoring.inference import (
+    FEWEST_SPLITS,
     SIZE,
     AgainstBest,
     against_best,
     corrected_half_width,
     two_standard_errors,
 )
-from pipeline.scoring.paired import FEWEST_SPLITS
-from pipeline.scoring.read import Scores
-from pipeline.scoring.sample import Rarest, below_chance, rarest_of, refusal
-from pipeline.scoring.tidy import CERTIFICATE
 
+FEWEST_POINTS = 200
+"""Test points of a split below which no method is recommended."""
+FEWEST_OF_A_CLASS = 3
+"""Expected test points of the rarest class: with fewer, test parts without the class are common."""
 INFINITE, HARMED = "∞", "▽"
 """Marks of a method: some label had probability 0; fitted worse than temperature scaling."""
 
 
 class IncompleteResults(ValueError):
     """Methods of one table were evaluated with different metrics. One line."""
+
+
+@dataclass(frozen=True)
+class Rarest:
+    """The rarest class: its `points` of `n`; `share`: of all points that a test part has.
+
+    needed: so many in a test part let U_CWE tell whether its forecasts are off by half
+    (metrics.power), with every method.
+    """
+
+    points: int
+    n: int
+    share: float
+    needed: int = 0
+
+    @property
+    def tested(self) -> float:
+        """How many of its points a test part has on average."""
+        return self.points * self.share
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether even large errors of this class pass for noise."""
+        return self.tested < self.needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +124,8 @@ class Decisions:
     splits: int
     test_points: int
     refused: str = ""
-    users: Mapping[str, float] | None = None
-    marks: Mapping[str, tuple[str, ...]] | None = None
+    users: Mapping[str, float] = field(default_factory=dict)
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rarest: Rarest | None = None
     clusters: int = 0
 
@@ -114,7 +140,7 @@ class Decisions:
 
     def marked(self, mark: str) -> list[str]:
         """The methods with a mark."""
-        return [method for method, marks in (self.marks or {}).items() if mark in marks]
+        return [method for method, marks in self.marks.items() if mark in marks]
 
     def frame(self, keys: Sequence[str] = ()) -> pd.DataFrame:
         """These metrics, or those shown, as a table with COLUMNS, the methods in order."""
@@ -138,47 +164,35 @@ def decide(
     rows = scores.own_rows()
     rows = rows[rows["calibrator"].isin(list(methods))]
     is_mean = rows["split"] == ALL_SPLITS
-    whole = {
-        (str(row["calibrator"]), str(row["metric"])): row
-        for row in rows[is_mean].to_dict("records")
-    }
+    whole = {(row["calibrator"], row["metric"]): row for row in rows[is_mean].to_dict("records")}
     of_splits = rows[~is_mean].groupby(["calibrator", "metric"])["value"].agg(list)
     measured = {pair for pair, row in whole.items() if not math.isnan(row["value"])}
-    some = [
-        key
-        for key in dict.fromkeys(key for _, key in whole)
-        if any((m, key) in measured for m in methods)
-    ]
+    some = list(
+        dict.fromkeys(key for _, key in whole if any((m, key) in measured for m in methods))
+    )
     shown = [key for key in shown or some if key in some]
     _check_complete(scores.benchmark, methods, [*shown, *more], measured)
     keys = [key for key in some if all((method, key) in measured for method in methods)]
     share, logits = scores.test_share, scores.facts["logits"]
-    points = int(whole[methods[0], keys[0]]["n_test"])
-    rarest = rarest_of(
-        logits, share, [whole[method, "u_cwe"] for method in methods if "u_cwe" in keys]
-    )
-    draws = {method: scores.draws(method) for method in methods}
-    by_metric = {}
+    rarest = _rarest(logits, share, [whole[m, "u_cwe"] for m in methods if "u_cwe" in keys])
+    decided = {}
     for key in keys:
         values = {method: of_splits[method, key] for method in methods}
-        of_key = {method: draws[method].get(key, ()) for method in methods}
-        compared = against_best(values, share, of_key, metric(key).larger_is_better)
-        by_metric[key] = {
-            method: _decision(whole[method, key], values[method], compared[method], share, rarest)
-            for method in methods
-        }
-    decided = {(method, key): by_metric[key][method] for method in methods for key in keys}
-    splits = next(iter(decided.values())).splits
+        draws = {method: scores.draws(method).get(key, ()) for method in methods}
+        compared = against_best(values, share, draws, metric(key).larger_is_better)
+        for m in methods:
+            decided[m, key] = _decision(whole[m, key], values[m], compared[m], share, rarest)
+    splits, points = len(values[methods[0]]), int(whole[methods[0], keys[0]]["n_test"])
     tested = any(row.not_worse is not None for row in decided.values())
     return Decisions(
-        rows=decided,
+        rows={(method, key): decided[method, key] for method in methods for key in keys},
         shown=shown,
         test=("corrected" if splits >= FEWEST_SPLITS else "bootstrap") if tested else "",
         splits=splits,
         test_points=points,
-        refused=below_chance(logits) or refusal(points, rarest),
+        refused=_below_chance(logits) or refusal(points, rarest),
         users={m: float(whole.get((m, ALL_CLASSES), {}).get("upper", math.nan)) for m in methods},
-        marks=dict(_marks(scores, decided, methods)),
+        marks={method: _marks(scores, decided.get((method, "nll")), method) for method in methods},
         rarest=None if scores.group else rarest,  # a group may have fewer
         clusters=int(logits.get("clusters", 0)),
     )
@@ -209,37 +223,70 @@ def _decision(
     is_resampled = not math.isnan(bootstrap)
     beyond = None if math.isnan(row["p_value"]) else bool(row["p_value"] <= SIZE)
     is_blind = row["metric"] == "u_cwe" and rarest is not None and rarest.is_too_small
-    return Decision(
-        method=row["calibrator"],
-        metric=row["metric"],
-        mean=row["value"],
-        two_se=two_standard_errors(values),
-        splits=len(values),
-        floor_mean=row["floor_mean"],
-        floor_q95=row["floor_q95"],
-        p_value=row["p_value"],
-        beyond_floor=beyond,
-        within_noise=None if beyond is None or (is_blind and not beyond) else not beyond,
-        half_width=bootstrap if is_resampled else corrected,
-        interval="bootstrap" if is_resampled else "corrected",
-        half_width_corrected=corrected,
-        half_width_bootstrap=bootstrap,
-        difference=compared.difference,
-        difference_half_width=compared.half_width,
-        difference_p=compared.p_value,
-        not_worse=compared.not_worse,
-        zero_likelihood=row["zero_likelihood"],
-        **{name: row[name] for name in CERTIFICATE},
+    as_written = {name: row[name] for name in COLUMNS if name in row}  # floor and certificate
+    decided = {
+        "method": row["calibrator"],
+        "mean": row["value"],
+        "two_se": two_standard_errors(values),
+        "splits": len(values),
+        "beyond_floor": beyond,
+        "within_noise": None if beyond is None or (is_blind and not beyond) else not beyond,
+        "half_width": bootstrap if is_resampled else corrected,
+        "interval": "bootstrap" if is_resampled else "corrected",
+        "half_width_corrected": corrected,
+        "half_width_bootstrap": bootstrap,
+        "difference": compared.difference,
+        "difference_half_width": compared.half_width,
+        "difference_p": compared.p_value,
+        "not_worse": compared.not_worse,
+    }
+    return Decision(**{**as_written, **decided})
+
+
+def _marks(scores: Scores, nll: Decision | None, method: str) -> tuple[str, ...]:
+    worse = scores.facts["calibrators"].get(method, {}).get("worse_than_temperature", ())
+    marks = {INFINITE: nll is not None and nll.zero_likelihood > 0, HARMED: any(worse)}
+    return tuple(mark for mark, applies in marks.items() if applies)
+
+
+def _rarest(
+    logits: Mapping[str, Any], share: float, rows: Sequence[Mapping[Any, Any]]
+) -> Rarest | None:
+    """The rarest class, if it is known; `rows`: those of U_CWE, one of each method."""
+    if logits.get("rarest_class") is None:
+        return None
+    floors = [(row["n_test"], row["floor_q95"]) for row in rows if math.isfinite(row["floor_q95"])]
+    needed = max((fewest_positives(*floor) for floor in floors), default=0)
+    return Rarest(int(logits["rarest_class"]), int(logits["n"]), share, needed)
+
+
+def _below_chance(logits: Mapping[str, Any]) -> str:
+    """Why a classifier that is worse than guessing gets no recommendation."""
+    if not logits.get("below_chance"):
+        return ""
+    return (
+        f"No method is recommended, because the classifier is worse than guessing: it is right for "
+        f"{logits['accuracy']:.1f} % of the points. Check that the columns are in the order of the "
+        "classes."
     )
 
 
-def _marks(
-    scores: Scores, rows: Mapping[tuple[str, str], Decision], methods: Sequence[str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for method in methods:
-        nll, record = rows.get((method, "nll")), scores.facts["calibrators"].get(method, {})
-        marks = {
-            INFINITE: nll is not None and nll.zero_likelihood > 0,
-            HARMED: any(record.get("worse_than_temperature", ())),
-        }
-        yield method, tuple(mark for mark, applies in marks.items() if applies)
+def refusal(points: int, rarest: Rarest | None = None) -> str:
+    """Why the sample is too small to recommend a method, and what is needed; else empty.
+
+    Args:
+        points: test points of a split.
+    """
+    if points < FEWEST_POINTS:
+        return (
+            f"Too few test points to recommend a method: a split has {points}, and at least "
+            f"{FEWEST_POINTS} are needed."
+        )
+    if rarest is not None and rarest.tested < FEWEST_OF_A_CLASS:
+        needed = math.ceil(FEWEST_OF_A_CLASS / rarest.share)
+        return (
+            "Too few points of some class to recommend a method: the rarest class has "
+            f"{rarest.points} in all, and at least {needed} are needed so that every test part "
+            "has some."
+        )
+    return ""

@@ -5,7 +5,7 @@ Every iteration draws fresh users from its own seed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 
 import numpy as np
@@ -25,8 +25,7 @@ from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.settings import Dynamics, Settings
-from pipeline.scoring.cached_logits import find_logits
-from pipeline.scoring.splits import indices_of
+from pipeline.scoring.points import find_logits, indices_of
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 COLUMNS = (
@@ -34,30 +33,6 @@ COLUMNS = (
     "user", "low", "high", "step", "points",
 )  # fmt: skip
 DRAWS_TOGETHER = 5
-
-
-@dataclass
-class Study:
-    """The results of a study so far."""
-
-    brier: float
-    history: list[dict[str, float]] = field(default_factory=list)
-    """A row of COLUMNS per iteration; the last has no patch."""
-    snapshots: dict[int, NDArray[np.float64]] = field(default_factory=dict)
-    """UC of all users at the selected iterations."""
-    worst_floor: dict[str, float] | None = None
-    """The noise floor of the largest UC: mean, 5 % and 95 % quantile."""
-
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """`history`, and `snapshots` with the columns iteration, user and error."""
-        parts = [
-            pd.DataFrame({"iteration": number, "user": np.arange(len(errors)), "error": errors})
-            for number, errors in self.snapshots.items()
-        ]
-        return {
-            "history": pd.DataFrame(self.history, columns=list(COLUMNS)),
-            "snapshots": pd.concat(parts, ignore_index=True),
-        }
 
 
 def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -> GainMatrix:
@@ -77,17 +52,21 @@ def sample_users(family: str, classes: int, iteration: int, options: Dynamics) -
 def studied(
     settings: Settings, family: str, split: int, device: str, progress: Progress
 ) -> tuple[Save, Record]:
-    """Run the study; return what writes its arrays, and its record."""
-    cached = find_logits(settings)
+    """Run the study; return what writes its arrays, and its record.
+
+    The arrays are the columns of two tables: `history`, a row of COLUMNS per iteration, of which
+    the last has no patch, and `snapshots`, UC of all users at the selected iterations. The record
+    has the noise floor of the largest UC: mean, 5 % and 95 % quantile.
+    """
+    cached, options = find_logits(settings), settings.dynamics
     logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
     points, _ = indices_of(settings, cached, split)
     probabilities = torch.from_numpy(logits[points]).to(device, torch.float64).softmax(dim=1)
-    options = settings.dynamics
-    truth = torch.from_numpy(labels[points]).to(device)
-    study = run_study(probabilities, truth, family, options, progress)
+    state = PatchedForecast(probabilities, torch.from_numpy(labels[points]).to(device))
+    history, snapshots = run_study(state, family, options, progress)
     arrays = {
         f"{name}.{column}": table[column].to_numpy()
-        for name, table in study.tables().items()
+        for name, table in {"history": history, "snapshots": snapshots}.items()
         for column in table
     }
     return partial(save_npz, arrays=arrays), {
@@ -98,49 +77,35 @@ def studied(
         "classes": cached.details["classes"],
         "config": asdict(options),
         "logits_sha256": cached.sha256,
-        "worst_noise_floor": study.worst_floor,
+        "worst_noise_floor": _worst_floor(state, family, options),
     }
 
 
 def run_study(
-    probabilities: Tensor,
-    labels: Tensor,
-    family: str,
-    options: Dynamics,
-    progress: Progress | None = None,
-) -> Study:
-    """Patch `probabilities` [n, C] as the options say.
+    state: PatchedForecast, family: str, options: Dynamics, progress: Progress
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Patch a forecast as the options say; return the tables `history` and `snapshots`.
 
     Raises:
         InputError: the options do not fit the number of classes.
     """
     update = ProjectedDescent(options.step_size, options.armijo)
-    state = PatchedForecast(probabilities, labels)
-    study = Study(update.loss(state))
+    brier, last, history, snapshots = update.loss(state), options.iterations, [], []
     auditor = UserAuditor(family, options)
-    last = options.iterations
     algorithm = Algorithm1(state, auditor, update, tolerance=0.0)
     for iteration in range(last + 1):
         algorithm.number = iteration  # even if a round finds no step: the next one has other users
-        if iteration < last:
-            patch = algorithm.round()
-        else:
-            patch = None
+        patch = algorithm.round() if iteration < last else None
+        if iteration == last:
             auditor(state, iteration)
         errors = auditor.errors
         if iteration in (*options.snapshots, last):
-            study.snapshots[iteration] = errors
-        study.history.append(_row(iteration, errors, study.brier, patch))
-        study.brier += patch.loss_change if patch else 0.0
-        if progress:
-            progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
-    if options.floor_draws:
-        users = sample_users(family, state.probabilities.shape[1], last, options)
-        noise = noise_errors(state, users, options.floor_draws, options.seed)
-        worst = noise.cpu().numpy().max(axis=1)
-        q05, q95 = np.quantile(worst, [0.05, 0.95])
-        study.worst_floor = {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
-    return study
+            users = {"user": np.arange(len(errors)), "error": errors}
+            snapshots.append(pd.DataFrame({"iteration": iteration, **users}))
+        history.append(_row(iteration, errors, brier, patch))
+        brier += patch.loss_change if patch else 0.0
+        progress(iteration + 1, last + 1, f"worst {errors.max():.4f}")
+    return pd.DataFrame(history, columns=list(COLUMNS)), pd.concat(snapshots, ignore_index=True)
 
 
 class UserAuditor:
@@ -155,6 +120,17 @@ class UserAuditor:
         users = class_family(sample_users(self.family, classes, number, self.options), state)
         self.errors = users.bounds.cpu().numpy()  # a class's bounds are its errors
         return [users]
+
+
+def _worst_floor(state: PatchedForecast, family: str, options: Dynamics) -> dict[str, float] | None:
+    """The noise floor of the largest UC after the last iteration."""
+    if not options.floor_draws:
+        return None
+    users = sample_users(family, state.probabilities.shape[1], options.iterations, options)
+    noise = noise_errors(state, users, options.floor_draws, options.seed)
+    worst = noise.cpu().numpy().max(axis=1)
+    q05, q95 = np.quantile(worst, [0.05, 0.95])
+    return {"mean": float(worst.mean()), "q05": float(q05), "q95": float(q95)}
 
 
 def noise_errors(state: PatchedForecast, users: GainMatrix, draws: int, seed: int) -> Tensor:

@@ -1,11 +1,11 @@
-"""The scores of a benchmark as three text files for people and for git: names, columns, format."""
+"""The scores of a benchmark as three text files for people and for git: written and read."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,48 +54,106 @@ class ScoreFiles:
     @property
     def rows(self) -> Path:
         """A row per calibrator, split and metric (ROW_COLUMNS)."""
-        return self._named(".csv")
+        return self.results / "scores" / f"{self.stem}.csv"
 
     @property
     def curves(self) -> Path:
         """The eCDFs of the sampled users and their noise floors (CURVE_COLUMNS)."""
-        return self._named(".ecdf.csv")
+        return self.rows.with_suffix(".ecdf.csv")
 
     @property
     def facts(self) -> Path:
         """Settings, details of the logits, and the worst intervals of each calibrator, as JSON."""
-        return self._named(".json")
-
-    def _named(self, end: str) -> Path:
-        return self.results / "scores" / f"{self.stem}{end}"
-
-
-def rounded(value: Any) -> Any:
-    """`value` with every float in it to DIGITS significant digits, NaN as None."""
-    if isinstance(value, dict):
-        return {key: rounded(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [rounded(entry) for entry in value]
-    if isinstance(value, (float, np.floating)):
-        return None if np.isnan(value) else float(f"{value:.{DIGITS}g}")
-    return value
-
-
-def without_folders(value: Any) -> Any:
-    """`value` with file names in the place of absolute paths, which differ between machines."""
-    if isinstance(value, dict):
-        return {key: without_folders(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [without_folders(entry) for entry in value]
-    if isinstance(value, str) and Path(value).is_absolute():
-        return Path(value).name
-    return value
+        return self.rows.with_suffix(".json")
 
 
 def score_files(settings: Settings) -> ScoreFiles:
     """The files of a benchmark's scores."""
     results, name = settings.paths.results, settings.benchmark.name
     return ScoreFiles(results, name, settings.evaluation.name)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the files say of one benchmark, of all points or of one `group` of them."""
+
+    benchmark: str
+    rows: pd.DataFrame
+    curves: pd.DataFrame
+    facts: Mapping[str, Any]
+    group: str = ""
+
+    @classmethod
+    def read(cls, files: ScoreFiles) -> Scores | None:
+        """The scores of all points; None where they have not been written.
+
+        Raises:
+            CorruptFile: a file is damaged or of another version.
+        """
+        if not files.facts.is_file():
+            return None
+        rows, curves = _read(files.rows, ROW_COLUMNS), _read(files.curves, CURVE_COLUMNS)
+        return cls(files.benchmark, rows, curves, read_json(files.facts))
+
+    @property
+    def methods(self) -> list[str]:
+        """The calibrators that were scored."""
+        return list(self.own_rows()["calibrator"].unique())
+
+    @property
+    def splits(self) -> int:
+        """The number of splits behind each mean."""
+        return int(self.facts["splits"]["count"])
+
+    @property
+    def test_share(self) -> float:
+        """Test points of a split over all points."""
+        if self.group:
+            return 1.0 - float(self.facts["splits"]["calibration_fraction"])
+        return float(self.rows["n_test"].iloc[0]) / float(self.facts["logits"]["n"])
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The groups of points and how many points each has; most benchmarks have none."""
+        return dict(self.facts["logits"].get("groups", {}))
+
+    def of_group(self, name: str) -> Scores:
+        """The scores of one group of points; without rows where it was too small."""
+        return replace(self, group=name)
+
+    def own_rows(self) -> pd.DataFrame:
+        """The rows of these points."""
+        return self.rows[self.rows["group"] == self.group]
+
+    def own_curves(self) -> pd.DataFrame:
+        """The eCDF levels of these points."""
+        return self.curves[self.curves["group"] == self.group]
+
+    def worst(self, method: str) -> Mapping[str, Mapping[str, Any]]:
+        """The worst intervals of one calibrator, by metric."""
+        record: Mapping[str, Any] = self.facts["calibrators"].get(method, {})
+        where = record.get("groups", {}).get(self.group) if self.group else record.get("worst")
+        return where or {}
+
+    def draws(self, method: str) -> Mapping[str, Sequence[float]]:
+        """By metric the mean over few splits under resampled points (tidy.draws_of)."""
+        draws: Mapping[str, Any] = self.facts["calibrators"].get(method, {}).get("draws", {})
+        return draws.get(self.group, {})
+
+
+def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    numbers = [name for name in columns if name not in TEXT]
+    try:
+        table = pd.read_csv(
+            path,
+            dtype=dict.fromkeys(TEXT, str),
+            keep_default_na=False,  # a group may be called NA
+            na_values={name: [""] for name in numbers},
+        )
+        return table[list(columns)].astype(dict.fromkeys(numbers, np.float64))
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).partition("\n")[0]
+        raise CorruptFile(f"{path}: cannot be read ({reason}); evaluate again") from error
 
 
 def columns_of(settings: Settings) -> tuple[str, ...]:
@@ -116,6 +174,35 @@ def columns_of(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*chosen, *own]))
 
 
+def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with `change` applied to everything in its dictionaries and lists."""
+    if isinstance(value, dict):
+        return {key: _changed(entry, change) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_changed(entry, change) for entry in value]
+    return change(value)
+
+
+def rounded(value: Any, digits: int = DIGITS) -> Any:
+    """`value` with every float in it to so many significant digits, NaN and infinity as None."""
+
+    def change(one: Any) -> Any:
+        if not isinstance(one, (float, np.floating)):
+            return one
+        return float(f"{one:.{digits}g}") if math.isfinite(one) else None
+
+    return _changed(value, change)
+
+
+def without_folders(value: Any) -> Any:
+    """`value` with file names in the place of absolute paths, which differ between machines."""
+
+    def change(one: Any) -> Any:
+        return Path(one).name if isinstance(one, str) and Path(one).is_absolute() else one
+
+    return _changed(value, change)
+
+
 def difference(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """The first setting of evaluation, splits or logits that differs, in words; "" if none does."""
     for group, names in (("splits", None), ("evaluation", None), ("logits", ("sha256",))):
@@ -132,50 +219,26 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.Da
     return pd.DataFrame(list(rows), columns=list(columns)).astype(kinds)
 
 
-def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """A table that `write_files` wrote.
-
-    Raises:
-        CorruptFile: it is damaged or of another version; one line.
-    """
-    numbers = [name for name in columns if name not in TEXT]
-    try:
-        table = pd.read_csv(
-            path,
-            dtype=dict.fromkeys(TEXT, str),
-            keep_default_na=False,  # a group may be called NA
-            na_values={name: [""] for name in numbers},
-        )
-        return table[list(columns)].astype(dict.fromkeys(numbers, np.float64))
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).partition("\n")[0]
-        raise CorruptFile(f"{path}: cannot be read ({reason}); evaluate again") from error
-
-
 def write_files(
     files: ScoreFiles,
     facts: Mapping[str, Any],
     rows: Sequence[pd.DataFrame],
     curves: Sequence[pd.DataFrame],
 ) -> list[Path]:
-    """Write the three files of a benchmark, sorted, and return their paths."""
-    content = {**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}
-    return [
-        update_text(files.rows, _sorted_csv(rows, ("calibrator", "group", "split"))),
-        update_text(files.curves, _sorted_csv(curves, ("calibrator", "group"))),
-        update_text(files.facts, _json(rounded(content))),
+    """Write the three files of a benchmark and return their paths.
+
+    Rows and calibrators are sorted, metrics keep their order, and rows of all splits come last.
+    """
+    text = json_text(rounded({**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}))
+    # Diagrams have many numbers, so each list of numbers is on one line.
+    text = re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), text)
+    by = {files.rows: ["calibrator", "group", "split"], files.curves: ["calibrator", "group"]}
+    sorted_tables = [
+        (path, pd.concat(parts, ignore_index=True).sort_values(by[path], key=_place, kind="stable"))
+        for path, parts in ((files.rows, rows), (files.curves, curves))
     ]
-
-
-def _json(content: Mapping[str, Any]) -> str:
-    """Indented JSON with each list of numbers on one line, because diagrams have many numbers."""
-    return re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), json_text(content))
-
-
-def _sorted_csv(parts: Sequence[pd.DataFrame], by: Sequence[str]) -> str:
-    """The rows sorted by `by`, those of all splits last; metrics keep their order."""
-    table = pd.concat(parts, ignore_index=True)
-    return csv_text(table.sort_values(list(by), key=_place, kind="stable"))
+    written = [update_text(path, csv_text(table)) for path, table in sorted_tables]
+    return [*written, update_text(files.facts, text)]
 
 
 def _place(column: pd.Series) -> pd.Series:
@@ -199,7 +262,7 @@ def write_all_scores(results: Path) -> list[Path]:
     for path in sorted((results / "scores").glob("*.json")):
         facts = read_json(path)
         if facts["evaluation"]["name"] == DEFAULT_EVALUATION:
-            rows = read_table(ScoreFiles(results, facts["benchmark"]).rows, ROW_COLUMNS)
+            rows = _read(ScoreFiles(results, facts["benchmark"]).rows, ROW_COLUMNS)
             rows = rows[rows["split"] == ALL_SPLITS].drop(columns="split")
             rows.insert(0, "benchmark", facts["benchmark"])
             tables.append(rows)

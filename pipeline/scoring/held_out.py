@@ -20,8 +20,14 @@ from pipeline.harness.cache import Record, Save
 from pipeline.harness.parallel import Progress
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
-from pipeline.scoring.cached_logits import clusters_of, find_logits, groups_at, rows_of, weights_at
-from pipeline.scoring.splits import indices_of
+from pipeline.scoring.points import (
+    clusters_of,
+    find_logits,
+    groups_at,
+    indices_of,
+    logits_at,
+    weights_at,
+)
 
 PREDICTED_TOGETHER = 1 << 24
 """Probabilities computed at a time; this limits the memory that a calibrator needs."""
@@ -72,7 +78,7 @@ def evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record
         "logits_sha256": cached.sha256,
         "n": cached.n,
         "n_test": len(test.labels),
-        **numbers_of(card),
+        **entries_of(card),
         "evaluation": asdict(unit.settings.evaluation),
     }
 
@@ -82,19 +88,18 @@ def held_out(unit: Unit, device: str) -> HeldOut:
     kind: Any = get_class(unit.settings.calibrator["_target_"])
     calibrator = kind.load(unit.fit_path)
     cached = find_logits(unit.settings)
-    logits, labels = cached.arrays()["logits"], cached.arrays()["labels"]
+    classes, clusters = int(cached.details["classes"]), clusters_of(cached)
     _, test = indices_of(unit.settings, cached, unit.split)
-    clusters = clusters_of(cached)
-    probabilities = torch.empty(len(test), logits.shape[1], dtype=torch.float64, device=device)
-    for a, b in row_blocks(len(test), logits.shape[1], PREDICTED_TOGETHER):
-        rows = torch.from_numpy(rows_of(logits, test[a:b])).to(device)
+    probabilities = torch.empty(len(test), classes, dtype=torch.float64, device=device)
+    for a, b in row_blocks(len(test), classes, PREDICTED_TOGETHER):
+        rows = torch.from_numpy(logits_at(cached, test[a:b])).to(device)
         groups = groups_at(cached, test[a:b], calibrator)
         probabilities[a:b] = calibrator.predict_proba(rows, **groups)
     return HeldOut(
         probabilities,
-        torch.from_numpy(labels[test]).to(device),
+        torch.from_numpy(cached.arrays()["labels"][test]).to(device),
         test,
-        len(labels),
+        cached.n,
         bool(getattr(calibrator, "normalize", True)),
         weights_at(cached, test),
         None if clusters is None else clusters[test],
@@ -116,7 +121,7 @@ def scored(settings: Settings, test: HeldOut) -> Scorecard:
     )
 
 
-def numbers_of(card: Scorecard) -> dict[str, Any]:
+def entries_of(card: Scorecard) -> dict[str, Any]:
     """The numbers of a scorecard as entries of a record; its arrays go into the npz."""
     return {
         "metrics": card.metrics,

@@ -7,9 +7,16 @@ the paper, cover the truth in 59 to 94 % of cases. What is shown instead:
   (1/J + n_test/n_calibration) (Nadeau & Bengio 2003), for the share of points that splits have in
   common; conservative.
 * `bootstrap`: 1.96 standard errors of the mean over splits under resampled points
-  (metrics.resampling); sharper. It needs the draws, so pipeline.scoring.tidy computes it.
+  (metrics.resampling); sharper.
 
-Methods are compared in pairs (pipeline.scoring.paired), by one of the same two standard errors.
+Methods are compared in pairs on the same points, by one of the same two standard errors:
+
+* Five or more random splits: the corrected one. It covers the spread over calibration sets, too.
+* Fewer: these leave t hardly any degrees of freedom, so the points are resampled instead. The draws
+  of two methods with the same seed weigh the same points alike, so their difference is paired. Its
+  standard deviation over the draws is the standard error of the observed difference. Percentiles of
+  the draws would be wrong, because repeated points enlarge UC itself. The fits are taken as given:
+  the spread over other calibration sets stays unknown.
 """
 
 from __future__ import annotations
@@ -22,13 +29,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from pipeline.scoring.paired import FEWEST_SPLITS, Difference, paired_difference, rejected
-from pipeline.scoring.tidy import CONFIDENCE
-
+CONFIDENCE = 0.95
+FEWEST_SPLITS = 5
+"""From this number of splits on, the test is over the splits."""
 SIZE = 0.05
 """Of the tests: against the noise floor, and between methods."""
-ROUNDING = 1e-6
+ROUNDED = 1e-6
 """A smaller relative difference of two means is that of the rounded numbers in results/scores."""
+
+
+class Difference(NamedTuple):
+    """One method's loss minus another's: the mean over splits, its standard error, and a p-value.
+
+    The p-value is one-sided, of the hypothesis that the first method is not worse; `half_width` is
+    that of the 95 % interval. All but the mean are NaN where nothing tells the error: a value is
+    infinite, or there are few splits without draws, or with draws that are all the same, as of a
+    single cluster of points.
+    """
+
+    difference: float
+    error: float
+    half_width: float
+    p_value: float
 
 
 class AgainstBest(NamedTuple):
@@ -54,9 +76,13 @@ def two_standard_errors(values: ArrayLike) -> float:
 
 def corrected_half_width(values: ArrayLike, test_share: float) -> float:
     """Half the width of the 95 % interval with the corrected variance; NaN for a single split."""
-    factor = 1 / np.size(values) + test_share / (1 - test_share)
-    quantile = special.stdtrit(np.size(values) - 1, (1 + CONFIDENCE) / 2)
-    return float(quantile * _deviation(values) * math.sqrt(factor))
+    splits = np.size(values)
+    return _quantile(splits - 1) * _deviation(values) * math.sqrt(_factor(splits, test_share))
+
+
+def bootstrap_half_width(draws: ArrayLike) -> float:
+    """Half of the 95 % interval: 1.96 standard errors of the mean under resampled points, [B]."""
+    return _quantile(math.inf) * _deviation(draws)
 
 
 def _deviation(values: ArrayLike) -> float:
@@ -66,11 +92,59 @@ def _deviation(values: ArrayLike) -> float:
     return float(array.std(ddof=1))
 
 
-def half_width(found: Difference, splits: int) -> float:
-    """Half of the 95 % interval of a paired difference over so many splits."""
+def _factor(splits: int, test_share: float) -> float:
+    return 1 / splits + test_share / (1 - test_share)
+
+
+def _quantile(freedom: float) -> float:
+    """Of Student's t, or of the normal distribution for infinite degrees of freedom."""
     level = (1 + CONFIDENCE) / 2
-    many = splits >= FEWEST_SPLITS
-    return found.error * float(special.stdtrit(splits - 1, level) if many else special.ndtri(level))
+    return float(special.ndtri(level) if math.isinf(freedom) else special.stdtrit(freedom, level))
+
+
+def paired_difference(
+    losses: ArrayLike,
+    others: ArrayLike,
+    test_share: float,
+    draws: ArrayLike | None = None,
+    other_draws: ArrayLike | None = None,
+) -> Difference:
+    """Return how much larger the losses of one method are than those of another, with its test.
+
+    Args:
+        losses, others: [J], the metric of both methods in each of J splits, smaller is better.
+        test_share: n_test / n of each split.
+        draws, other_draws: [B] each, their means over the splits under the same resampled points;
+            needed where there are fewer than `FEWEST_SPLITS` splits.
+    """
+    gaps = np.asarray(losses, np.float64) - np.asarray(others, np.float64)
+    mean, error, freedom = float(gaps.mean()), math.nan, math.inf
+    if gaps.size >= FEWEST_SPLITS:
+        freedom = gaps.size - 1
+        error = _deviation(gaps) * math.sqrt(_factor(gaps.size, test_share))
+    elif draws is not None and other_draws is not None and np.isfinite(gaps).all():
+        moved = np.asarray(draws, np.float64) - np.asarray(other_draws, np.float64)
+        moves = moved.size > 1 and np.ptp(moved) > 0
+        error = float(moved.std(ddof=1)) if moves or not gaps.any() else math.nan
+    if not error:  # the same difference in all splits
+        return Difference(mean, error, 0.0, 0.0 if mean > 0 else 1.0)
+    z = -mean / error
+    p_value = float(special.ndtr(z) if math.isinf(freedom) else special.stdtr(freedom, z))
+    return Difference(mean, error, error * _quantile(freedom), p_value)
+
+
+def rejected(p_values: Mapping[str, float], size: float = SIZE) -> set[str]:
+    """Return the hypotheses that Holm's step-down rejects; NaN counts as one that is not rejected.
+
+    The chance that a true hypothesis is among them is `size` at most.
+    """
+    found: set[str] = set()
+    known = {key: p for key, p in p_values.items() if not math.isnan(p)}
+    for place, key in enumerate(sorted(known, key=known.__getitem__)):
+        if known[key] > size / (len(p_values) - place):
+            break
+        found.add(key)
+    return found
 
 
 def against_best(
@@ -96,16 +170,17 @@ def against_best(
         method: paired_difference(of, losses[best], test_share, drawn.get(method), drawn.get(best))
         for method, of in losses.items()
     }
-    splits, rounding = len(losses[best]), ROUNDING * abs(float(losses[best].mean()))
-    p_values = {}
-    for method, one in found.items():
-        is_tested = splits >= FEWEST_SPLITS or method in drawn
-        p_values[method] = 1.0 if is_tested and one.difference <= rounding else one.p_value
-    worse = rejected({method: p for method, p in p_values.items() if method != best}, SIZE)
+    is_tested = len(losses[best]) >= FEWEST_SPLITS
+    rounding = ROUNDED * abs(float(losses[best].mean()))
+    p_values = {
+        m: 1.0 if (is_tested or m in drawn) and one.difference <= rounding else one.p_value
+        for m, one in found.items()
+    }
+    worse = rejected({method: p for method, p in p_values.items() if method != best})
     return {
         method: AgainstBest(
             sign * one.difference,
-            half_width(one, splits),
+            one.half_width,
             p_values[method],
             None if math.isnan(p_values[method]) else method not in worse,
         )

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from metrics import NoiseFloor
 from metrics.ecdf import levels, thin
 from pipeline.scoring.files import ALL_SPLITS
-from pipeline.scoring.paired import FEWEST_SPLITS
+from pipeline.scoring.inference import FEWEST_SPLITS, bootstrap_half_width
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
-CONFIDENCE = 0.95
 FAMILIES = ("linear", "rank")
 """Of sampled users."""
 CURVE_POINTS = 121
@@ -46,33 +44,27 @@ def rows_of(
     """The rows of every split and metric, then those of all splits.
 
     Args:
-        worst: per utility metric the worst interval over all splits (pipeline.scoring.worst).
+        worst: per utility metric the worst interval over all splits (scoring.across_splits).
         group: of points, empty for all points.
     """
-    shared = {"calibrator": calibrator, "group": group}
-    keys = dict.fromkeys(
-        key
-        for scored in splits
-        for kind in ("metrics", "certificates")
-        for key in scored.record[kind]
-    )
-    rows = [
-        {**shared, "split": scored.split, "metric": key, **_of_split(scored.record, key)}
-        for scored in splits
-        for key in keys
-    ]
-    for key in keys:
-        of_metric = [row for row in rows if row["metric"] == key]
-        together = {**_of_all(splits, of_metric, key), **_interval(worst.get(key))}
-        rows.append({**shared, "split": ALL_SPLITS, "metric": key, **together})
-    return rows
+    records = [scored.record for scored in splits]
+    keys = list(dict.fromkeys(k for r in records for k in (*r["metrics"], *r["certificates"])))
+    rows = [_of_split(scored, key) for scored in splits for key in keys]
+    for place, key in enumerate(keys):
+        together = _of_all(splits, rows[place : len(splits) * len(keys) : len(keys)], key)
+        rows.append({"split": ALL_SPLITS, "metric": key} | together | _interval(worst.get(key)))
+    return [{"calibrator": calibrator, "group": group} | row for row in rows]
 
 
-def _of_split(record: Mapping[str, Any], key: str) -> Row:
+def _of_split(scored: Scored, key: str) -> Row:
+    record = scored.record
     floor = record["noise_floor"].get(key, {})
     return {
+        "split": scored.split,
+        "metric": key,
         "value": record["metrics"].get(key),
-        **{f"floor_{name}": floor.get(name) for name in ("mean", "q95")},
+        "floor_mean": floor.get("mean"),
+        "floor_q95": floor.get("q95"),
         "p_value": floor.get("p_value"),
         **_interval(record["worst"].get(key)),
         **record["certificates"].get(key, {}),
@@ -85,28 +77,21 @@ def _interval(worst: Mapping[str, Any] | None) -> Row:
     """The worst interval of one class of utilities; nothing for a metric without one."""
     if worst is None:
         return {}
-    sign = worst["sign"] if "sign" in worst else int(np.sign(worst["gap"]))
-    return {
-        "worst_utility": worst["utility"],
-        "worst_low": worst["low"],
-        "worst_high": worst["high"],
-        "worst_sign": int(sign),
-    }
+    sign = int(worst["sign"] if "sign" in worst else np.sign(worst["gap"]))
+    interval = {f"worst_{name}": worst[name] for name in ("utility", "low", "high")}
+    return interval | {"worst_sign": sign}
 
 
 def _of_all(splits: Sequence[Scored], rows: Sequence[Row], key: str) -> Row:
     """The means over splits, and the floor and the interval of the mean of `value`."""
-    means = {name: _mean(row.get(name) for row in rows) for name in ("value", *CERTIFICATE)}
-    together: Row = {
-        **means,
-        "n_test": rows[0]["n_test"],
-        "zero_likelihood": _mean(row["zero_likelihood"] for row in rows),
-    }
-    if (redrawn := _mean_draws(splits, f"floor_{key}")) is not None and means["value"] is not None:
+    names = ("value", *CERTIFICATE, "zero_likelihood")
+    means: Row = {name: _mean(row.get(name) for row in rows) for name in names}
+    together = means | {"n_test": rows[0]["n_test"]}
+    redrawn, resampled = (_mean_draws(splits, f"{kind}_{key}") for kind in ("floor", "bootstrap"))
+    if redrawn is not None and means["value"] is not None:
         floor = NoiseFloor.of(redrawn, means["value"])
         together |= {"floor_mean": floor.mean, "floor_q95": floor.q95, "p_value": floor.p_value}
-    resampled = _mean_draws(splits, f"bootstrap_{key}")
-    if resampled is not None and len(resampled) > 1:
+    if resampled is not None:
         together["half_width"] = bootstrap_half_width(resampled)
     return together
 
@@ -116,15 +101,15 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return float(np.mean(numbers)) if numbers else None
 
 
-def _mean_draws(splits: Sequence[Scored], name: str) -> Floats | None:
-    """Mean over splits, repetition by repetition, [R]; None where a split has no draws."""
+def _mean_draws(splits: Sequence[Scored], name: str, ordered: bool = False) -> Floats | None:
+    """Mean over splits, repetition by repetition, [R]; None where a split has no draws.
+
+    ordered: the draws of each split are sorted first, so it is the mean quantile function.
+    """
     draws = [np.asarray(scored.arrays.get(name, ()), dtype=np.float64) for scored in splits]
-    return np.asarray(np.mean(draws, axis=0)) if all(len(values) for values in draws) else None
-
-
-def bootstrap_half_width(draws: Floats) -> float:
-    """Half of the 95 % interval: 1.96 standard errors of the mean under resampled points, [B]."""
-    return float(special.ndtri((1 + CONFIDENCE) / 2) * draws.std(ddof=1))
+    if not all(map(len, draws)):
+        return None
+    return np.asarray(np.mean(np.sort(draws) if ordered else draws, axis=0))
 
 
 def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
@@ -136,7 +121,7 @@ def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
     if len(splits) >= FEWEST_SPLITS:
         return {}
     drawn = {key: _mean_draws(splits, f"bootstrap_{key}") for key in splits[0].record["metrics"]}
-    return {key: draws.tolist() for key, draws in drawn.items() if draws is not None and len(draws)}
+    return {key: draws.tolist() for key, draws in drawn.items() if draws is not None}
 
 
 def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> list[Row]:
@@ -149,25 +134,17 @@ def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> lis
     """
     rows: list[Row] = []
     for family in FAMILIES:
-        errors = _mean_sorted(splits, family)
+        errors = _mean_draws(splits, family, ordered=True)
         if errors is None:
             continue
         kept = thin(len(errors), CURVE_POINTS)
         at = levels(len(errors))[kept]
         columns = {"level": at, "error": errors[kept]}
         for name, quantile in (("floor_low", "q05"), ("floor_high", "q95")):
-            floor = _mean_sorted(splits, f"{family}_floor_{quantile}")
+            floor = _mean_draws(splits, f"{family}_floor_{quantile}", ordered=True)
             if floor is not None:
                 columns[name] = np.interp(at, levels(len(floor)), floor)
         shared = {"calibrator": calibrator, "group": group, "family": family}
-        rows += [
-            {**shared, **{name: float(values[place]) for name, values in columns.items()}}
-            for place in range(len(kept))
-        ]
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        rows += [shared | dict(zip(columns, row, strict=True)) for row in values]
     return rows
-
-
-def _mean_sorted(splits: Sequence[Scored], name: str) -> Floats | None:
-    if not all(len(scored.arrays.get(name, ())) for scored in splits):
-        return None
-    return np.asarray(np.mean([np.sort(scored.arrays[name]) for scored in splits], axis=0))

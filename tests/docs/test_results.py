@@ -41,7 +41,7 @@ def test_committed_tables_and_pages_are_rebuilt(folder, reports, tmp_path, monke
     (tmp_path / "scores" / "all.csv").unlink(missing_ok=True)
     monkeypatch.setattr("pipeline.report.draw_all", lambda drawings, folder: [])
     # Whether today's settings would give other scores is for `python -m pipeline.status` to say.
-    monkeypatch.setattr("pipeline.scoring.read._why_not", lambda unit, scores: "")
+    monkeypatch.setattr("pipeline.scoring.scores._why_not", lambda unit, scores: "")
     for overrides in reports:
         overrides = (*overrides, f"paths.results={tmp_path}", f"paths.data={tmp_path / 'data'}")
         config = composed(list(overrides))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from metrics import scorecard
-from pipeline.scoring.splits import split_indices
+from pipeline.scoring.points import split_indices
 from tests.known_levels import KNOWN, SCALES
 
 TOLERANCE = {  # relative, for the mean over ten other splits

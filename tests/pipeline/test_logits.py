@@ -9,7 +9,7 @@ from metrics.errors import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
-from pipeline.scoring.cached_logits import find_logits
+from pipeline.scoring.points import find_logits
 from pipeline.sources.digits import digits_logits
 from pipeline.sources.result import MissingResource
 from tests.pipeline.conftest import request_of, times, write_example

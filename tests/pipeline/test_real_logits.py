@@ -7,8 +7,7 @@ from pipeline.fit import run_fit
 from pipeline.harness.cache import record_of
 from pipeline.logits import run_logits
 from pipeline.scoring.decisions import decide
-from pipeline.scoring.files import score_files
-from pipeline.scoring.read import Scores
+from pipeline.scoring.files import Scores, score_files
 from tests.known_levels import KNOWN, SCALES
 from tests.pipeline.conftest import request_of
 

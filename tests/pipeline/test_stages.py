@@ -12,7 +12,7 @@ from pipeline.harness.artifacts import CorruptFile
 from pipeline.harness.cache import record_of
 from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
-from pipeline.scoring.cached_logits import find_logits
+from pipeline.scoring.points import find_logits
 from scripts import suite_times
 from tests.pipeline.conftest import files_below, run_all, times, write_example
 

@@ -6,9 +6,8 @@ import pytest
 
 from metrics import scorecard
 from pipeline.harness.artifacts import read_json
-from pipeline.scoring.files import score_files
+from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.held_out import held_out
-from pipeline.scoring.read import Scores
 from scripts import score as script
 
 N = 420

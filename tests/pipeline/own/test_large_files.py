@@ -11,7 +11,7 @@ from metrics import InputError
 from pipeline.harness.units import composed, resolved
 from pipeline.own import size
 from pipeline.own.size import check_fits
-from pipeline.scoring.cached_logits import CachedLogits
+from pipeline.scoring.points import CachedLogits
 from tests.pipeline.conftest import write_example
 
 N, CLASSES = 500, 4

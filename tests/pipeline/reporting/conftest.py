@@ -22,11 +22,11 @@ from pipeline.scoring.files import (
     CURVE_COLUMNS,
     ROW_COLUMNS,
     ScoreFiles,
+    Scores,
     table_of,
     without_folders,
     write_files,
 )
-from pipeline.scoring.read import Scores
 from pipeline.scoring.tidy import Scored, curves_of, rows_of
 
 ALL_METRICS = [key for key in METRICS if key != "u_w2v"]

@@ -11,7 +11,7 @@ from metrics.registry import METRICS, utility_metric
 from pipeline.harness.artifacts import read_json
 from pipeline.report import run_report, table_specs
 from pipeline.reporting.page import typeset
-from pipeline.scoring.read import MissingScores
+from pipeline.scoring.scores import MissingScores
 from tests.pipeline.reporting import conftest as made_up
 from tests.pipeline.reporting.conftest import request_of
 

@@ -7,8 +7,7 @@ from pipeline.reporting.wording import interval, p_value, rounded_up
 from pipeline.scoring.choice import BEYOND as BEYOND_NOISE
 from pipeline.scoring.choice import WITHIN as WITHIN_NOISE
 from pipeline.scoring.choice import WORSE
-from pipeline.scoring.decisions import HARMED, INFINITE
-from pipeline.scoring.sample import Rarest
+from pipeline.scoring.decisions import HARMED, INFINITE, Rarest
 from tests.pipeline.reporting.conftest import decided
 
 BEYOND = {"beyond_floor": True}

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import CorruptFile
-from pipeline.scoring.decisions import COLUMNS, IncompleteResults, decide
-from pipeline.scoring.files import ScoreFiles
-from pipeline.scoring.read import Scores
-from pipeline.scoring.sample import Rarest, refusal
+from pipeline.scoring.decisions import COLUMNS, IncompleteResults, Rarest, decide, refusal
+from pipeline.scoring.files import ScoreFiles, Scores
 from pipeline.scoring.tidy import draws_of
 from tests.pipeline.reporting.conftest import facts_of, scored, write
 

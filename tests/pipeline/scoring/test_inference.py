@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.scoring.gaps import PLAIN, REPAIRS, largest_gap, repairs_of
+from pipeline.scoring.choice import PLAIN, REPAIRS, largest_gap, repairs_of
 from pipeline.scoring.inference import against_best, corrected_half_width, two_standard_errors
-from pipeline.scoring.splits import split_indices
+from pipeline.scoring.points import split_indices
 from tests.pipeline.reporting.conftest import decided
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3

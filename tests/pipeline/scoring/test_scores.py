@@ -10,9 +10,8 @@ from pipeline.harness.artifacts import save_npz
 from pipeline.harness.cache import publish
 from pipeline.harness.command import UsageError
 from pipeline.scoring import scores as module
-from pipeline.scoring.cached_logits import CachedLogits
-from pipeline.scoring.files import score_files
-from pipeline.scoring.read import Scores
+from pipeline.scoring.files import Scores, score_files
+from pipeline.scoring.points import CachedLogits
 from pipeline.scoring.scores import write_scores
 from tests.pipeline.reporting.conftest import UTILITIES, arrays_of, request_of, scored
 

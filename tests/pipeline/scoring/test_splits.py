@@ -7,8 +7,7 @@ import pytest
 
 from metrics import InputError
 from pipeline.harness.artifacts import write_npz
-from pipeline.scoring.cached_logits import CachedLogits, clusters_of
-from pipeline.scoring.splits import indices_of, split_indices
+from pipeline.scoring.points import CachedLogits, clusters_of, indices_of, split_indices
 
 
 @pytest.mark.parametrize("n", [2, 10, 1198])

@@ -1,0 +1,230 @@
+"""The points of a benchmark: their cached logits, and which calibrate and which test in a split.
+
+Splits are seeded permutations, or those of the source. Points of one cluster, such as a patient's,
+stay on one side: else the test points would not be new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.errors import InputError
+from pipeline.harness.artifacts import CorruptFile, read_npz, sha256_of_json
+from pipeline.harness.cache import Record, Save, arrays_digest, record_of
+from pipeline.harness.parallel import Progress, Task
+from pipeline.harness.settings import Settings
+
+READ_TOGETHER = 4096
+"""Rows copied at a time."""
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CachedLogits:
+    """The file of a benchmark's logits, and what the logits stage recorded about them."""
+
+    path: Path
+    sha256: str
+    """Of the logits, labels, splits, weights, clusters; not of a similarity that lies beside."""
+    details: Mapping[str, Any]
+    """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
+    similarity_sha256: str | None = None
+    arrays_sha256: str = ""
+    """Of all arrays in the file, the groups of points among them."""
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return int(self.details["n"])
+
+    @property
+    def size(self) -> int:
+        """The number of logits, n x C."""
+        return self.n * int(self.details["classes"])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """`logits` [n, C] float32 and `labels` [n] int64, read once for all units of a benchmark.
+
+        Where the source has them: `tested` [splits, n], which points test; `weights` [n];
+        `groups` and `clusters` [n]; `similarity` [C, C]. The logits stay in the file, whose memory
+        processes share.
+        """
+        return _arrays(self.path, self.arrays_sha256)
+
+
+def logits_path(settings: Settings) -> Path:
+    """data/logits/<benchmark>.npz"""
+    return settings.paths.data / "logits" / f"{settings.benchmark.name}.npz"
+
+
+def find_logits(settings: Settings) -> CachedLogits:
+    """The benchmark's cached logits, their bytes checked once per program.
+
+    Raises:
+        CorruptFile: they are absent or damaged; one line with the fix.
+    """
+    path = logits_path(settings)
+    cached = _checked(path, path.stat().st_mtime_ns) if path.is_file() else None
+    if cached is None:
+        raise CorruptFile(
+            f"{path}: no logits, or damaged ones; run python -m pipeline.logits with the same "
+            "arguments"
+        )
+    return cached
+
+
+@lru_cache(maxsize=16)
+def _checked(path: Path, changed: int) -> CachedLogits | None:
+    """The logits, read once for each state of the file."""
+    record = record_of(path)
+    if record is None or "details" not in record:
+        return None
+    details, similarity = record["details"], ("similarity",)
+    return CachedLogits(
+        path=path,
+        sha256=arrays_digest(path, ("logits", "labels", "tested", "weights", "clusters")),
+        details=details,
+        similarity_sha256=arrays_digest(path, similarity) if "similarity" in details else None,
+        arrays_sha256=record["arrays"],
+    )
+
+
+@lru_cache(maxsize=1)
+def _arrays(path: Path, sha256: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a file; `sha256` makes another version of the file another entry."""
+    return read_npz(path, mapped=("logits",))
+
+
+def logits_at(cached: CachedLogits, points: Indices) -> NDArray[np.float32]:
+    """The logits of some of the points, read in the order of the file, which may be large."""
+    logits = cached.arrays()["logits"]
+    rows = np.empty((len(points), logits.shape[1]), dtype=np.float32)
+    order = np.argsort(points)
+    for block in np.array_split(order, len(order) // READ_TOGETHER + 1):
+        rows[block] = logits[points[block]]
+    return rows
+
+
+def weights_at(cached: CachedLogits, points: Indices) -> NDArray[np.float64] | None:
+    """The weights of some of the points; None where points have none."""
+    weights = cached.arrays().get("weights")
+    return None if weights is None else weights[points]
+
+
+def groups_at(
+    cached: CachedLogits, points: Indices, calibrator: Any
+) -> dict[str, NDArray[np.str_]]:
+    """The argument `groups` [points] of a calibrator that needs it; else, or without any, none."""
+    groups = cached.arrays().get("groups") if calibrator.needs_groups else None
+    return {} if groups is None else {"groups": groups[points]}
+
+
+def clusters_of(cached: CachedLogits) -> Indices | None:
+    """The number of each point's cluster, from 0: [n]; None where points are independent."""
+    clusters = cached.arrays().get("clusters")
+    return None if clusters is None else np.unique(clusters, return_inverse=True)[1].astype(int)
+
+
+def split_indices(
+    n: int,
+    split: int,
+    seed: int = 0,
+    calibration_fraction: float = 0.7,
+    clusters: Indices | None = None,
+) -> tuple[Indices, Indices]:
+    """Return the indices of calibration and test points of one split, each in random order.
+
+    A split is a permutation of `n` points, drawn from the generator seeded by (`seed`, `split`).
+    Its first 70 % calibrate (sec. 4). It is not stratified. All calibrators have the same splits,
+    so methods are compared on equal points. Each side has at least one point.
+
+    Args:
+        clusters: [n], the number of each point's cluster. A cluster is never divided, so the share
+            of calibration points is as near to 70 % as whole clusters allow.
+
+    Raises:
+        InputError: there are fewer than two points, or clusters.
+    """
+    units = np.arange(n) if clusters is None else np.unique(clusters)
+    if len(units) < 2:
+        what = f"{n} points" if clusters is None else "points of one cluster"
+        raise InputError(f"{what} cannot be split; at least 2 are needed")
+    generator = np.random.default_rng([seed, split])
+    order = generator.permutation(n)
+    if clusters is None:
+        count = min(max(round(calibration_fraction * n), 1), n - 1)
+        return order[:count], order[count:]
+    units = generator.permutation(units)
+    passed = np.bincount(clusters)[units].cumsum()
+    count = 1 + int(np.abs(passed[:-1] - calibration_fraction * n).argmin())
+    calibrates = np.isin(clusters[order], units[:count])
+    return order[calibrates], order[~calibrates]
+
+
+def indices_of(settings: Settings, cached: CachedLogits, split: int) -> tuple[Indices, Indices]:
+    """The split of the source, if it has splits (a file may), or else `split_indices`.
+
+    Raises:
+        InputError: there is no such split, or it divides a cluster.
+    """
+    splits, tested = settings.splits, cached.arrays().get("tested")
+    if tested is None:
+        drawn = splits.seed, splits.calibration_fraction, clusters_of(cached)
+        return split_indices(cached.n, split, *drawn)
+    if split >= len(tested):
+        raise InputError(
+            f"splits.count={splits.count}: the file itself gives {len(tested)}; set "
+            f"splits.count={len(tested)}"
+        )
+    calibration, test = np.flatnonzero(~tested[split]), np.flatnonzero(tested[split])
+    names = cached.arrays().get("clusters")
+    divided = [] if names is None else np.intersect1d(names[calibration], names[test]).tolist()
+    if divided:
+        raise InputError(
+            f"clusters: {divided[0]} has calibration and test points in split {split}, and so have "
+            f"{len(divided) - 1} others; keep each on one side, or leave the clusters out"
+        )
+    return calibration, test
+
+
+def absent_in_calibration(settings: Settings, cached: CachedLogits) -> dict[int, int]:
+    """Classes with points of which some split has none to calibrate on: the number of such splits.
+
+    A method that learns something for each class has nothing to learn such a class from.
+    """
+    labels = cached.arrays()["labels"]
+    counts = np.bincount(labels)
+    absent = np.zeros(len(counts), dtype=int)
+    for split in range(settings.splits.count):
+        calibrates, _ = indices_of(settings, cached, split)
+        absent += (counts > 0) & (np.bincount(labels[calibrates], minlength=len(counts)) == 0)
+    return {int(number): int(absent[number]) for number in np.flatnonzero(absent)}
+
+
+def task_on_split(
+    settings: Settings,
+    split: int,
+    name: str,
+    path: Path,
+    make: Callable[[str, Progress], tuple[Save, Record]],
+    content: Mapping[str, Any],
+) -> Task:
+    """A task whose key has the points of one split, and `content`: settings and code."""
+    cached, splits = find_logits(settings), settings.splits
+    points = {
+        "split": split,
+        "seed": splits.seed,
+        "calibration_fraction": splits.calibration_fraction,
+        "logits": cached.sha256,
+    }
+    if settings.calibrator.get("needs_groups"):
+        points["arrays"] = cached.arrays_sha256  # those of the groups, too
+    key = sha256_of_json({**points, **content})
+    return Task(name, settings, path, key, make, cached.size)
