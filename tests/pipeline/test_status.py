@@ -77,7 +77,7 @@ def test_an_edit_of_the_code_that_computes_a_unit_makes_it_stale(file, stage, re
 def test_worst_intervals_depend_on_the_code_that_makes_them(request_made, edited):
     units = request_made("calibrator=vector").units()
     assert across_splits_task(units).is_current()
-    edited("pipeline/scoring/worst.py")
+    edited("pipeline/scoring/across_splits.py")
     assert not across_splits_task(units).is_current()
 
 
