@@ -3,9 +3,8 @@
 python -m pipeline.dynamics benchmark=cifar100_resnet
 python -m pipeline.dynamics suite=cifar 'dynamics.families=[aligned]' dynamics.iterations=100
 
-There is a study per benchmark and family of users, data/dynamics/<benchmark>/<family>.npz. The
-stage also writes it as text, results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,
-dynamics.json}.
+A study of a benchmark and family of users is data/dynamics/<benchmark>/<family>.npz, and as text
+results/dynamics/<benchmark>/<family>/{history.csv,snapshots.csv,dynamics.json}.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from hydra.core.hydra_config import HydraConfig
@@ -43,11 +43,7 @@ def main(config: DictConfig) -> None:
 
 
 def run_dynamics(request: Request) -> None:
-    """Study every benchmark and family that is not up to date, and write their text.
-
-    Raises:
-        UnitsFailed: studies that failed, after all others are done.
-    """
+    """Study every benchmark and family that is not up to date, and write their text."""
     if not request.benchmarks:
         say(f"dynamics: nothing to do, suite.dynamics of {request.suite} is empty")
         return
@@ -62,16 +58,10 @@ def run_dynamics(request: Request) -> None:
 
 
 def dynamics_task(settings: Settings, family: str, split: int) -> Task:
-    """The study of one family of users on the calibration points of one split.
-
-    Its key has the options, the points and the code; not the device.
-    """
-    benchmark = settings.benchmark.name
-    options = {
-        key: value
-        for key, value in asdict(settings.dynamics).items()
-        if key not in ("name", "families") and (key == family or not isinstance(value, Mapping))
-    }  # options of other families have no effect
+    """The study of one family of users; its key has the options, the points and the code."""
+    benchmark, options = settings.benchmark.name, asdict(settings.dynamics)
+    others = {name for name, value in options.items() if isinstance(value, Mapping)} - {family}
+    used = {key: options[key] for key in options if key not in {"name", "families", *others}}
     code = code_digest(f"{__package__}.scoring.dynamics_study")
     return task_on_split(
         settings,
@@ -79,22 +69,22 @@ def dynamics_task(settings: Settings, family: str, split: int) -> Task:
         f"{benchmark} {family}",
         settings.paths.data / "dynamics" / benchmark / f"{family}.npz",
         partial(studied, settings, family, split),
-        {"family": family, "options": options, "code": code},
+        {"family": family, "options": used, "code": code},
     )
 
 
 def write_results(task: Task) -> list[Path]:
     """Write the text of a finished study; return its files."""
     record, arrays = record_of(task.path) or {}, read_npz(task.path)
-    results = task.settings.paths.results
-    folder = results / "dynamics" / record["benchmark"] / record["family"]
+    folder = task.settings.paths.results / "dynamics" / record["benchmark"] / record["family"]
     content = {key: value for key, value in record.items() if key not in ("key", "arrays")}
-    written = []
-    for name in ("history", "snapshots"):
-        start = f"{name}."
-        columns = {key.removeprefix(start): arrays[key] for key in arrays if key.startswith(start)}
-        written.append(update_text(folder / f"{name}.csv", csv_text(pd.DataFrame(columns))))
-    return [*written, update_text(folder / "dynamics.json", json_text(rounded(content)))]
+    tables: dict[str, dict[str, Any]] = {}
+    for key, values in arrays.items():
+        name, _, column = key.partition(".")
+        tables.setdefault(name, {})[column] = values
+    texts = {f"{name}.csv": csv_text(pd.DataFrame(table)) for name, table in tables.items()}
+    texts["dynamics.json"] = json_text(rounded(content))
+    return [update_text(folder / name, text) for name, text in texts.items()]
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 python -m pipeline.report suite=digits
 python -m pipeline.report suite=cifar evaluation=paper_batches
 
-It reads the scores in results/scores, which `pipeline.evaluate` writes, and results/dynamics. The
-page of suite=cifar is results/cifar.html, the same as text results/cifar.md.
+It reads results/scores, which `pipeline.evaluate` writes, and results/dynamics. The page of
+suite=cifar is results/cifar.html, the same as text results/cifar.md.
 """
 
 from __future__ import annotations
@@ -29,22 +29,15 @@ from pipeline.reporting.comparison import (
     summary_lines,
     write_comparison,
 )
-from pipeline.reporting.dynamics_figures import dynamics_drawings
-from pipeline.reporting.figures import drawings_of
+from pipeline.reporting.figures import drawings_of, study_drawings
 from pipeline.reporting.leaderboard import leaderboard_figure, leaderboard_of
 from pipeline.reporting.names import ordered
 from pipeline.reporting.page import STUDY_CAPTIONS
 from pipeline.reporting.sections import provenance_of, section_of
-from pipeline.reporting.style import Drawings, draw_all
+from pipeline.reporting.style import draw_all
 from pipeline.reporting.tables import Look, TableSpec
 from pipeline.reporting.write import Part, print_parts, write_page
-from pipeline.scoring.files import (
-    DEFAULT_EVALUATION,
-    ScoreFiles,
-    Scores,
-    columns_of,
-    write_all_scores,
-)
+from pipeline.scoring.files import DEFAULT_EVALUATION, columns_of, score_files, write_all_scores
 from pipeline.scoring.scores import wanted_scores
 
 TITLE = "Utility calibration of multiclass classifiers"
@@ -64,11 +57,7 @@ def main(config: DictConfig) -> None:
 
 
 def run_report(request: Request) -> None:
-    """Write tables, figures, comparison and page; print the tables and what was written.
-
-    Raises:
-        MissingScores: scores that are absent or of other settings, and the command for them.
-    """
+    """Write tables, figures, comparison and page; print the tables and what was written."""
     settings = request.benchmark_settings()
     results, evaluation = settings[0].paths.results, settings[0].evaluation.name
     scores = wanted_scores(request.units(), _command(request))
@@ -78,11 +67,21 @@ def run_report(request: Request) -> None:
     drawings: dict[str, Any] = {}
     for benchmark in settings:
         of_benchmark = scores[benchmark.benchmark.name]
-        part, figures = part_of(benchmark, of_benchmark, methods, results)
-        stem = part.section.spec.name
-        written += part.write(results / "tables", f"{stem}_")
-        drawings |= {**drawings_of(part.section, f"_{stem}"), **figures}
-        parts.append(part)
+        stem = score_files(benchmark).stem
+        study = study_drawings(
+            results / "dynamics" / of_benchmark.benchmark, benchmark.benchmark.title
+        )
+        images = (results / "figures" / f"{name}.png" for name in study)
+        section = section_of(
+            of_benchmark,
+            methods,
+            table_specs(benchmark, stem),
+            columns_of(benchmark),
+            dict(zip(STUDY_CAPTIONS, images)),
+        )
+        parts.append(Part.of(section, of_benchmark))
+        written += parts[-1].write(results / "tables", f"{stem}_")
+        drawings |= {**drawings_of(section, f"_{stem}"), **study}
     is_part = list(request.benchmarks) != list(settings[0].suite.benchmarks)
     end = "" if evaluation == DEFAULT_EVALUATION else f"-{evaluation}"
     leaderboard = leaderboard_of({p.section.spec.name: p.section.decisions for p in parts})
@@ -93,20 +92,18 @@ def run_report(request: Request) -> None:
     files, comparison = write_paper_comparison(settings, results)
     heads = TITLE, INTRODUCTION.format(suite=request.suite)
     made = provenance_of(f"Suite {request.suite}.", list(scores.values()), methods)
-    stem = f"{page_stem(request) if is_part else request.suite}{end}"
-    written += [*files, *write_page(results, stem, heads, parts, made, leaderboard, comparison)]
+    some = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
+    stem = "-".join(["report", *some]) if is_part else request.suite
+    written += [
+        *files,
+        *write_page(results, stem + end, heads, parts, made, leaderboard, comparison),
+    ]
     if not (is_part or end):
         written.append(write_metrics(parts, results / "metrics.json"))
     print_parts(parts)
     for title, default, preset in comparison[1:]:
         say(f"{title}: {default}" + (f"; preset=paper: {preset}" if preset else ""))
     say_files(written)
-
-
-def page_stem(request: Request) -> str:
-    """The name of the page of a part of a suite."""
-    benchmarks = request.benchmarks if len(request.benchmarks) < 4 else ["selection"]
-    return "-".join(["report", *benchmarks])
 
 
 def _command(request: Request) -> str:
@@ -117,27 +114,6 @@ def _command(request: Request) -> str:
     arguments += [text for text in request.overrides if not text.startswith("suite=")]
     stages = ("python -m pipeline.fit", "python -m pipeline.evaluate")
     return " && ".join(f"{stage} {shlex.join(arguments)}" for stage in stages)
-
-
-def part_of(
-    settings: Settings, scores: Scores, methods: Sequence[str], results: Path
-) -> tuple[Part, Drawings]:
-    """One benchmark's part of the report, and the figures of its appendix study, if any."""
-    stem = ScoreFiles(results, scores.benchmark, settings.evaluation.name).stem
-    study = study_drawings(scores, settings.benchmark.title, results)
-    figures = {
-        kind: results / "figures" / f"{name}.png" for kind, name in zip(STUDY_CAPTIONS, study)
-    }
-    specs = table_specs(settings, stem)
-    section = section_of(scores, methods, specs, columns_of(settings), figures)
-    return Part.of(section, scores), study
-
-
-def study_drawings(scores: Scores, title: str, results: Path) -> Drawings:
-    """The figures of the appendix study of this benchmark, where the dynamics stage ran it."""
-    folder = results / "dynamics" / scores.benchmark
-    families = {path.parent.name: path.parent for path in sorted(folder.glob("*/dynamics.json"))}
-    return dynamics_drawings(families, title, scores.benchmark) if families else {}
 
 
 def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
@@ -158,9 +134,9 @@ def table_specs(settings: Settings, stem: str) -> list[TableSpec]:
 def write_metrics(parts: Iterable[Part], path: Path) -> Path:
     """All means as {benchmark: {method: {metric: mean}}}, for `dvc metrics`."""
     content: dict[str, dict[str, dict[str, float]]] = {}
-    for section in (part.section for part in parts):
-        for (method, key), row in section.decisions.rows.items():
-            methods = content.setdefault(section.spec.name, {})
+    for part in parts:
+        methods = content.setdefault(part.section.spec.name, {})
+        for (method, key), row in part.section.decisions.rows.items():
             methods.setdefault(method, {})[key] = row.mean
     return write_json(path, content)
 
@@ -168,13 +144,10 @@ def write_metrics(parts: Iterable[Part], path: Path) -> Path:
 def write_paper_comparison(
     settings: Sequence[Settings], results: Path
 ) -> tuple[list[Path], list[Sequence[str]]]:
-    """Compare all scores of the folder with the paper, if the suite has a benchmark of the paper.
+    """The files that compare all scores of the folder with the paper, and the summary's lines.
 
-    The comparison has the benchmarks of all suites, so the report of one suite keeps the others.
-
-    Returns:
-        The files, and the lines of the summary, its heading first; both are empty if the paper
-        prints nothing.
+    The heading is the first line. There is nothing if no benchmark of the suite is the paper's. The
+    comparison has the benchmarks of all suites, so the report of one suite keeps the others.
     """
     if not any(benchmark.benchmark.paper_key for benchmark in settings):
         return [], []

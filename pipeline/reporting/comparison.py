@@ -22,8 +22,7 @@ from pipeline.harness.artifacts import read_json, write_text
 from pipeline.harness.command import CONF
 from pipeline.harness.units import composed
 from pipeline.reporting.names import family, method_name
-from pipeline.reporting.tables import decimals, number
-from pipeline.reporting.wording import markdown_table
+from pipeline.reporting.wording import decimals, markdown_table, number
 from pipeline.scoring.files import ALL_SPLITS, DEFAULT_EVALUATION, ScoreFiles, Scores, csv_text
 from pipeline.scoring.inference import two_standard_errors
 
@@ -31,14 +30,11 @@ PRINTED_VALUES = Path(__file__).with_name("paper_tables.csv")
 NOTES = Path(__file__).with_name("paper_notes.csv")
 TABLE_ONE_SUFFIX = "_table1"
 LIMIT = 3.0
-
 CELL_COLUMNS = (
     *("table", "method", "metric", "benchmark", "configuration", "variant", "default", "preset"),
     *("printed", "printed_two_se", "ours", "ours_two_se", "difference", "z", "outside"),
     "power_of_ten",
 )
-
-
 TITLE = "Comparison with the printed numbers"
 INTRO = (
     "A line has the printed value, ours, their difference and z = difference / sqrt(se² + se²). A "
@@ -107,10 +103,9 @@ def printed_values(benchmarks: Mapping[str, DictConfig] | None = None) -> pd.Dat
 def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int) -> pd.DataFrame:
     """The means of all results over `splits` splits that can belong to a printed table.
 
-    Besides the benchmarks of conf/ these are those called `<paper key>_<what>`: the same benchmark
-    run under another name (`benchmark.name=cifar10_repvgg_a2 ...`). All methods and variants that
-    were scored take part, in every evaluation. `candidate` numbers the pairs of benchmark and
-    evaluation, defaults first.
+    Besides the benchmarks of conf/ these are those called `<paper key>_<what>`
+    (`benchmark.name=cifar10_repvgg_a2 ...`), with all methods, variants and evaluations that were
+    scored. `candidate` numbers the pairs of benchmark and evaluation, defaults first.
     """
     names, ordered = list(benchmarks), []
     for path in sorted((results / "scores").glob("*.json")):
@@ -128,19 +123,14 @@ def our_results(results: Path, benchmarks: Mapping[str, DictConfig], splits: int
     for candidate, (_, evaluation, _, name, key) in enumerate(sorted(ordered)):
         scores = Scores.read(ScoreFiles(results, name, evaluation))
         assert scores is not None  # its facts were read above
-        table = _means(scores)
+        rows = scores.own_rows().rename(columns={"calibrator": "variant", "value": "ours"})
+        rows = rows[rows["ours"].notna()]
+        is_mean, by = rows["split"] == ALL_SPLITS, ["variant", "metric"]
+        spread = rows[~is_mean].groupby(by)["ours"].agg(two_standard_errors)
+        table = rows[is_mean][[*by, "ours"]].join(spread.rename("ours_two_se"), on=by)
         shared = {"candidate": candidate, "paper_key": key, "benchmark": name}
         tables.append(table.assign(**shared, configuration=_configuration(evaluation)))
     return pd.concat(tables, ignore_index=True)
-
-
-def _means(scores: Scores) -> pd.DataFrame:
-    """Of every method and metric `ours`, the mean over splits, and its spread as in the paper."""
-    rows = scores.own_rows().rename(columns={"calibrator": "variant", "value": "ours"})
-    rows = rows[rows["ours"].notna()]
-    is_mean, by = rows["split"] == ALL_SPLITS, ["variant", "metric"]
-    spread = rows[~is_mean].groupby(by)["ours"].agg(two_standard_errors)
-    return rows[is_mean][[*by, "ours"]].join(spread.rename("ours_two_se"), on=by)
 
 
 def compare(
@@ -164,46 +154,30 @@ def compare(
     cells["default"] = is_first & (cells["variant"] == cells["method"])
     cells["preset"] = cells[list(rule)].isin(rule).all(axis=1)
     cells["difference"] = cells["ours"] - cells["printed"]
-    cells["z"] = _z_scores(cells)
+    # A single split has no spread (NaN) and counts as exact: z is 0 or infinite without any spread.
+    joint = np.hypot(cells["ours_two_se"].fillna(0) / 2, cells["printed_two_se"].fillna(0) / 2)
+    cells["z"] = (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
     cells["outside"] = cells["z"].abs() > LIMIT
     return cells[[*CELL_COLUMNS, "title"]]
 
 
-def _z_scores(cells: pd.DataFrame) -> pd.Series:
-    """Difference over the joint standard error; where that is zero or unknown, 0 or ±inf.
-
-    A single split has no spread (NaN) and counts as exact.
-    """
-    joint = np.hypot(cells["ours_two_se"].fillna(0) / 2, cells["printed_two_se"].fillna(0) / 2)
-    return (cells["difference"] / joint).where(cells["difference"] != 0, 0.0)
-
-
 def write_comparison(cells: pd.DataFrame, folder: Path) -> list[Path]:
-    """Write `comparison.{md,csv}` of the cells of comparison.compare.
-
-    The CSV holds all alternatives, unscaled (comparison.CELL_COLUMNS).
-    """
-    texts = {"md": comparison_markdown(cells), "csv": csv_text(cells[list(CELL_COLUMNS)])}
-    return [write_text(folder / f"comparison.{kind}", text) for kind, text in texts.items()]
-
-
-def comparison_markdown(cells: pd.DataFrame) -> str:
-    """The whole comparison as Markdown."""
+    """Write `comparison.md`, and `comparison.csv` with all alternatives, unscaled."""
     parts = [f"# {TITLE}", INTRO, markdown_table(SUMMARY_HEADING, summary_lines(cells)), RULE]
     if left := left_lines(cells):
         parts += [LEFT, markdown_table(LEFT_COLUMNS, left)]
     for title, rows in cells.groupby("title", sort=False):
         default = rows[rows["default"]]
-        parts += [f"## {title}", f"{count_line(default)} (our default)."]
+        parts += [f"## {title}", f"{_count(default)} (our default)."]
         parts.append(markdown_table(COLUMNS, cell_lines(default)))
-    return "\n\n".join(parts) + "\n"
+    texts = {"md": "\n\n".join(parts) + "\n", "csv": csv_text(cells[list(CELL_COLUMNS)])}
+    return [write_text(folder / f"comparison.{kind}", text) for kind, text in texts.items()]
 
 
-def count_line(cells: pd.DataFrame) -> str:
+def _count(cells: pd.DataFrame) -> str:
     """`38 of 42 within 3 s.e.`; empty where there is no cell."""
-    if cells.empty:
-        return ""
-    return f"{(~cells['outside']).sum()} of {len(cells)} within {LIMIT:g} s.e."
+    within = (~cells["outside"]).sum()
+    return "" if cells.empty else f"{within} of {len(cells)} within {LIMIT:g} s.e."
 
 
 def summary_lines(cells: pd.DataFrame) -> list[Line]:
@@ -211,12 +185,12 @@ def summary_lines(cells: pd.DataFrame) -> list[Line]:
     sets = [cells[cells["default"]], cells[cells["preset"]]]
     titles = cells["title"].unique()
     lines: list[Line] = [
-        (title, *(count_line(rows[rows["title"] == title]) for rows in sets)) for title in titles
+        (title, *(_count(rows[rows["title"] == title]) for rows in sets)) for title in titles
     ]
     covered = sets[1]["title"].unique()
     if len(titles) > 1 and len(covered):
         # Of the tables that the rule covers, so that the columns can be compared.
-        sums = (count_line(rows[rows["title"].isin(covered)]) for rows in sets)
+        sums = (_count(rows[rows["title"].isin(covered)]) for rows in sets)
         lines.append(("All with preset=paper", *sums))
     return lines
 
@@ -256,20 +230,16 @@ def _digits(cells: pd.DataFrame, key: str) -> int:
 def _cell_line(row: Mapping[Hashable, Any], digits: int) -> Line:
     column, z = metric(row["metric"]), row["z"]
     scale = 10.0**column.power
-    printed, ours = (
-        f"{number(row[name] * scale, digits)} ± {number(row[f'{name}_two_se'] * scale, digits)}"
+    signs = ["+" if value > 0 else "" for value in (row["difference"], z)]
+    pairs = [
+        " ± ".join(number(row[part] * scale, digits) for part in (name, f"{name}_two_se"))
         for name in ("printed", "ours")
-    )
+    ]
     return (
         method_name(row["variant"]),
         f"{column.text} {column.scale}",
-        printed,
-        ours,
-        _signed(row["difference"] * scale, digits),
-        _signed(z, 1),
+        *pairs,
+        signs[0] + number(row["difference"] * scale, digits),
+        signs[1] + number(z, 1),
         "" if abs(z) <= LIMIT else "▲" if z > 0 else "▼",
     )
-
-
-def _signed(value: float, digits: int) -> str:
-    return f"{'+' if value > 0 else ''}{number(value, digits)}"

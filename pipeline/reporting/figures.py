@@ -1,46 +1,57 @@
-"""The figures of a section: its eCDFs (section 4), and the diagrams of its worst utilities."""
+"""The figures: eCDFs (section 4), diagrams of worst utilities, and the study of the appendix."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from metrics.diagram import Bins, UtilityDiagram
 from metrics.ecdf import dkw_band
-from metrics.plots.ecdf import BAND, draw_curve, error_axes, plain
+from metrics.plots.ecdf import BAND, draw_curve, error_axes, plain, plain_log_axis
 from metrics.plots.utility import diagram_figure
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
+from pipeline.harness.artifacts import read_json
 from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import Curves, Section, Worst
 from pipeline.reporting.style import (
     FLOOR_EDGE,
     FLOOR_FILL,
+    NOTE_COLOR,
     Drawings,
     house_style,
     legend_below,
     look,
+    titled_figure,
 )
 from pipeline.reporting.wording import interval
 from pipeline.scoring.choice import is_own
+from pipeline.scoring.inference import CONFIDENCE
 
 PANEL_TITLES = {
     "linear": r"Linear utilities  $\mathcal{U}_{\mathrm{lin}}$",
     "rank": r"Rank-based utilities  $\mathcal{U}_{\mathrm{rank}}$",
 }
-CONFIDENCE = 0.95
 STANDARD = ("u_cwe", "u_topk")
 """The classes of utilities whose worst one has a figure; own utilities have one, too."""
 WIDEST = 34
 """Characters of a line above a panel, beyond which it runs into its neighbour's."""
+STUDY_COLORS = {"aligned": "#0072B2", "misaligned": "#D55E00"}
+STUDY_WIDTH = 1.8
+STUDY_BAND: Any = {"alpha": 0.28, "lw": 0}
+OTHER_FAMILY: Any = {"color": "#9A9A9A", "lw": 0.9}
+STUDY_BINS, STUDY_COLUMNS = 24, 3
 
 
 def drawings_of(section: Section, end: str = "") -> Drawings:
@@ -61,22 +72,18 @@ def ecdf_figure(panels: Sequence[Curves], title: str) -> Figure:
     Curves are those of sections.all_curves; the faint band around each is the
     Dvoretzky-Kiefer-Wolfowitz band of M sampled utilities at 95 % confidence.
     """
-    with house_style():
-        figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    first = panels[0]
+    splits = f"mean over {first.splits} splits" if first.splits > 1 else "one split"
+    batches = f" and over batches of {first.batch:,} points" if first.batch else ""
+    users = f"{first.count} sampled utilities per panel"
+    with titled_figure(8.0, 4.2, title) as figure:
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, curves in zip(axes, panels, strict=True):
             _draw_panel(axis, curves)
         axes[0].set_ylabel("Share of utilities with error ≤ $e$")
-        figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
-        legend_below(figure, _legend_handles(panels[0]), _note(panels[0]))
+        note = f"{users}, {splits}{batches}; curves further left are better."
+        legend_below(figure, _legend_handles(first), note)
     return figure
-
-
-def _note(curves: Curves) -> str:
-    splits = f"mean over {curves.splits} splits" if curves.splits > 1 else "one split"
-    batches = f" and over batches of {curves.batch:,} points" if curves.batch else ""
-    users = f"{curves.count} sampled utilities per panel"
-    return f"{users}, {splits}{batches}; curves further left are better."
 
 
 def _draw_panel(axis: Axes, curves: Curves) -> None:
@@ -94,20 +101,17 @@ def _draw_panel(axis: Axes, curves: Curves) -> None:
 
 
 def _legend_handles(curves: Curves) -> list[Line2D | Patch]:
-    handles: list[Line2D | Patch] = []
-    for method in curves.errors:
-        style = look(method)
-        line = Line2D([], [], marker=style.marker, ms=4, **style.line)
-        line.set_label(plain(method_name(method)))
-        handles.append(line)
+    looks = {method: look(method) for method in curves.errors}
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], marker=style.marker, ms=4, label=plain(method_name(method)), **style.line)
+        for method, style in looks.items()
+    ]
     if curves.floor is not None:
         label = f"Noise floor of {plain(method_name(curves.floor_of))}, 5–95%"
         handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.5, label=label))
-    half_width = 100 * dkw_band(curves.count, CONFIDENCE)
-    label = f"95% DKW band (±{half_width:.1f} points)"
-    last = look(list(curves.errors)[-1])
-    handles.append(Patch(facecolor=last.color, alpha=2 * BAND, linewidth=0, label=label))
-    return handles
+    label = f"95% DKW band (±{100 * dkw_band(curves.count, CONFIDENCE):.1f} points)"
+    color = list(looks.values())[-1].color
+    return [*handles, Patch(facecolor=color, alpha=2 * BAND, linewidth=0, label=label)]
 
 
 def worst_figure(utilities: Mapping[str, Worst], title: str) -> Figure:
@@ -125,16 +129,15 @@ def _heading(method: str, worst: Worst) -> str:
 
 
 def _diagram(worst: Worst) -> UtilityDiagram:
-    """The rounded numbers of a record as the diagram they were."""
-    bins = [_array(column) for column in zip(*worst.diagram["bins"], strict=True)]
-    sign = int(np.sign(worst.gap))
+    """The rounded numbers of a record as the diagram they were; None becomes NaN."""
+    drawn = {key: np.array(values, dtype=np.float64) for key, values in worst.diagram.items()}
     return UtilityDiagram(
-        predicted=_array(worst.diagram["at"]),
-        difference=_array(worst.diagram["curve"]),
-        low=_array(worst.diagram["low"]),
-        high=_array(worst.diagram["high"]),
-        bins=Bins(*bins),
-        worst=WorstInterval(worst.error, worst.low, worst.high, sign),
+        predicted=drawn["at"],
+        difference=drawn["curve"],
+        low=drawn["low"],
+        high=drawn["high"],
+        bins=Bins(*drawn["bins"].T),
+        worst=WorstInterval(worst.error, worst.low, worst.high, int(np.sign(worst.gap))),
         share=worst.share,
         gap=worst.gap,
         floor=worst.floor,
@@ -142,5 +145,135 @@ def _diagram(worst: Worst) -> UtilityDiagram:
     )
 
 
-def _array(values: Any) -> Any:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+class Study(NamedTuple):
+    """What the dynamics stage wrote for one family of users."""
+
+    family: str
+    history: pd.DataFrame
+    snapshots: pd.DataFrame
+    record: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> Study:
+        """Read the results in a folder, which has the family's name."""
+        history, snapshots = (pd.read_csv(folder / f"{n}.csv") for n in ("history", "snapshots"))
+        return cls(folder.name, history, snapshots, read_json(folder / "dynamics.json"))
+
+    @property
+    def color(self) -> str:
+        """Of its curves."""
+        return STUDY_COLORS[self.family]
+
+    @property
+    def filling(self) -> dict[str, Any]:
+        """How its histogram is filled."""
+        hatch = "////" if self.family == "misaligned" else ""
+        return {"facecolor": (self.color, 0.35), "edgecolor": self.color, "hatch": hatch}
+
+
+def study_drawings(folder: Path, title: str) -> Drawings:
+    """The figures of the study of one benchmark; none where the dynamics stage did not run it."""
+    studies = [Study.read(path.parent) for path in sorted(folder.glob("*/dynamics.json"))]
+    figures = {"history": history_figure, "snapshots": snapshot_figure} if studies else {}
+    return {
+        f"dynamics_{kind}_{folder.name}": partial(figure, studies, title)
+        for kind, figure in figures.items()
+    }
+
+
+def history_figure(studies: Sequence[Study], title: str) -> Figure:
+    """A panel per family: the worst user's UC per iteration, over the spread of all users' errors.
+
+    The other family's worst user is a thin grey line, the noise floor a grey band: where the worst
+    user of a calibrated forecast would be.
+    """
+    with titled_figure(0.4 + 3.8 * len(studies), 3.9, title) as figure:
+        axes = figure.subplots(1, len(studies), sharex=True, sharey=True, squeeze=False)[0]
+        for axis, study in zip(axes, studies, strict=True):
+            for other in studies:
+                if other is not study:
+                    axis.plot(other.history["iteration"], other.history["worst"], **OTHER_FAMILY)
+            _draw_history(axis, study)
+            axis.set_title(f"{study.family.capitalize()} users")
+            axis.set_xlabel("Iteration (patches so far)")
+        axes[0].set_xlim(0, max(study.history["iteration"].max() for study in studies))
+        axes[0].xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes[0].set_ylabel("Utility calibration error")
+        axes[0].set_yscale("log")
+        plain_log_axis(axes[0].yaxis, axes[0].get_ylim(), 8)
+        record = studies[0].record
+        note = (
+            f"{record['config']['utilities']} users sampled anew in every iteration; "
+            f"{record['n']:,} calibration points.\n"
+            "Aligned users tolerate hardly any error; misaligned ones each care for one part of "
+            "the labels."
+        )
+        legend_below(figure, _history_handles(studies), note)
+    return figure
+
+
+def _draw_history(axis: Axes, study: Study) -> None:
+    color, table = study.color, study.history
+    if floor := study.record["worst_noise_floor"]:
+        axis.axhspan(floor["q05"], floor["q95"], color=FLOOR_FILL, lw=0, zorder=0.5)
+        axis.axhline(floor["mean"], color=FLOOR_EDGE, lw=0.8, ls=(0, (4, 2)), zorder=0.6)
+    axis.fill_between(table["iteration"], table["q05"], table["q95"], color=color, **STUDY_BAND)
+    axis.plot(table["iteration"], table["worst"], color=color, lw=STUDY_WIDTH, zorder=3)
+
+
+def _history_handles(studies: Sequence[Study]) -> list[Line2D | Patch]:
+    handles: list[Line2D | Patch] = []
+    for study in studies:
+        color, name = study.color, study.family.capitalize()
+        handles.append(Line2D([], [], color=color, lw=STUDY_WIDTH, label=f"{name}: worst user"))
+        handles.append(Patch(facecolor=color, **STUDY_BAND, label=f"{name}: 5–95% of users"))
+    if len(studies) > 1:
+        handles.append(Line2D([], [], **OTHER_FAMILY, label="Worst user of the other family"))
+    if any(study.record["worst_noise_floor"] for study in studies):
+        label = "Worst user if calibrated, 5–95% and mean"
+        handles.append(Patch(facecolor=FLOOR_FILL, edgecolor=FLOOR_EDGE, lw=0.8, label=label))
+    return handles
+
+
+def snapshot_figure(studies: Sequence[Study], title: str) -> Figure:
+    """Histograms of all users' errors, both families in a panel per selected iteration.
+
+    Each panel has an error axis of its own: errors fall by a factor of twenty while the users
+    differ by a few per cent.
+    """
+    numbers = sorted({int(k) for study in studies for k in study.snapshots["iteration"]})
+    columns = min(STUDY_COLUMNS, len(numbers))
+    rows = -(-len(numbers) // columns)
+    with titled_figure(0.4 + 2.7 * columns, 0.9 + 1.9 * rows, title) as figure:
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axis, number in zip(grid.flat, numbers, strict=False):
+            _draw_snapshot(axis, studies, number)
+        for axis in list(grid.flat)[len(numbers) :]:
+            axis.set_visible(False)
+        for axis in grid[:, 0]:
+            axis.set_ylabel("Share of users")
+        for axis in grid[-1]:
+            axis.set_xlabel("Utility calibration error")
+        handles: list[Any] = [Patch(**s.filling, label=s.family.capitalize()) for s in studies]
+        handles.append(Line2D([], [], color=NOTE_COLOR, lw=1.4, label="Median"))
+        note = "Each panel has its own error axis, from the least to the most affected user."
+        legend_below(figure, handles, note)
+    return figure
+
+
+def _draw_snapshot(axis: Axes, studies: Sequence[Study], number: int) -> None:
+    tables = [study.snapshots for study in studies]
+    errors = [table.loc[table["iteration"] == number, "error"].to_numpy() for table in tables]
+    low, high = np.concatenate(errors).min(), np.concatenate(errors).max()
+    margin = max(0.03 * (high - low), 1e-3 * high, 1e-9)
+    bins = np.linspace(low - margin, high + margin, STUDY_BINS + 1)
+    for study, values in zip(studies, errors, strict=True):
+        if len(values):
+            shares = np.histogram(values, bins)[0] / len(values)
+            axis.stairs(shares, bins, fill=True, lw=0.9, zorder=2, **study.filling)
+            axis.axvline(float(np.median(values)), color=study.color, lw=1.4, zorder=3)
+    axis.set_xlim(bins[0], bins[-1])
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.yaxis.set_major_locator(MaxNLocator(4))
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axis.set_title(f"Iteration {number}" if number else "Before patching")

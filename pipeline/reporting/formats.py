@@ -36,27 +36,29 @@ PRINTED = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_comb
 WIDE = 4  # from so many metrics on, a table is scaled to the line width, as in the paper
 
 
-def latex_heading(metric: Metric) -> str:
-    """The heading in LaTeX without the scale; an own utility of a configuration as its key."""
-    if metric.key not in METRICS:
-        return r"\texttt{" + metric.key.replace("_", r"\_") + "}"
-    if named := UTILITY.fullmatch(metric.text):
-        statistic = (named[2] or "").replace("%", r"\%")
-        return rf"$\mathcal{{U}}_{{\mathrm{{{named[1]}}}}}${statistic}"
-    if binned := BINNED.fullmatch(metric.text):
-        return rf"$\mathrm{{{binned[1]}}}^{{\mathrm{{bin}}}}$"
-    return "Brier Score" if metric.key == "brier" else metric.text
+HEADINGS = {
+    "latex": (
+        r"$\mathcal{{U}}_{{\mathrm{{{}}}}}${}",
+        r"$\mathrm{{{}}}^{{\mathrm{{bin}}}}$",
+        r"\texttt{{{}}}",
+        "Brier Score",
+    ),
+    "html": ("U<sub>{}</sub>{}", "{}<sup>bin</sup>", "<code>{}</code>", "Brier score"),
+}
+"""Of a utility, a binned error, a user's own utility, and the Brier score."""
 
 
-def html_heading(metric: Metric) -> str:
-    """The heading in HTML, which is Markdown too, without the scale."""
+def heading(metric: Metric, form: str) -> str:
+    """The heading without the scale in a form of HEADINGS; HTML is Markdown, too."""
+    utility, binned, own, brier = HEADINGS[form]
+    clean = escape_latex if form == "latex" else escape
     if metric.key not in METRICS:
-        return f"<code>{escape(metric.key)}</code>"
-    if named := UTILITY.fullmatch(metric.text):
-        return f"U<sub>{escape(named[1])}</sub>{named[2] or ''}"
-    if binned := BINNED.fullmatch(metric.text):
-        return f"{binned[1]}<sup>bin</sup>"
-    return "Brier score" if metric.key == "brier" else metric.text
+        return own.format(clean(metric.key))
+    if found := UTILITY.fullmatch(metric.text):
+        return utility.format(clean(found[1]), clean(found[2] or ""))
+    if found := BINNED.fullmatch(metric.text):
+        return binned.format(found[1])
+    return brier if metric.key == "brier" else metric.text
 
 
 def escape_latex(text: str) -> str:
@@ -77,11 +79,11 @@ def latex(table: ResultTable) -> str:
 
 def _latex_table(table: ResultTable, end: str = "") -> str:
     metrics = [column.metric for column in table.columns]
-    headings = [rf"{latex_heading(m)} ($\times 10^{{{m.power}}}$)" for m in metrics]
+    headings = [rf"{heading(m, 'latex')} ($\times 10^{{{m.power}}}$)" for m in metrics]
     rows = [[escape_latex(method_name(m)), *map(_latex_cell, cells)] for m, cells in table.rows]
     body = [" & ".join(row) for row in rows]
-    heading = " & ".join(["Method", *headings])
-    lines = [r"\toprule", rf"{heading} \\", r"\midrule", *(rf"{row} \\" for row in body)]
+    first = " & ".join(["Method", *headings])
+    lines = [r"\toprule", rf"{first} \\", r"\midrule", *(rf"{row} \\" for row in body)]
     if table.has_floor:
         floors = [f"${_latex_math(c.floor)}$" if c.floor else "--" for c in table.columns]
         lines += [r"\midrule", rf"{' & '.join([NOISE_FLOOR, *floors])} \\"]
@@ -122,7 +124,9 @@ def plain_cell(cell: Cell, best: str = "{}") -> str:
 
 def markdown(table: ResultTable) -> str:
     """The same table as GitHub-flavoured Markdown, with its notes below."""
-    heading = ["Method", *(f"{_markdown_name(c.metric)} {c.metric.scale}" for c in table.columns)]
+    metrics = [column.metric for column in table.columns]
+    texts = [heading(m, "html") if m.key in METRICS else f"`{m.text}`" for m in metrics]
+    headings = ["Method", *(f"{t} {m.scale}" for t, m in zip(texts, metrics, strict=True))]
     rows = [
         [method_name(m), *(plain_cell(cell, "**{}**") for cell in cells)] for m, cells in table.rows
     ]
@@ -130,8 +134,4 @@ def markdown(table: ResultTable) -> str:
         rows.append([f"*{NOISE_FLOOR}*", *(column.floor or "–" for column in table.columns)])
     notes = "\n\n".join(map(escape_markdown, table.notes))
     title = escape_markdown(table.spec.title)
-    return f"### {title}\n\n{markdown_table(heading, rows)}\n\n{notes}\n"
-
-
-def _markdown_name(column: Metric) -> str:
-    return html_heading(column) if column.key in METRICS else f"`{column.text}`"
+    return f"### {title}\n\n{markdown_table(headings, rows)}\n\n{notes}\n"

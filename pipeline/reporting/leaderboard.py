@@ -15,7 +15,7 @@ from metrics.plots.ecdf import plain
 from metrics.registry import PURPOSES, metric
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting.names import method_name
-from pipeline.reporting.style import NOTE_COLOR, house_style
+from pipeline.reporting.style import NOTE_COLOR, titled_figure
 from pipeline.reporting.wording import bound, markdown_table
 from pipeline.scoring.decisions import Decisions
 from pipeline.scoring.files import csv_text
@@ -65,26 +65,26 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     None where there is nothing to count: a single benchmark or method, or no test.
     """
     methods = next(iter(benchmarks.values())).methods
-    tested = [decisions.test for decisions in benchmarks.values()]
-    if len(benchmarks) < 2 or len(methods) < 2 or not any(tested):
+    is_tested = any(decisions.test for decisions in benchmarks.values())
+    if len(benchmarks) < 2 or len(methods) < 2 or not is_tested:
         return None
     tables = {name: decisions.frame() for name, decisions in benchmarks.items()}
     cells = pd.concat(tables, names=["benchmark", None]).reset_index("benchmark")
-    by_metric = dict(list(cells.groupby("metric")))
-    purposes = [key for key in COUNTED if key in by_metric]
-    saved = [key for key in GAINS if key in by_metric and BASE in methods]
-    frame = pd.DataFrame(index=pd.Index(methods, name="method"))
-    frame["cells"] = cells["method"].value_counts()
-    frame["worse"] = (cells["not_worse"] == False).groupby(cells["method"]).sum()  # noqa: E712
+    measured = set(cells["metric"])
+    purposes = [key for key in COUNTED if key in measured]
+    saved = [key for key in GAINS if key in measured and BASE in methods]
+    frame = pd.DataFrame({"cells": cells["method"].value_counts()}, index=methods)
+    frame["worse"] = cells[cells["not_worse"] == False]["method"].value_counts()  # noqa: E712
+    within = cells[cells["within_noise"] == True]  # noqa: E712  (neither None nor NaN)
     for key in purposes:
-        within = by_metric[key]["within_noise"] == True  # noqa: E712  (neither None nor NaN)
-        frame[f"within_{key}"] = within.groupby(by_metric[key]["method"]).sum()
-    uppers = cells[cells["metric"].isin(purposes)].groupby("method")["upper"]
-    frame["largest_bound"] = uppers.max()
+        frame[f"within_{key}"] = within[within["metric"] == key]["method"].value_counts()
+    uppers = cells[cells["metric"].isin(purposes)].groupby("method")["upper"].max()
+    frame = frame.fillna(0).astype(int).assign(largest_bound=uppers)
     for key in saved:
-        means = by_metric[key].pivot(index="method", columns="benchmark", values="mean")
+        own = cells[cells["metric"] == key]
+        means = own.pivot(index="method", columns="benchmark", values="mean")
         frame[f"{key}_saved"] = (1 - means / means.loc[BASE]).mean(axis="columns")
-    frame = frame.sort_values("worse", kind="stable").reset_index()
+    frame = frame.sort_values("worse", kind="stable").reset_index(names="method")
     count = int(frame["cells"].max())
     heading = [
         "Method",
@@ -96,8 +96,7 @@ def leaderboard_of(benchmarks: Mapping[str, Decisions]) -> Leaderboard | None:
     lines = [
         [
             method_name(row["method"]),
-            str(row["worse"]),
-            *(str(row[f"within_{key}"]) for key in purposes),
+            *(str(row[name]) for name in ("worse", *(f"within_{key}" for key in purposes))),
             bound(row["largest_bound"]),
             *(f"{100 * row[f'{key}_saved']:.1f} %" for key in saved),
         ]
@@ -112,27 +111,19 @@ def leaderboard_figure(leaderboard: Leaderboard) -> Figure:
     frame, benchmarks = leaderboard.frame.iloc[::-1], leaderboard.benchmarks
     within = {PURPOSES[k]: frame[f"within_{k}"] for k in COUNTED if f"within_{k}" in frame}
     saved = {metric(k).text: 100 * frame[f"{k}_saved"] for k in GAINS if f"{k}_saved" in frame}
-    with house_style():
-        figure = Figure(figsize=(8.0, 1.3 + 0.26 * len(frame)), layout="constrained")
+    with titled_figure(8.0, 1.3 + 0.26 * len(frame)) as figure:
         worse, noise, gains = figure.subplots(1, 3, sharey=True)
-        place = np.arange(len(frame))
+        place, names = np.arange(len(frame)), map(method_name, frame["method"])
         worse.barh(place, frame["worse"], height=0.6, color=NOTE_COLOR)
-        worse.set(
-            title=f"Worse than the best,\nof {frame['cells'].max()} cells",
-            yticks=place,
-            yticklabels=[plain(method_name(method)) for method in frame["method"]],
-            xlim=(0, None),
-        )
+        worse.set(title=f"Worse than the best,\nof {frame['cells'].max()} cells", xlim=(0, None))
+        worse.set_yticks(place, list(map(plain, names)))
         worse.grid(visible=False, axis="y")
         _draw_marks(noise, within)
-        noise.set(
-            title=f"Within noise,\nof {benchmarks} benchmarks",
-            xlim=(-0.3, benchmarks + 0.3),
-            xticks=range(benchmarks + 1),
-        )
+        noise.set(title=f"Within noise,\nof {benchmarks} benchmarks", xticks=range(benchmarks + 1))
+        noise.set_xlim(-0.3, benchmarks + 0.3)
         _draw_marks(gains, saved)
         gains.axvline(0, color=NOTE_COLOR, linewidth=0.8)
-        gains.set(title="Saved against uncalibrated,\n% on average")
+        gains.set_title("Saved against uncalibrated,\n% on average")
     return figure
 
 
@@ -140,8 +131,7 @@ def _draw_marks(axes: Axes, columns: Mapping[str, pd.Series]) -> None:
     """A kind of marker per column, side by side on each method's line, and their legend below."""
     for number, (text, values) in enumerate(columns.items()):
         marker, color = MARKS[number]
-        shift = 0.22 * ((len(columns) - 1) / 2 - number)
-        places = np.arange(len(values)) + shift
+        places = np.arange(len(values)) + 0.22 * ((len(columns) - 1) / 2 - number)
         axes.scatter(values, places, s=22, marker=marker, color=color, label=plain(text), zorder=3)
     if columns:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=1)

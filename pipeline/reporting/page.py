@@ -10,23 +10,23 @@ import base64
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from metrics.registry import metric
-from pipeline.reporting.formats import html_heading, markdown
+from pipeline.reporting.formats import heading, markdown
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.sections import Curves, Section
 from pipeline.reporting.style import look
-from pipeline.reporting.tables import MARK, Cell, number
-from pipeline.reporting.verdict import MEANINGS, SIGNS, Verdict
-from pipeline.reporting.wording import escape_markdown, markdown_table, p_value
+from pipeline.reporting.tables import MARK, Cell
+from pipeline.reporting.verdict import MEANINGS, SIGNS
+from pipeline.reporting.wording import escape_markdown, markdown_table, number, p_value
+from pipeline.scoring.files import rounded
 
 STUDY_CAPTIONS = {
     "history": "The study of the paper's appendix: patching for users with a gain matrix each. "
@@ -38,6 +38,8 @@ STUDY_CAPTIONS = {
 """The figures of the dynamics stage, in their order on the page."""
 FAMILY_TITLES = {"linear": "Users paid by class", "rank": "Users paid by rank"}
 BLACK = "#000000"
+DIGITS = 4
+"""Significant digits of the numbers in the page's script."""
 
 
 @cache
@@ -67,17 +69,15 @@ def report_html(
     comparison: Sequence[Sequence[str]] = (),
     leaderboard: Leaderboard | None = None,
 ) -> str:
-    """The whole page, self-contained: a reader fetches nothing.
+    """The whole page, self-contained: a reader fetches nothing, and all texts are escaped.
 
-    `made`: `what` made the numbers, in words, and its `configuration` (sections.provenance_of).
-    `comparison`: the lines of its summary, the heading first; empty where nothing is printed.
-    Whatever is in a title, a file name or a class name is escaped by the templates.
+    `made`: sections.provenance_of; `comparison`: the lines of its summary, the heading first.
     """
+    said = {"title": title, "introduction": introduction, "leaderboard": leaderboard}
     data = {section.spec.name: _data(section) for section in sections}
-    content = {"introduction": introduction, "sections": sections, "leaderboard": leaderboard}
     page = templates().get_template("report.html")
     return page.render(
-        **SHOWN_BY, **content, title=title, comparison=comparison, made=made, data=data
+        **SHOWN_BY, **said, sections=sections, made=made, comparison=comparison, data=data
     )
 
 
@@ -94,7 +94,7 @@ def _unrounded(cell: Cell) -> dict[str, Any]:
     no_floor = " –" if column.has_floor else ""
     interval = f" [{number(mean - half, digits)}, {number(mean + half, digits)}]"
     return {
-        "value": _rounded(row.mean),
+        "value": rounded(row.mean, DIGITS),
         "interval": interval if math.isfinite(half) else " [–]",
         "p": f" {p_value(row.p_value)}" if math.isfinite(row.p_value) else no_floor,
         "floor": f"own noise floor: {number(floor, digits)}" if math.isfinite(floor) else "",
@@ -114,19 +114,14 @@ def _data(section: Section) -> dict[str, Any]:
 
 
 def _family(curves: Curves) -> dict[str, Any]:
-    return {
-        "title": f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)",
-        "levels": _rounded(curves.levels),
-        "curves": {method: _rounded(errors) for method, errors in curves.errors.items()},
-        "floor": curves.floor and dict(zip(("low", "high"), map(_rounded, curves.floor))),
+    content = {
+        "levels": curves.levels.tolist(),
+        "curves": {method: errors.tolist() for method, errors in curves.errors.items()},
+        "floor": curves.floor
+        and {"low": curves.floor[0].tolist(), "high": curves.floor[1].tolist()},
     }
-
-
-def _rounded(values: Any) -> Any:
-    """Plain numbers of four significant digits; None where there is none."""
-    if np.ndim(values):
-        return [_rounded(value) for value in np.asarray(values)]
-    return float(f"{values:.4g}") if math.isfinite(values) else None
+    title = f"{FAMILY_TITLES[curves.family]} ({curves.count} sampled)"
+    return {"title": title, **rounded(content, DIGITS)}
 
 
 def _look(method: str) -> dict[str, Any]:
@@ -144,7 +139,7 @@ def _look(method: str) -> dict[str, Any]:
 
 SHOWN_BY: dict[str, Any] = {
     "captions": STUDY_CAPTIONS,
-    "html_heading": html_heading,
+    "html_heading": partial(heading, form="html"),
     "look_of": _look,
     "mark": MARK,
     "noise_floor": NOISE_FLOOR,
@@ -169,8 +164,16 @@ def report_markdown(
 
 
 def _section_markdown(section: Section) -> str:
+    verdict = section.verdict
     parts = [f"## {escape_markdown(section.spec.title)}", "### Verdict"]
-    parts += _verdict_markdown(section.verdict)
+    if verdict.headline:
+        parts.append(f"**{escape_markdown(verdict.headline)}**")
+    if verdict.uses:
+        headings = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
+        rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
+        parts += [markdown_table(headings, rows, text=len(headings)), verdict.legend]
+    if verdict.summary:
+        parts.append(_bullets(verdict.summary))
     if section.priced is not None:
         parts.append(section.priced.markdown())
     if section.groups:
@@ -182,16 +185,6 @@ def _section_markdown(section: Section) -> str:
         parts += [escape_markdown(metric(key).text), _bullets(lines)]
     parts += [markdown(table).rstrip() for table in section.tables]
     return "\n\n".join(parts)
-
-
-def _verdict_markdown(verdict: Verdict) -> list[str]:
-    """Headline, grid of signs and summary."""
-    parts = [f"**{escape_markdown(verdict.headline)}**"] if verdict.headline else []
-    if verdict.uses:
-        heading = ["Method", *(escape_markdown(use.label) for use in verdict.uses)]
-        rows = [[escape_markdown(name), *signs] for name, *signs in verdict.grid]
-        parts += [markdown_table(heading, rows, text=len(heading)), verdict.legend]
-    return [*parts, _bullets(verdict.summary)] if verdict.summary else parts
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
@@ -20,7 +19,6 @@ from pipeline.reporting.wording import TextTable, interval, short
 from pipeline.scoring.across_splits import splits_together
 from pipeline.scoring.decisions import Decisions, decide
 from pipeline.scoring.files import Scores
-from pipeline.scoring.tidy import FAMILIES
 
 Array = NDArray[np.float64]
 
@@ -29,9 +27,8 @@ Array = NDArray[np.float64]
 class Curves:
     """One family of utilities on one benchmark: at each of `levels` the error of every method.
 
-    `floor`: 5 % and 95 % quantile of the noise floor of `floor_of`, a method's or nobody's ("").
-    `count` users were sampled. `batch`: points of the disjoint batches that errors are means over;
-    None: all points at once.
+    `floor`: 5 % and 95 % quantile of the noise floor of the method `floor_of`, "" without one.
+    `count` users were sampled. `batch`: points of the batches that errors are means over, if any.
     """
 
     family: str
@@ -48,9 +45,9 @@ class Curves:
 class Worst:
     """The worst utility of one class for one method.
 
-    name: of the utility (`class cat`); utility: its number; error, floor: the table's cell and the
-    95 % quantile of its own noise floor; low, high: the worst interval of predicted utility over
-    the pooled points; share of the points in it; gap: mean of realized minus predicted there.
+    utility: its number; error, floor: the table's cell and the 95 % quantile of its noise floor;
+    low, high: the worst interval of predicted utility over the pooled points; share of the points
+    in it; gap: mean of realized minus predicted there.
     """
 
     name: str
@@ -120,21 +117,17 @@ def section_of(
     """The section of a benchmark.
 
     Args:
-        specs: its tables, the main one first. Its remarks and those that the scores' facts imply
-            stand below each.
-        shown: the metrics that the verdict rests on, whatever the tables show; those of the main
-            table if there are none.
-        studies: images of the appendix study, if any.
-        priced: what decisions by the user's losses cost (pipeline.own.decisions), if given.
+        specs: its tables, the main one first; the remarks that the scores' facts imply are added.
+        shown: the metrics that the verdict rests on; those of the main table if there are none.
+        studies: images of the appendix study. priced: what decisions by the user's losses cost
+            (pipeline.own.decisions).
     """
-    more = [key for spec in specs for key in spec.metrics]
-    decisions, logits = (
-        decide(scores, methods, shown or specs[0].metrics, more),
-        scores.facts["logits"],
-    )
+    needed = [key for spec in specs for key in spec.metrics]
+    decisions = decide(scores, methods, shown or specs[0].metrics, needed)
     if not scores.group:
         remarks = remarks_of(scores.facts, decisions)
         specs = [replace(spec, remarks=(*remarks, *spec.remarks)) for spec in specs]
+    logits = scores.facts["logits"]
     pooled = splits_together(logits["n"] * logits["classes"], decisions.splits)
     return Section(
         decisions=decisions,
@@ -143,37 +136,38 @@ def section_of(
         curves=all_curves(scores, methods),
         worst=_worst(scores, decisions),
         pooled=pooled_note(decisions.splits, pooled),
-        facts=() if scores.group else facts_of(logits),
+        facts=() if scores.group else _facts_of(logits),
         studies=studies or {},
     )
 
 
 def all_curves(scores: Scores, methods: Sequence[str]) -> list[Curves]:
-    """The curves of each family of sampled users; none where the evaluation sampled none."""
-    table = scores.own_curves()
-    by_family = {family: table[table["family"] == family] for family in FAMILIES}
-    if any(set(methods) - set(rows["calibrator"]) for rows in by_family.values()):
-        return []
-    return [_curves(scores, rows, methods, family) for family, rows in by_family.items()]
+    """The curves of each family of sampled users; none where the evaluation sampled none.
 
-
-def _curves(scores: Scores, table: pd.DataFrame, methods: Sequence[str], family: str) -> Curves:
-    """The floor is that of temperature scaling, or of the first method that has one."""
-    evaluation = scores.facts["evaluation"]
-    rows = {method: table[table["calibrator"] == method] for method in methods}
-    with_floor = [method for method in methods if rows[method]["floor_low"].notna().all()]
-    floor_of = min(with_floor, key=lambda method: method != FLOOR_METHOD, default="")
-    floors = [rows[floor_of][f"floor_{end}"].to_numpy() for end in ("low", "high") if floor_of]
-    return Curves(
-        family,
-        levels=rows[methods[0]]["level"].to_numpy(),
-        errors={method: rows[method]["error"].to_numpy() for method in methods},
-        floor=(floors[0], floors[1]) if floors else None,
-        floor_of=floor_of,
-        count=evaluation["utilities"],
-        splits=scores.splits,
-        batch=evaluation["utility_batch"],
-    )
+    The floor is that of temperature scaling, or of the first method that has one.
+    """
+    table, evaluation = scores.own_curves(), scores.facts["evaluation"]
+    curves = []
+    for family, rows in table.groupby("family"):
+        of = {method: rows[rows["calibrator"] == method] for method in methods}
+        if any(own.empty for own in of.values()):
+            return []
+        with_floor = [method for method, own in of.items() if own["floor_low"].notna().all()]
+        floor_of = min(with_floor, key=lambda method: method != FLOOR_METHOD, default="")
+        low, high = (of.get(floor_of, rows)[f"floor_{end}"].to_numpy() for end in ("low", "high"))
+        curves.append(
+            Curves(
+                family=str(family),
+                levels=of[methods[0]]["level"].to_numpy(),
+                errors={method: own["error"].to_numpy() for method, own in of.items()},
+                floor=(low, high) if floor_of else None,
+                floor_of=floor_of,
+                count=evaluation["utilities"],
+                splits=scores.splits,
+                batch=evaluation["utility_batch"],
+            )
+        )
+    return curves
 
 
 def _worst(scores: Scores, decisions: Decisions) -> dict[str, dict[str, Worst]]:
@@ -191,7 +185,7 @@ def _worst(scores: Scores, decisions: Decisions) -> dict[str, dict[str, Worst]]:
 def pooled_note(splits: int, pooled: int) -> str:
     """What the numbers of `Worst.words` are over; nothing to say of a single split.
 
-    `pooled`: of how many of the `splits` the worst intervals are (pipeline.scoring.across_splits).
+    `pooled`: of how many of the `splits` the worst intervals are (scoring.across_splits).
     """
     if splits < 2:
         return ""
@@ -203,11 +197,10 @@ def pooled_note(splits: int, pooled: int) -> str:
     )
 
 
-def facts_of(logits: Mapping[str, Any]) -> list[str]:
+def _facts_of(logits: Mapping[str, Any]) -> list[str]:
     """Where the logits come from, out of their record."""
-    published = logits.get("published_accuracy")
     accuracy = f"accuracy {logits['accuracy']:.2f} %"
-    if published is not None:
+    if (published := logits.get("published_accuracy")) is not None:
         accuracy += f" (published {published:.2f} %)"
     about = [f"{logits['n']} points, {logits['classes']} classes, {accuracy}"]
     about += [str(logits[key]) for key in ("source", "model") if logits.get(key)]

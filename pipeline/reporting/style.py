@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from calibrators.files import atomic_path
+from metrics.plots.ecdf import plain
 from pipeline.harness.progress import Bar
 from pipeline.reporting.names import VARIANT_WORDS, family
 
@@ -64,7 +65,7 @@ LOOKS: dict[str, LineLook] = {
 OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"
 SHADES = ((1.0, 0.35), (0.0, 0.3))
-"""Of variants: some way to white, some way to black (see `mixed`)."""
+"""Of variants: a grey (0: black, 1: white), and how much of the way to it their colour is."""
 
 FLOOR_FILL = "#D0D0D0"
 FLOOR_EDGE = "#8C8C8C"
@@ -114,14 +115,9 @@ def look(method: str) -> LineLook:
     variant = method[len(root) + 1 :] or method
     number = [*VARIANT_WORDS, variant].index(variant)
     grey, amount = SHADES[number % len(SHADES)]
-    color = mixed(base.color, grey, amount)
-    return replace(base, color=color, width=1.3, marker=MARKERS[number % len(MARKERS)])
-
-
-def mixed(color: str, grey: float, amount: float) -> str:
-    """`amount` of the way from a colour to a grey (0: black, 1: white)."""
-    red, green, blue = (part + amount * (grey - part) for part in to_rgb(color))
-    return to_hex((red, green, blue))
+    red, green, blue = (part + amount * (grey - part) for part in to_rgb(base.color))
+    color, marker = to_hex((red, green, blue)), MARKERS[number % len(MARKERS)]
+    return replace(base, color=color, width=1.3, marker=marker)
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], title: str) -> Legend:
@@ -161,6 +157,16 @@ def house_style() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(RC)
         yield
+
+
+@contextmanager
+def titled_figure(width: float, height: float, title: str = "") -> Iterator[Figure]:
+    """A figure of this size in inches, in the house style within the block."""
+    with house_style():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        if title:
+            figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
+        yield figure
 
 
 def draw_all(drawings: Drawings, folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ errors, the best mean bold. All numbers and tests come from the decisions on the
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ import numpy as np
 from metrics.registry import Metric, metric
 from metrics.scores import LIKELIHOOD_FLOOR
 from pipeline.reporting.names import FLOOR_METHOD, method_name
-from pipeline.reporting.wording import bound, names
+from pipeline.reporting.wording import bound, decimals, names, number
 from pipeline.scoring.decisions import HARMED, Decision, Decisions
 
 Look = Literal["default", "paper"]
@@ -36,12 +36,15 @@ TESTS = {
     "methods, 5 %). The spread over other calibration sets is not known.",
 }
 LEAST = " So a test can find a method worse and one with a larger mean not worse."
+BEYOND = f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases."
 FLOOR = (
     "The floor is the 95 % quantile of the errors that the method's own probabilities show on "
     "these points when labels are drawn from them. Each method has a floor of its own."
 )
 PAPER_RUNS = {"dirichlet": 80, "patching": 20}
 """The paper's tuning runs (app. C.1)."""
+STARTS = {"temperature": "temperature scaling", "softmax": "no calibration"}
+"""What a patching equals that made no patch, by its option `start`."""
 
 
 @dataclass(frozen=True)
@@ -134,35 +137,30 @@ class ResultTable:
         is_paper, decisions = self.spec.look == "paper", self.decisions
         cells = [cell for column in self.columns for cell in column.cells.values()]
         over = f"Mean over {decisions.splits} splits" if decisions.splits > 1 else "One split"
-        spread = f"{over} ± {'2 standard errors' if is_paper else 'half of a 95 % interval'}."
         notes = [(f"{over}.", "")]
         if any(cell.spread for cell in cells):
+            spread = f"{over} ± {'2 standard errors' if is_paper else 'half of a 95 % interval'}."
             notes = [(spread, "" if is_paper else INTERVALS[cells[0].row.interval])]
         if is_paper:
             notes.append((f"{mark}: the best mean.", ""))
         elif decisions.test:
-            notes.append((f"{mark}: no test finds it worse than the best.", self._tests()))
+            tests = TESTS[decisions.test] + LEAST
+            notes.append((f"{mark}: no test finds it worse than the best.", tests))
         if self.has_floor:
-            short = (
-                f"{MARK}: beyond the method's noise floor, which chance exceeds in 5 % of cases. "
-                f"Last row: the floor of {method_name(self.floor_source)}."
-            )
-            notes += [(short, FLOOR), *(("", note) for note in self._notes_on_floors())]
+            last = f"Last row: the floor of {method_name(self.floor_source)}."
+            notes += [(f"{BEYOND} {last}", FLOOR), *(("", note) for note in self._on_floors())]
         if any(column.metric.key == "nll" for column in self.columns):
             infinite = "∞: infinite NLL, because so many labels had probability 0."
             floored = f"The NLL takes probabilities below {LIKELIHOOD_FLOOR:g} as this number."
             notes.append((infinite if any(cell.note for cell in cells) else "", floored))
         return notes
 
-    def _tests(self) -> str:
-        return TESTS[self.decisions.test] + LEAST
-
-    def _notes_on_floors(self) -> list[str]:
+    def _on_floors(self) -> Iterator[str]:
         """Methods without a floor, metrics without a method beyond it, and the certificates."""
-        notes, methods = [], self.decisions.methods
+        methods, uppers = self.decisions.methods, self.decisions.users
         without = [m for m, cells in self.rows if all(c.row.beyond_floor is None for c in cells)]
         if without:
-            notes.append(
+            yield (
                 f"{names(without)}: no noise floor, no {MARK} and no certificate (–), because "
                 "labels cannot be drawn from rows that do not sum to one."
             )
@@ -173,41 +171,17 @@ class ResultTable:
             if all(column.cells[method].row.beyond_floor is False for method in with_floor)
         ]
         if with_floor and within:
-            notes.append(
+            yield (
                 f"No method is beyond its noise floor in {', '.join(within)}: these columns are no "
                 "evidence against the calibration of any method."
             )
-        uppers = self.decisions.users or {}
         if any(math.isfinite(upper) for upper in uppers.values()):
-            bounds = ", ".join(
-                f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods
-            )
+            bounds = [f"{method_name(m)} {bound(uppers.get(m, math.nan))}" for m in methods]
             over = ", on average over the splits" if self.decisions.splits > 1 else ""
-            notes.append(
+            yield (
                 "The 95 % upper bound on the error of any user of these classes (U_CWE, U_topK, "
-                f"U_dcg and the like){over} and in units of utility: {bounds}."
+                f"U_dcg and the like){over} and in units of utility: {', '.join(bounds)}."
             )
-        return notes
-
-
-def number(value: float, decimals: int) -> str:
-    """A rounded number as text; `∞` for infinity, `–` for no value, never `-0.0`."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    return f"{round(value, decimals) + 0.0:.{decimals}f}"
-
-
-def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
-    """Decimal places of a column: two significant digits of the median spread, at most three.
-
-    Without a spread (one split, or all equal) the median mean gets three significant digits.
-    """
-    usable = [spread for spread in spreads if np.isfinite(spread) and spread > 0]
-    sizes = usable or [abs(mean) for mean in means if np.isfinite(mean) and mean != 0] or [1.0]
-    significant = 2 if usable else 3
-    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, 3))
 
 
 def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Column:
@@ -218,11 +192,16 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
     digits = decimals([row.mean * scale for row in rows.values()], list(spreads.values()))
     means = {method: number(row.mean * scale, digits) for method, row in rows.items()}
     best = {method for method, row in rows.items() if row.not_worse}
+    if is_paper:  # the best printed mean
+        printed = {method: float(text.replace("∞", "inf")) for method, text in means.items()}
+        finite = [value for value in printed.values() if np.isfinite(value)]
+        top = (max if column.larger_is_better else min)(finite, default=None)
+        best = {method for method, value in printed.items() if value == top}
     cells = {
         method: Cell(
             means[method],
             "" if np.isnan(spreads[method]) else number(spreads[method], digits),
-            best=method in (_best_means(means, column) if is_paper else best),
+            best=method in best,
             # Only the NLL has zero_likelihood: it is finite by its floor alone.
             note=f"∞, {row.zero_likelihood:.3g}" if row.zero_likelihood > 0 else "",
             row=row,
@@ -231,14 +210,6 @@ def _column(rows: Mapping[str, Decision], look: str, floor_source: str) -> Colum
     }
     floor = rows[floor_source].floor_q95 * scale
     return Column(column, cells, "" if np.isnan(floor) else number(floor, digits))
-
-
-def _best_means(means: Mapping[str, str], column: Metric) -> set[str]:
-    """The methods of the best printed mean, which the paper's look has in bold."""
-    numbers = {method: float(text.replace("∞", "inf")) for method, text in means.items()}
-    finite = [value for value in numbers.values() if np.isfinite(value)]
-    top = (max(finite) if column.larger_is_better else min(finite)) if finite else None
-    return {method for method, value in numbers.items() if value == top}
 
 
 def _floor_source(decisions: Decisions) -> str:
@@ -250,18 +221,26 @@ def _floor_source(decisions: Decisions) -> str:
 
 def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...]:
     """For the tables' notes: weights, splits without a patch, settings that are not the paper's."""
-    methods = decisions.methods
-    remarks = [remark for method in methods if (remark := _without_patches(facts, method))]
+    methods, calibrators = decisions.methods, facts["calibrators"]
+    remarks = []
+    if weights := facts["logits"].get("weights"):
+        remarks.append("Points have weights, from {:.3g} to {:.3g}.".format(*weights))
+    for method in methods:
+        counts = calibrators.get(method, {}).get("patches", [])
+        if 0 in counts:
+            start = STARTS.get(calibrators[method]["config"].get("start", "softmax"), "its start")
+            remarks.append(
+                f"{method_name(method)}: 0 patches in {counts.count(0)} of {len(counts)} splits, "
+                f"where it equals {start}."
+            )
     for method in decisions.marked(HARMED):
-        worse = facts["calibrators"][method]["worse_than_temperature"]
+        worse = calibrators[method]["worse_than_temperature"]
         remarks.append(
             f"{method_name(method)} ({HARMED}): in {sum(worse)} of {len(worse)} splits no setting "
             "that was tried is better than temperature scaling on held-out points."
         )
-    if weights := facts["logits"].get("weights"):
-        remarks.insert(0, "Points have weights, from {:.3g} to {:.3g}.".format(*weights))
     runs = {
-        method: facts["calibrators"][method]["config"].get("tuning_runs", paper_runs)
+        method: calibrators[method]["config"].get("tuning_runs", paper_runs)
         for method, paper_runs in PAPER_RUNS.items()
         if method in methods
     }
@@ -276,17 +255,3 @@ def remarks_of(facts: Mapping[str, Any], decisions: Decisions) -> tuple[str, ...
             f"Utility metrics: means over disjoint batches of {points} test points or a few more."
         )
     return tuple(remarks)
-
-
-def _without_patches(facts: Mapping[str, Any], method: str) -> str:
-    """In how many splits a patching made no patch; empty where it always made one."""
-    record = facts["calibrators"].get(method, {})
-    counts = record.get("patches", [])
-    if 0 not in counts:
-        return ""
-    start = {"temperature": "temperature scaling", "softmax": "no calibration"}
-    config = record["config"].get("start", "softmax")
-    return (
-        f"{method_name(method)}: 0 patches in {counts.count(0)} of {len(counts)} splits, where it "
-        f"equals {start.get(config, 'its start')}."
-    )

@@ -10,6 +10,8 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from pipeline.reporting.names import method_name
 from pipeline.scoring.choice import ROUNDING
 
@@ -31,13 +33,13 @@ def short(value: float, significant: int = 2) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
-def rounded_up(value: float, significant: int = 2) -> float:
-    """A positive upper bound in so many significant digits, so that it stays one."""
+def rounded_up(value: float) -> float:
+    """A positive upper bound in two significant digits, so that it stays one."""
     if not math.isfinite(value) or value <= 0:
         return value
     # Decimal of the shortest text: .13 is rounded up to .13, not to .14.
     exact = Decimal(repr(max(float(value), SMALLEST_BOUND)))
-    unit = Decimal(1).scaleb(exact.adjusted() - significant + 1)
+    unit = Decimal(1).scaleb(exact.adjusted() - 1)
     return float(exact.quantize(unit, rounding=ROUND_CEILING))
 
 
@@ -61,9 +63,29 @@ def interval(low: float, high: float) -> str:
     return (" to " if low < 0 else "–").join(re.sub(r"^(-?)0\.", r"\1.", end) for end in ends)
 
 
+def number(value: float, decimals: int) -> str:
+    """A rounded number as text; `∞` for infinity, `–` for no value, never `-0.0`."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
+
+
+def decimals(means: Sequence[float], spreads: Sequence[float]) -> int:
+    """Decimal places of a column: two significant digits of the median spread, at most three.
+
+    Without a spread (one split, or all equal) the median mean gets three significant digits.
+    """
+    usable = [spread for spread in spreads if np.isfinite(spread) and spread > 0]
+    sizes = usable or [abs(mean) for mean in means if np.isfinite(mean) and mean != 0] or [1.0]
+    significant = 2 if usable else 3
+    return int(np.clip(significant - 1 - np.floor(np.log10(np.median(sizes))), 0, 3))
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """`A, B and C`."""
-    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def names(methods: Iterable[str], last: str = "and") -> str:

@@ -46,11 +46,7 @@ DIGITS = 4
 
 
 def kept_across_splits(calibrators: Sequence[Sequence[Unit]]) -> dict[str, Record]:
-    """The records of each calibrator's units, computed where they are not up to date.
-
-    Raises:
-        UnitsFailed: records that could not be computed, after all others are done.
-    """
+    """The records of each calibrator's units, computed where they are not up to date."""
     tasks = {units[0].calibrator: across_splits_task(units) for units in calibrators}
     run_tasks(f"worst intervals {calibrators[0][0].benchmark}", list(tasks.values()))
     return {name: record_of(task.path) or {} for name, task in tasks.items()}
@@ -132,9 +128,7 @@ def worst_of(
 ) -> dict[str, dict[str, Any]]:
     """For each utility metric the worst utility over `splits`, its interval and its diagram.
 
-    Args:
-        settings: those of any of the splits, for the options of the evaluation.
-        names: those of the classes, if they are known.
+    `names`: those of the classes, if they are known.
     """
     given, own = options_of(settings), settings.evaluation.own
     options = Options(**{f.name: given[f.name] for f in fields(Options) if f.name in given})

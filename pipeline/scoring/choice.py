@@ -56,11 +56,10 @@ UNTOLD = "no floor, or too few points of a class, to tell"
 class Use:
     """What a report says of the methods for one use.
 
-    label: its name. named: the methods that will do, () where none is; take: the best of them, or
-    "". left_out: the methods that would be named if their NLL were finite. told: whether some test
-    finds a difference between methods; spread: without it, the largest half of a 95 % interval of
-    a difference. not_seen_below: the 95 % quantile of the noise floor of the method taken, or the
-    largest one. signs: by method one of the words above.
+    named: the methods that will do; take: the best of them, or "". left_out: those that would be
+    named if their NLL were finite. told: whether some test finds a difference; spread: without it,
+    the largest half of a 95 % interval of a difference. not_seen_below: the 95 % quantile of the
+    noise floor of the method taken, or the largest one. signs: by method one of the words above.
     """
 
     metric: str
@@ -78,9 +77,9 @@ class Use:
 class Choice:
     """The uses of one benchmark, and the method to take for all of them.
 
-    unranked: why no method is named for any use, one of the words above or Decisions.refused; ""
-    where some are. overall: the method that is among the best for every use that tests can tell,
-    None where there is none. Where decisions are priced it is the cheapest method.
+    unranked: why no method is named for any use: ALONE, UNTESTED, EQUAL or Decisions.refused.
+    overall: the method that is among the best for every use that tests can tell, None where there
+    is none. Where decisions are priced it is the cheapest method.
     """
 
     uses: tuple[Use, ...]
@@ -129,8 +128,8 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
         left_out = [method for method in _preferred(good, of_methods) if method in out]
         take = min(named, key=errors[key].__getitem__, default="")
         column = columns.get(key, {})
-        spread = None if told else _largest(row.difference_half_width for row in column.values())
-        floor = _largest(row.floor_q95 for m, row in column.items() if take in (m, ""))
+        spread = None if told else largest(row.difference_half_width for row in column.values())
+        floor = largest(row.floor_q95 for m, row in column.items() if take in (m, ""))
         methods = tuple(named), take, tuple(left_out)
         uses.append(Use(key, label_of(key), *methods, told, spread, floor, of_methods))
     overall = None
@@ -140,7 +139,8 @@ def choice_of(decisions: Decisions, costs: Mapping[str, Any] | None = None) -> C
     return Choice(tuple(uses), unranked, overall)
 
 
-def _largest(values: Iterable[float]) -> float | None:
+def largest(values: Iterable[float]) -> float | None:
+    """The largest finite value; None where there is none."""
     return max((value for value in values if math.isfinite(value)), default=None)
 
 
@@ -198,9 +198,8 @@ def _overall(uses: Sequence[Use], decisions: Decisions, barred: Sequence[str]) -
 class Gap:
     """The two groups that one method treats most differently by one metric.
 
-    `larger`, `smaller`: their names; `values`: the metric of both, unscaled; `beyond`: their parts
-    beyond chance, whose `difference` is tested; `p_value` of no difference between any two groups,
-    None where a group has no interval (a single split without resampled points).
+    `values`: the metric of both, unscaled; `beyond`: their parts beyond chance, whose `difference`
+    is tested; `p_value` of no difference between any two groups, None without intervals.
     """
 
     method: str
@@ -215,10 +214,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class Repair:
-    """One error of one group, without and with patches of groups.
+    """One error of one group in the rows `plain` and `method`, without and with patches of groups.
 
-    `method`, `plain`: the rows compared, with and without; `errors`: without and with, means over
-    splits; `floor`: the 95 % quantile of the noise floor with them; `outcome`: in words.
+    `floor`: the 95 % quantile of the noise floor with them.
     """
 
     group: str

@@ -67,14 +67,12 @@ class Decision:
     """One method and metric, unscaled; the fields are the columns of the tables' CSV files.
 
     two_se: the paper's spread. half_width: of the 95 % `interval`, "bootstrap" where the points
-    were resampled, else "corrected"; both of them follow (pipeline.scoring.inference).
-    floor_mean, floor_q95, p_value: of the mean over splits, from the method's own probabilities.
-    beyond_floor: p_value <= 5 %, None where there is no floor. within_noise: not that; None where
-    it is not known, also of U_CWE where the rarest class has too few points. difference, its
-    half-width and its one-sided p-value: against the method of the best mean. not_worse: after
-    Holm's steps no test finds the method worse, None where there is no test. zero_likelihood:
-    points per split whose label had probability 0 (of the NLL). The last four are bounds on the
-    true error, means over splits.
+    were resampled, else "corrected"; both follow (pipeline.scoring.inference). floor_mean,
+    floor_q95, p_value: of the mean over splits, from the method's own probabilities. beyond_floor:
+    p_value <= 5 %, None without a floor. within_noise: not that; None where it is not known, also
+    of U_CWE where the rarest class has too few points. difference…: against the method of the best
+    mean. not_worse: after Holm's steps no test finds the method worse, None without a test.
+    zero_likelihood: points per split whose label had probability 0. The last four bound the error.
     """
 
     method: str
@@ -111,11 +109,9 @@ class Decisions:
 
     shown: the metrics of the report, from which verdict and leaderboard count; `rows` have all that
     were measured. test: what compares the methods, over splits ("corrected") or over points
-    ("bootstrap"); "" where nothing does.
-    refused: why no method is recommended, whatever the tests say; "" where nothing forbids it.
-    users: by method the 95 % upper bound on the error of any user, mean over splits; NaN if
-    unknown. marks: by method the signs of what speaks against it. clusters: the points of a
-    cluster depend on each other; how many clusters there are, 0 where points are single.
+    ("bootstrap"); "" where nothing does. refused: why no method is recommended, whatever the tests
+    say. users: by method the 95 % upper bound on the error of any user, mean over splits. marks: by
+    method the signs of what speaks against it. clusters: how many there are, 0 without any.
     """
 
     rows: Mapping[tuple[str, str], Decision]
@@ -154,9 +150,8 @@ def decide(
     """The decisions on the points of `scores`, for these of its methods.
 
     Args:
-        shown: the metrics of the report; all that were measured if there are none. A metric that no
-            method has (U_w2v without word vectors) is left out.
-        more: further metrics that every method needs.
+        shown: the metrics of the report, all if there are none; one that no method has (U_w2v
+            without word vectors) is left out. more: further metrics that every method needs.
 
     Raises:
         IncompleteResults: some of the methods have a metric that another lacks, or none has any.
@@ -272,11 +267,7 @@ def _below_chance(logits: Mapping[str, Any]) -> str:
 
 
 def refusal(points: int, rarest: Rarest | None = None) -> str:
-    """Why the sample is too small to recommend a method, and what is needed; else empty.
-
-    Args:
-        points: test points of a split.
-    """
+    """Why a split with so many test points is too small to recommend a method; else empty."""
     if points < FEWEST_POINTS:
         return (
             f"Too few test points to recommend a method: a split has {points}, and at least "

@@ -34,24 +34,21 @@ PREDICTED_TOGETHER = 1 << 24
 
 
 class HeldOut(NamedTuple):
-    """The test points of a unit."""
+    """The test points of a unit: calibrated probabilities [n_test, C] in float64, and labels.
+
+    points: their positions in the benchmark, which has `population` points. rows_sum_to_one: False
+    for isotonic regression without normalisation. clusters: the number of each point's cluster in
+    the benchmark, which has `cluster_count` clusters.
+    """
 
     probabilities: Tensor
-    """Calibrated, float64 [n_test, C]."""
     labels: Tensor
-    """[n_test]"""
     points: NDArray[np.int64]
-    """[n_test], the positions of the points in the benchmark."""
     population: int
-    """Number of points of the whole benchmark, n."""
     rows_sum_to_one: bool
-    """False for isotonic regression without normalisation."""
     weights: NDArray[np.float64] | None = None
-    """[n_test], where the points have weights."""
     clusters: NDArray[np.int64] | None = None
-    """[n_test], the number of each point's cluster in the benchmark, where there are clusters."""
     cluster_count: int = 0
-    """Number of clusters of the whole benchmark."""
 
     def where(self, chosen: NDArray[np.bool_]) -> HeldOut:
         """Those of the points that the mask `chosen` [n_test] selects."""

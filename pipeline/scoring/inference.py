@@ -4,19 +4,14 @@ Ten random splits of the same points are not independent. Two standard errors ov
 the paper, cover the truth in 59 to 94 % of cases. What is shown instead:
 
 * `corrected`: Student's t with J - 1 degrees of freedom and the variance over splits times
-  (1/J + n_test/n_calibration) (Nadeau & Bengio 2003), for the share of points that splits have in
-  common; conservative.
-* `bootstrap`: 1.96 standard errors of the mean over splits under resampled points
-  (metrics.resampling); sharper.
+  (1/J + n_test/n_calibration) (Nadeau & Bengio 2003), for the points that splits share.
+* `bootstrap`: 1.96 standard errors of the mean over splits under resampled points; sharper.
 
-Methods are compared in pairs on the same points, by one of the same two standard errors:
-
-* Five or more random splits: the corrected one. It covers the spread over calibration sets, too.
-* Fewer: these leave t hardly any degrees of freedom, so the points are resampled instead. The draws
-  of two methods with the same seed weigh the same points alike, so their difference is paired. Its
-  standard deviation over the draws is the standard error of the observed difference. Percentiles of
-  the draws would be wrong, because repeated points enlarge UC itself. The fits are taken as given:
-  the spread over other calibration sets stays unknown.
+Methods are compared in pairs on the same points. With five or more splits the standard error is the
+corrected one, which covers the spread over calibration sets, too. Fewer leave t hardly any degrees
+of freedom, so the points are resampled instead: draws of the same seed weigh the same points alike.
+Percentiles of the draws would be wrong, because repeated points enlarge UC itself. The fits are
+taken as given: the spread over other calibration sets stays unknown.
 """
 
 from __future__ import annotations
@@ -41,10 +36,9 @@ ROUNDED = 1e-6
 class Difference(NamedTuple):
     """One method's loss minus another's: the mean over splits, its standard error, and a p-value.
 
-    The p-value is one-sided, of the hypothesis that the first method is not worse; `half_width` is
-    that of the 95 % interval. All but the mean are NaN where nothing tells the error: a value is
-    infinite, or there are few splits without draws, or with draws that are all the same, as of a
-    single cluster of points.
+    The p-value is one-sided, of the hypothesis that the first method is not worse. All but the mean
+    are NaN where nothing tells the error: a value is infinite, or there are few splits without
+    draws, or with draws that are all the same, as of a single cluster of points.
     """
 
     difference: float
@@ -67,10 +61,7 @@ class AgainstBest(NamedTuple):
 
 
 def two_standard_errors(values: ArrayLike) -> float:
-    """2 x std(ddof=1) / sqrt(count), the spread of the paper's tables.
-
-    NaN for a single split, or where a value is infinite.
-    """
+    """2 x std(ddof=1) / sqrt(count), as in the paper's tables; NaN if it is not finite."""
     return 2.0 * _deviation(values) / math.sqrt(np.size(values))
 
 

@@ -28,16 +28,18 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CachedLogits:
-    """The file of a benchmark's logits, and what the logits stage recorded about them."""
+    """The file of a benchmark's logits, and what the logits stage recorded about them.
+
+    sha256: of the logits, labels, splits, weights, clusters; arrays_sha256: of all arrays, the
+    groups of points among them. details: their origin, accuracy, number of points `n` and of
+    `classes`, `class_names` if known.
+    """
 
     path: Path
     sha256: str
-    """Of the logits, labels, splits, weights, clusters; not of a similarity that lies beside."""
     details: Mapping[str, Any]
-    """Their origin, accuracy, number of points `n` and of `classes`, `class_names` if known."""
     similarity_sha256: str | None = None
     arrays_sha256: str = ""
-    """Of all arrays in the file, the groups of points among them."""
 
     @property
     def n(self) -> int:

@@ -127,10 +127,9 @@ def draws_of(splits: Sequence[Scored]) -> dict[str, list[float]]:
 def curves_of(calibrator: str, splits: Sequence[Scored], group: str = "") -> list[Row]:
     """The eCDF of each family of sampled users at CURVE_POINTS levels, and its noise floor.
 
-    In each split the M sorted errors are the quantile function of that split's eCDF (section 3).
-    The curve is the mean of these functions over splits, level by level: the eCDF of a typical
-    split. Pooling all M x splits errors would add the scatter between splits to the width of the
-    curve. The floor may come from fewer users, so its curves are interpolated at the same levels.
+    The M sorted errors of a split are the quantile function of its eCDF (section 3). The curve is
+    the mean of these functions: the eCDF of a typical split. Pooling all errors would add the
+    scatter between splits. The floor may come from fewer users, so it is interpolated.
     """
     rows: list[Row] = []
     for family in FAMILIES:

@@ -5,37 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from metrics.ecdf import thin
-from pipeline.reporting.dynamics_figures import FamilyResult, history_figure, snapshot_figure
-from pipeline.reporting.figures import ecdf_figure
+from pipeline.reporting.figures import Study, ecdf_figure, history_figure, snapshot_figure
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.sections import all_curves
 from pipeline.reporting.style import LOOKS
 from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
-from pipeline.scoring.files import ScoreFiles
-from pipeline.scoring.tidy import FAMILIES
-from tests.pipeline.reporting.conftest import facts_of, scored, write
-
-
-def test_curves_and_floor_have_the_stored_levels(tmp_path) -> None:
-    errors = np.sort(np.random.default_rng(0).random(1000))
-    few = np.sort(np.random.default_rng(1).random(300))
-    drawn = {
-        "vector": {"": errors},
-        "temperature": {"": 2 * errors, "_floor_q05": few, "_floor_q95": few + 1},
-    }
-    parts = {}
-    for method, own in drawn.items():
-        arrays = {f"{family}{k}": v for family in FAMILIES for k, v in own.items()}
-        parts[method] = [scored(0, {"nll": 1.0}, arrays=arrays)]
-    scores = write(ScoreFiles(tmp_path, "b"), parts, facts_of("b", 2, utilities=1000))
-    curves = all_curves(scores, list(parts))[0]
-    assert (curves.count, curves.splits, list(curves.errors)) == (1000, 2, list(parts))
-    kept = thin(1000, 121)
-    np.testing.assert_allclose(curves.levels, (kept + 1) / 1000, rtol=1e-6)
-    np.testing.assert_allclose(curves.errors["vector"], errors[kept], rtol=1e-6)
-    assert curves.floor is not None and curves.floor_of == "temperature"
-    np.testing.assert_allclose(curves.floor[1] - curves.floor[0], np.ones(len(kept)), rtol=1e-5)
 
 
 def test_figure_has_both_panels_and_every_method(write_scores) -> None:
@@ -63,12 +37,12 @@ def study(family, errors):
     parts = [pd.DataFrame({"iteration": k, "error": values}) for k, values in errors.items()]
     floor = {"mean": 0.006, "q05": 0.005, "q95": 0.007}
     record = {"config": {"utilities": 3}, "n": 7000, "worst_noise_floor": floor}
-    return FamilyResult(family, "#0072B2", "", history, pd.concat(parts), record)
+    return Study(family, history, pd.concat(parts), record)
 
 
 STUDIES = [
-    study("Aligned", {0: [0.1, 0.11, 0.12], 1: [0.01, 0.02, 0.03]}),
-    study("Misaligned", {0: [0.2, 0.21, 0.22], 1: [0.02, 0.03, 0.09]}),
+    study("aligned", {0: [0.1, 0.11, 0.12], 1: [0.01, 0.02, 0.03]}),
+    study("misaligned", {0: [0.2, 0.21, 0.22], 1: [0.02, 0.03, 0.09]}),
 ]
 
 

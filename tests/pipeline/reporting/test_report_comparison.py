@@ -9,8 +9,6 @@ from pipeline.reporting.comparison import (
     cell_lines,
     compare,
     left_lines,
-    our_results,
-    paper_benchmarks,
     printed_values,
     summary_lines,
 )
@@ -91,20 +89,3 @@ def test_one_rule_is_counted_beside_and_what_it_leaves_is_listed_with_its_reason
     ]
     assert left[0][-1] == "unexplained"
     assert "equal width" in left[1][-1]
-
-
-def test_results_on_disk_and_their_alternatives(write_scores, tmp_path) -> None:
-    few, batches = ("uncalibrated", "isotonic_raw"), ("evaluation=paper_batches",)
-    write_scores("cifar10_resnet", "cifar10_resnet", few, shift=-0.02)
-    write_scores("cifar10_resnet", "cifar10_resnet", few, extra=batches)
-    write_scores("cifar10_resnet44", "cifar10_resnet", few)
-    write_scores("cifar10_repvgg", "cifar10_repvgg", few, name="cifar10_repvgg_a2")
-    write_scores("digits", "yahoo", few)  # the paper has no such benchmark
-    results = our_results(tmp_path / "results", paper_benchmarks(), 4)
-    candidates = results.drop_duplicates("candidate")
-    assert candidates[["paper_key", "benchmark", "configuration"]].to_numpy().tolist() == [
-        ["cifar10_resnet", "cifar10_resnet", ""],
-        ["cifar10_resnet", "cifar10_resnet44", ""],
-        ["cifar10_repvgg", "cifar10_repvgg_a2", ""],
-        ["cifar10_resnet", "cifar10_resnet", "evaluation=paper_batches"],
-    ]

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import csv
 import io
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,8 @@ from pipeline.reporting import formats
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.page import SHOWN_BY, templates
 from pipeline.reporting.tables import ResultTable, TableSpec
-from pipeline.reporting.terminal import print_tables
-from pipeline.reporting.write import write_tables
-from pipeline.scoring.decisions import COLUMNS, Decisions, decide
+from pipeline.reporting.write import print_tables
+from pipeline.scoring.decisions import Decisions
 from tests.pipeline.reporting.conftest import decided
 
 PAPER_METRICS = ("accuracy", "brier", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_dcg")
@@ -125,36 +122,6 @@ def test_certificates_stand_in_the_notes_rounded_up(small) -> None:
         and "confidence" not in note  # a mean over splits of bounds is no bound of one thing
         for note in table.notes
     )
-
-
-PAPER_TABLE = TableSpec("cifar10_repvgg", "CIFAR-10, RepVGG-A0 & co_1", PAPER_METRICS)
-
-
-@pytest.fixture
-def written(write_scores, tmp_path: Path) -> dict[str, Path]:
-    table = ResultTable.of(decide(write_scores(), list(METHODS), PAPER_METRICS), PAPER_TABLE)
-    return {path.suffix: path for path in write_tables([table], tmp_path / "tables")}
-
-
-def test_latex_and_markdown_have_the_same_cells(written) -> None:
-    latex = [line.strip() for line in written[".tex"].read_text().splitlines()]
-    rows = [line.split(" & ") for line in latex if line.endswith(r"\\")]
-    assert [row[0] for row in rows] == ["Method", *METHODS.values(), "Noise floor"]
-    assert {len(row) for row in rows} == {len(PAPER_METRICS) + 1}
-    assert any(r"RepVGG-A0 \& co\_1" in line for line in latex)
-    lines = [line for line in written[".md"].read_text().splitlines() if line.startswith("|")]
-    assert lines[0].startswith("| Method | Accuracy ×10² | Brier score ×10² | CWE<sup>bin</sup>")
-    means = [cell.strip(" *").split(" ± ")[0] for cell in lines[2].split("|")[2:-1]]
-    assert means == re.findall(r"([\d.]+) \\pm", " & ".join(rows[1]))
-
-
-def test_csv_has_seven_digits_and_the_order_of_the_table(written, write_scores) -> None:
-    rows = list(csv.DictReader(written[".csv"].open()))
-    assert list(rows[0]) == list(COLUMNS)
-    assert [row["method"] for row in rows[:: len(PAPER_METRICS)]] == list(METHODS)
-    assert [row["metric"] for row in rows[: len(PAPER_METRICS)]] == list(PAPER_METRICS)
-    row = decide(write_scores(), list(METHODS)).rows["uncalibrated", "accuracy"]
-    assert rows[0]["two_se"] == f"{row.two_se:.7g}"
 
 
 def printed(tables, width: int, wide: bool = False) -> str:

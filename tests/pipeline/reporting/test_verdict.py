@@ -216,7 +216,7 @@ def test_only_the_bound_of_a_single_split_is_said_to_hold_with_95_percent_confid
 
 
 def test_bounds_are_rounded_up_and_numbers_have_as_many_digits_as_they_need():
-    assert [rounded_up(bound, 2) for bound in (0.1234, 0.13, 0.0991)] == [0.13, 0.13, 0.1]
+    assert [rounded_up(bound) for bound in (0.1234, 0.13, 0.0991)] == [0.13, 0.13, 0.1]
     assert interval(0.7, 1.0) == ".70–1.00"
     assert interval(0.9123, 0.9155) == ".9123–.9155"
     assert interval(-0.5, 0.25) == "-.50 to .25"

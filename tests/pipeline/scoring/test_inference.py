@@ -6,15 +6,26 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
+from metrics import TopK
+from metrics.resampling import resampled_weights
+from metrics.scores import checked
 from pipeline.scoring.choice import PLAIN, REPAIRS, largest_gap, repairs_of
-from pipeline.scoring.inference import against_best, corrected_half_width, two_standard_errors
+from pipeline.scoring.inference import (
+    against_best,
+    corrected_half_width,
+    paired_difference,
+    rejected,
+    two_standard_errors,
+)
 from pipeline.scoring.points import split_indices
 from tests.pipeline.reporting.conftest import decided
 
 N, SPLITS, TRIALS, SHARE = 400, 10, 300, 0.3
 TESTS = [split_indices(N, split)[1] for split in range(SPLITS)]
+WEIGHTS = next(resampled_weights(torch.arange(N), N, 60, 0))
 
 
 def not_worse(values, draws=None, **how):
@@ -44,8 +55,7 @@ def test_larger_is_better_and_few_splits_need_draws() -> None:
     scores = {"a": [0.9, 0.91, 0.92, 0.9, 0.91], "b": [0.5, 0.52, 0.51, 0.5, 0.52]}
     assert not_worse(scores, larger_is_better=True) == {"a"}
     one = {"a": [0.1], "b": [0.1 + 1e-9], "c": [0.2]}
-    untested = against_best(one, SHARE, {})
-    assert {found.not_worse for found in untested.values()} == {None}
+    assert {found.not_worse for found in against_best(one, SHARE, {}).values()} == {None}
     noise = np.random.default_rng(0).normal(0, 0.05, size=200)
     draws = {"a": 0.1 + noise, "b": 0.1 + noise, "c": 0.2 + 1.1 * noise}
     found = against_best(one, SHARE, draws)
@@ -54,12 +64,62 @@ def test_larger_is_better_and_few_splits_need_draws() -> None:
     assert found["c"].half_width == pytest.approx(1.96 * 0.1 * noise.std(ddof=1), rel=1e-4)
 
 
-def test_the_corrected_interval_by_hand() -> None:
+def softmax(logits):
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def p_value(logits, others, labels):
+    """Of the hypothesis that the first method's U_topK is not larger, in one given split."""
+    values, draws = [], []
+    for method in (logits, others):
+        forecast, outcomes = checked(softmax(method), labels)
+        values.append([float(TopK().errors(forecast, outcomes).max())])
+        resampled = forecast.outcomes(outcomes.labels, WEIGHTS)
+        draws.append(TopK().errors(forecast, resampled).max(dim=1).values.numpy())
+    return paired_difference(*values, 0.5, *draws).p_value
+
+
+def test_the_test_over_points_has_its_size_and_finds_an_overconfident_forecast():
+    """Two methods each spoil one half of the classes, so neither is worse; a third spoils both."""
+    by_chance, found = [], []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        logits = 2 * random.normal(size=(N, 4))
+        labels = (softmax(logits).cumsum(axis=1) < random.random((N, 1))).sum(axis=1).clip(max=3)
+        left, right = logits * [1.5, 1.5, 1, 1], logits * [1, 1, 1.5, 1.5]
+        by_chance += [p_value(left, right, labels), p_value(right, left, labels)]
+        found.append(p_value(1.5 * logits, logits, labels))
+    assert np.mean(np.less(by_chance, 0.05)) < 0.1
+    assert np.mean(np.less(found, 0.05)) > 0.8
+
+
+def test_intervals_and_differences_by_hand() -> None:
+    """Over splits Student's t with the corrected variance, over few splits the draws."""
     values = [3.0, 4.0, 5.0]  # std 1, so the variance is 1/3 + 3/7
     expected = stats.t.ppf(0.975, 2) * math.sqrt(1 / 3 + 3 / 7)
     assert corrected_half_width(values, 0.3) == pytest.approx(expected)
     assert math.isnan(corrected_half_width([1.0], SHARE))
     assert two_standard_errors(values) == pytest.approx(2 / math.sqrt(3))
+    gaps = np.array([1.0, 2.0, 3.0, 2.0, 2.0])
+    over_splits = paired_difference(gaps, 0 * gaps, 0.3, draws=[5.0, 9.0], other_draws=[0.0, 0.0])
+    assert over_splits.error == pytest.approx(math.sqrt(0.5 * (1 / 5 + 3 / 7)))
+    over_points = paired_difference([3.0], [1.0], 0.5, draws=[5.0, 7.0], other_draws=[1.0, 1.0])
+    numbers = 2.0, math.sqrt(2), 1.959964 * math.sqrt(2), 0.0786496
+    assert over_points == pytest.approx(numbers, abs=1e-5)
+    same = paired_difference([3.0], [3.0], 0.5, draws=[5.0, 7.0], other_draws=[5.0, 7.0])
+    assert same == (0.0, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "draws"), [(math.inf, [1.0, 2.0]), (3.0, None), (3.0, [1.0]), (3.0, [3.0, 3.0])]
+)
+def test_where_nothing_tells_the_error_nothing_is_rejected(loss, draws):
+    others = None if draws is None else [0.0] * len(draws)
+    found = paired_difference([loss], [0.0], 0.5, draws, others)
+    assert math.isnan(found.p_value)
+    assert rejected({"a": found.p_value, "b": 0.02, "c": 0.04}) == set()
+    assert rejected({"a": found.p_value, "b": 0.01, "c": 0.02}) == {"b", "c"}
 
 
 def row(mean, floor, half_width):
@@ -67,19 +127,15 @@ def row(mean, floor, half_width):
     return decided({"u_cwe": {"m": numbers}}).rows["m", "u_cwe"]
 
 
-def test_a_small_group_with_much_noise_is_no_worse_for_that():
+def test_a_gap_between_groups_is_beyond_chance_and_its_p_value_counts_every_pair():
     gap = largest_gap({"large": row(0.02, 0.01, 0.005), "small": row(0.09, 0.085, 0.005)})
-    assert (gap.larger, gap.smaller) == ("large", "small")
+    assert (gap.larger, gap.smaller, gap.values) == ("large", "small", (0.02, 0.09))
     assert gap.difference == pytest.approx(0.005)
-    assert gap.values == (0.02, 0.09)
-
-
-def test_the_p_value_counts_every_pair_and_needs_intervals():
     two = {"a": row(0.05, 0.01, 0.0196), "b": row(0.01, 0.01, 0.0196)}
-    three = two | {"c": row(0.03, 0.01, 0.0196)}
     # 0.04 apart with standard errors of 0.01 each: z = 2.83
     gap = largest_gap(two)
     assert gap.p_value == pytest.approx(0.00468, abs=2e-5)
+    three = two | {"c": row(0.03, 0.01, 0.0196)}
     assert largest_gap(three).p_value == pytest.approx(3 * gap.p_value)
     assert largest_gap({"a": row(0.1, 0, np.nan), "b": row(0.2, 0, 0.1)}).p_value is None
 

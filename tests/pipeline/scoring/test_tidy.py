@@ -1,8 +1,10 @@
 """Tidy rows and eCDF levels of one calibrator against values by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from metrics.ecdf import thin
 from pipeline.scoring.tidy import curves_of, rows_of
 from tests.pipeline.reporting.conftest import scored
 
@@ -74,3 +76,13 @@ def test_a_curve_is_the_mean_over_splits_of_the_sorted_errors():
     assert [row["error"] for row in rows] == pytest.approx([0.1, 0.4, 0.5])
     assert [row["level"] for row in rows] == pytest.approx([1 / 3, 2 / 3, 1])
     assert all(row["family"] == "linear" and "floor_low" not in row for row in rows)
+
+
+def test_a_curve_has_121_levels_and_its_floor_of_fewer_users_the_same():
+    errors, few = (np.sort(np.random.default_rng(k).random(n)) for k, n in ((0, 1000), (1, 300)))
+    arrays = {"rank": errors, "rank_floor_q05": few, "rank_floor_q95": few + 1}
+    table = pd.DataFrame(curves_of("m", [scored(0, {}, arrays=arrays)]))
+    kept = thin(1000, 121)
+    np.testing.assert_allclose(table["level"], (kept + 1) / 1000)
+    np.testing.assert_allclose(table["error"], errors[kept])
+    np.testing.assert_allclose(table["floor_high"] - table["floor_low"], 1)
