@@ -4,7 +4,9 @@ A calibrator is imported when it is first used, because all of them need scikit-
 longer to import than torch.
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,28 +24,22 @@ if TYPE_CHECKING:
     from calibrators.uncalibrated import Uncalibrated as Uncalibrated
     from calibrators.vector import VectorScaling as VectorScaling
 
-WHERE = {
-    "Calibrator": "base",
-    "CalibratedModel": "calibrated_model",
-    "DirichletCalibration": "dirichlet.calibrator",
-    "IsotonicCalibration": "isotonic",
-    "LogitShiftPatching": "patching.logit_shift",
-    "PeerCalibration": "peers",
-    "StructuredMatrixScaling": "structured",
-    "StructuredVectorScaling": "structured",
-    "TemperatureScaling": "temperature",
-    "Uncalibrated": "uncalibrated",
-    "UtilityPatching": "patching.calibrator",
-    "VectorScaling": "vector",
-    "from_probabilities": "inputs",
-}
+
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, as the imports above say it to type checkers."""
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.asname: str(i.module) for i in imports for name in i.names if name.asname}
+
+
+WHERE = _modules()
 __all__ = list(WHERE)
 
 
 def __getattr__(name: str) -> object:
     if name not in WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{WHERE[name]}"), name)
+    return getattr(import_module(WHERE[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -70,6 +70,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     takes_weights: ClassVar[bool] = False
     """Whether `fit` has a weighted form; `_fit` then takes the weights [n] as third argument."""
+    takes_utilities: ClassVar[bool] = False
+    """Whether it calibrates to `utilities`, a person's own utility classes."""
+    needs_little_memory: ClassVar[bool] = False
+    """Whether a fit holds hardly more than the logits of its points."""
     needs_groups = False
     """Whether `fit` needs the points' groups; `predict_proba` then takes them, too."""
     is_learned: ClassVar[bool] = True

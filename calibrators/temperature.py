@@ -42,6 +42,7 @@ class TemperatureScaling(Calibrator):
     """
 
     takes_weights = True
+    needs_little_memory = True
     loss: Loss = "nll"
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:

@@ -17,6 +17,7 @@ class Uncalibrated(Calibrator):
     """Leave the classifier as it is: softmax of the logits, in float64. Nothing is learned."""
 
     takes_weights = True
+    needs_little_memory = True
     is_learned = False
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:

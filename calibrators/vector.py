@@ -148,6 +148,7 @@ class VectorScaling(Calibrator):
     """
 
     takes_weights = True
+    needs_little_memory = True
     l2: float = 1e-8
     max_iterations: int = 500
     loss: Loss = "nll"

@@ -62,7 +62,7 @@ from pipeline.own.size import affordable_draws, check_fits
 from pipeline.scoring.choice import REPAIRS
 from pipeline.scoring.files import score_files
 from pipeline.scoring.points import absent_in_calibration, find_logits
-from pipeline.sources.own_utilities import OWN, aim_at, is_patching, own_utilities
+from pipeline.sources.own_utilities import OWN, aim_at, own_utilities, takes_utilities
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -82,7 +82,7 @@ def settings_of(options: argparse.Namespace, calibrator: str = "uncalibrated") -
         f"calibrator={calibrator}",
     ]
     config = _with_paths(deepcopy(_composed(tuple(overrides))), options)
-    if is_patching(calibrator) and options.own:
+    if options.own and takes_utilities(calibrator):
         aim_at(config, [f"u_{kind}" for kind in options.calibrate_for])
     return resolved(config)
 

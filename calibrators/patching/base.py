@@ -58,6 +58,7 @@ class Patching(Calibrator):
         start_*: the values that the start learned.
     """
 
+    takes_utilities = True
     _: KW_ONLY
     tolerance: float = 1e-4
     seed: int = 0

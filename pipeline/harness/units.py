@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -145,11 +146,20 @@ def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """The configuration under conf/ with `overrides`, inside or outside a Hydra program."""
-    if GlobalHydra.instance().is_initialized():
-        return compose("config", list(overrides))
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("config", list(overrides))
+    """The configuration under conf/ with `overrides`, inside or outside a Hydra program.
+
+    How a calibrator is shown is left out (`pipeline.reporting.names` reads it): its class does not
+    take it.
+    """
+    known = GlobalHydra.instance().is_initialized()
+    with nullcontext() if known else initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", list(overrides))
+    OmegaConf.set_struct(config, False)
+    for calibrator in (config.get("calibrator"), *config.get("each", {}).values()):
+        if calibrator is not None:
+            calibrator.pop("shown", None)
+    OmegaConf.set_struct(config, True)
+    return config
 
 
 def resolved(config: DictConfig) -> Settings:

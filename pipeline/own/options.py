@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.harness.command import CONF, Parser, known_instead
 from pipeline.reporting.names import METHODS
-from pipeline.sources.own_utilities import OWN, is_patching
+from pipeline.sources.own_utilities import OWN, takes_utilities
 
 DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
 QUICK_METHODS = ("uncalibrated", "temperature", "vector")
@@ -143,7 +143,7 @@ def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
         if getattr(options, kind) is None:
             return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
     used = {*options.methods, options.method}
-    if options.calibrate_for and not any(is_patching(method) for method in used if method):
+    if options.calibrate_for and not any(takes_utilities(method) for method in used if method):
         return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
     return None
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from hydra.utils import get_class
 
 from metrics.archive import array_headers
 from metrics.validation import InputError
@@ -17,8 +20,6 @@ from pipeline.harness.settings import Settings
 from pipeline.own.read import MATRICES, SAVE, is_table
 from pipeline.scoring.points import find_logits
 
-SCALING = ("Uncalibrated", "TemperatureScaling", "VectorScaling")
-"""Calibrators that need little memory besides their points' logits."""
 BASE = 2 << 30
 """Bytes of libraries and of everything else that does not grow with points and classes."""
 SMALL = 1 << 26
@@ -89,14 +90,14 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
 
 
 def _check(path: Path, methods: Mapping[str, Settings], n: int, classes: int, scaling: int) -> None:
-    """Compare the bytes of each method with the free ones; `scaling`: bytes of SCALING."""
+    """Compare the bytes of each method with the free ones; `scaling`: if it needs little memory."""
     jobs = str(next(iter(methods.values())).jobs)
     processes = int(jobs) if jobs.isdecimal() else 1
     needed = {}
     for name, settings in methods.items():
-        is_scaling = settings.calibrator["_target_"].rpartition(".")[2] in SCALING
+        kind: Any = get_class(settings.calibrator["_target_"])
         other = BYTES_PER_LOGIT * n * classes
-        needed[name] = processes * (BASE + (scaling if is_scaling else other))
+        needed[name] = processes * (BASE + (scaling if kind.needs_little_memory else other))
     free = free_memory()
     too_large = [name for name, most in needed.items() if most > free]
     if not too_large:

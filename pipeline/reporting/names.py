@@ -1,31 +1,34 @@
-"""How methods are called and ordered wherever a person reads them (metrics: metrics.registry)."""
+"""How methods are called and ordered wherever a person reads them (metrics: metrics.registry).
+
+A file of conf/calibrator says it under `shown`: the place of the method's row in tables, its title,
+and its line in figures. A file without it is a variant: its name begins with that of its method.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-METHODS: dict[str, str] = {
-    "uncalibrated": "Uncalibrated",
-    "dirichlet": "Dirichlet",
-    "isotonic": "IR",
-    "temperature": "Temp. Scaling",
-    "vector": "Vector Scaling",
-    "patching": "Patching",
-    "structured_matrix": "SMS",  # from here on beyond the paper
-    "structured_vector": "SVS",
-    "logit_shift": "Logit-shift patching",
-}
+import yaml
 
-PEERS: dict[str, str] = {
-    "ensemble_temperature": "Ensemble temp. scaling",
-    "beta": "Beta",
-    "venn_abers": "Venn–Abers",
-    "histogram": "Histogram binning",
-    "spline": "Spline",
-    "centred_isotonic": "Centred IR",
-    "order_preserving": "Intra-order-preserving",
-}
+from pipeline.harness.hints import CONF
+
+
+def _shown() -> dict[str, dict[str, Any]]:
+    """Return `shown` and `_target_` of each method, in the order of rows."""
+    files = sorted((CONF / "calibrator").glob("*.yaml"))
+    content = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
+    named = {
+        key: c["shown"] | {"_target_": c["_target_"]} for key, c in content.items() if "shown" in c
+    }
+    return dict(sorted(named.items(), key=lambda item: item[1]["row"]))
+
+
+SHOWN = _shown()
+TITLES: dict[str, str] = {key: shown["title"] for key, shown in SHOWN.items()}
+PEERS = [key for key, shown in SHOWN.items() if shown["_target_"].endswith("PeerCalibration")]
 """Calibrators of other packages (calibrators.peers): rows of the suite `extended` only."""
+METHODS = {key: title for key, title in TITLES.items() if key not in PEERS}
 
 VARIANT_WORDS: dict[str, str] = {
     "raw": "unnormalised",
@@ -40,24 +43,23 @@ VARIANT_WORDS: dict[str, str] = {
 
 NOISE_FLOOR = "Noise floor"
 FLOOR_METHOD = "temperature"
-_NAMES = METHODS | PEERS
 
 
 def family(method: str) -> str:
     """The printed method that a variant belongs to: `isotonic_raw` -> `isotonic`."""
-    roots = [key for key in _NAMES if method == key or method.startswith(f"{key}_")]
+    roots = [key for key in TITLES if method == key or method.startswith(f"{key}_")]
     return roots[0] if roots else method
 
 
 def method_name(method: str) -> str:
     """The name shown to people: `isotonic` -> `IR`, `isotonic_raw` -> `IR (unnormalised)`."""
     root = family(method)
-    if root not in _NAMES:
+    if root not in TITLES:
         return method.replace("_", " ").capitalize()
     variant = method[len(root) + 1 :]
     if not variant:
-        return _NAMES[root]
-    return f"{_NAMES[root]} ({VARIANT_WORDS.get(variant, variant.replace('_', ' '))})"
+        return TITLES[root]
+    return f"{TITLES[root]} ({VARIANT_WORDS.get(variant, variant.replace('_', ' '))})"
 
 
 def ordered(methods: Iterable[str]) -> list[str]:
@@ -65,7 +67,7 @@ def ordered(methods: Iterable[str]) -> list[str]:
 
     Unknown names come last.
     """
-    families = list(_NAMES)
+    families = list(TITLES)
 
     def place(method: str) -> tuple[int, str]:
         return ([*families, family(method)].index(family(method)), method)

@@ -24,7 +24,7 @@ from matplotlib.legend import Legend
 from calibrators.files import atomic_path
 from metrics.plots.ecdf import plain
 from pipeline.harness.progress import Bar
-from pipeline.reporting.names import VARIANT_WORDS, family
+from pipeline.reporting.names import SHOWN, VARIANT_WORDS, family
 
 Dash = Literal["solid"] | tuple[float, tuple[float, ...]]
 
@@ -38,30 +38,19 @@ class LineLook:
     width: float = 1.6
     marker: str = ""
 
+    @classmethod
+    def of(cls, method: str) -> LineLook:
+        """Return the look that a method's file of conf/calibrator asks for."""
+        shown = SHOWN[method]
+        dash: Dash = "solid" if shown["dash"] == "solid" else (0, tuple(shown["dash"]))
+        return cls(shown["color"], dash, shown.get("width", cls.width))
+
     @property
     def line(self) -> dict[str, Any]:
         """As matplotlib's `plot` takes it, the marker aside."""
         return {"color": self.color, "linestyle": self.dash, "linewidth": self.width}
 
 
-LOOKS: dict[str, LineLook] = {
-    "uncalibrated": LineLook("#000000", (0, (1, 1.2))),
-    "dirichlet": LineLook("#E69F00", (0, (6, 1.5))),
-    "isotonic": LineLook("#004B7A", (0, (6, 1.5, 1, 1.5))),
-    "temperature": LineLook("#009E73", (0, (3, 1.2))),
-    "vector": LineLook("#CC79A7", (0, (3, 1.2, 1, 1.2, 1, 1.2))),
-    "patching": LineLook("#D55E00", "solid", width=2.2),
-    "logit_shift": LineLook("#56B4E9", (0, (11, 1.5, 1, 1.5)), width=2.2),
-    "structured_matrix": LineLook("#332288", (0, (2, 1)), width=1.2),
-    "structured_vector": LineLook("#44AA99", (0, (2, 1, 1, 1)), width=1.2),
-    "ensemble_temperature": LineLook("#117733", (0, (5, 1, 1, 1)), width=1.2),
-    "beta": LineLook("#882255", (0, (5, 1, 2, 1)), width=1.2),
-    "venn_abers": LineLook("#CC6677", (0, (8, 1, 2, 1)), width=1.2),
-    "histogram": LineLook("#999933", (0, (8, 1)), width=1.2),
-    "spline": LineLook("#DDCC77", (0, (3, 1, 1, 1)), width=1.2),
-    "centred_isotonic": LineLook("#88CCEE", (0, (4, 2)), width=1.2),
-    "order_preserving": LineLook("#AA4499", (0, (1, 1, 4, 1)), width=1.2),
-}
 OTHER = LineLook("#7A7A7A", (0, (4, 1, 2, 1)))
 MARKERS = "osD^vPX"
 SHADES = ((1.0, 0.35), (0.0, 0.3))
@@ -109,8 +98,8 @@ Drawings = Mapping[str, Callable[[], Figure]]
 def look(method: str) -> LineLook:
     """The look of a method; a variant has its family's, in another shade and with a marker."""
     root = family(method)
-    base = LOOKS.get(root, OTHER)
-    if method in LOOKS:
+    base = LineLook.of(root) if root in SHOWN else OTHER
+    if method in SHOWN:
         return base
     variant = method[len(root) + 1 :] or method
     number = [*VARIANT_WORDS, variant].index(variant)

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from hydra.utils import get_class
 from numpy.typing import NDArray
 from omegaconf import DictConfig, open_dict
 
@@ -31,6 +33,7 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.harness.settings import Settings
+from pipeline.harness.units import composed
 from pipeline.own.labels import cut_off, normal, some_of
 from pipeline.own.read import check_is_file, numbers_of, read_table, text_column
 
@@ -81,9 +84,11 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
     return {"_target_": target, **content, "class_names": list(class_names)}
 
 
-def is_patching(method: str) -> bool:
-    """Whether a method of conf/calibrator can calibrate to own utilities."""
-    return method.startswith(("patching", "logit_shift"))
+@cache
+def takes_utilities(method: str) -> bool:
+    """Whether a method of conf/calibrator can calibrate to own utilities; its class says so."""
+    kind: Any = get_class(composed([f"calibrator={method}"]).calibrator._target_)
+    return bool(kind.takes_utilities)
 
 
 def aim_at(config: DictConfig, keys: Sequence[str]) -> None:

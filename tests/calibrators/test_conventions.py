@@ -17,28 +17,28 @@ from calibrators import (
     DirichletCalibration,
     IsotonicCalibration,
     LogitShiftPatching,
-    StructuredMatrixScaling,
-    StructuredVectorScaling,
+    PeerCalibration,
     TemperatureScaling,
     Uncalibrated,
-    UtilityPatching,
-    VectorScaling,
     from_probabilities,
 )
 from metrics.validation import InputError
 
+CHEAP = {
+    "DirichletCalibration": {"odir": 1.0, "l2": 0.1},
+    "UtilityPatching": {"step_size": 1.0, "steps": 4, "sampled": True, "sampled_count": 9},
+    "LogitShiftPatching": {"steps": 4, "sampled_count": 9},
+}
+"""Arguments without which a fit takes long."""
+KINDS = {name: getattr(calibrators, name) for name in calibrators.__all__ if name[0].isupper()}
 METHODS = {
-    "uncalibrated": Uncalibrated(),
-    "temperature": TemperatureScaling(),
-    "vector": VectorScaling(),
-    "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
+    **{
+        name: kind(**CHEAP.get(name, {}))
+        for name, kind in KINDS.items()
+        if issubclass(kind, Calibrator) and kind not in (Calibrator, PeerCalibration)
+    },
     "matrix": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
-    "structured": StructuredMatrixScaling(),
-    "structured_vector": StructuredVectorScaling(),
-    "isotonic": IsotonicCalibration(),
     "isotonic_raw": IsotonicCalibration(normalize=False),
-    "patching": UtilityPatching(step_size=1.0, steps=4, sampled=True, sampled_count=9),
-    "logit_shift": LogitShiftPatching(steps=4, sampled_count=9),
     "pooled": LogitShiftPatching("pooled"),
 }
 

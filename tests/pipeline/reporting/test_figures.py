@@ -8,7 +8,7 @@ import pandas as pd
 from pipeline.reporting.figures import Study, ecdf_figure, history_figure, snapshot_figure
 from pipeline.reporting.names import METHODS
 from pipeline.reporting.sections import all_curves
-from pipeline.reporting.style import LOOKS
+from pipeline.reporting.style import look
 from pipeline.scoring.dynamics_study import COLUMNS, QUANTILES
 
 
@@ -24,7 +24,7 @@ def test_figure_has_both_panels_and_every_method(write_scores) -> None:
     assert "mean over 4 splits" in figure.legends[0].get_title().get_text()
     for axis in figure.axes:
         colors = [line.get_color() for line in axis.lines]
-        assert [LOOKS[m].color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
+        assert [look(m).color for m in METHODS] == [c for c in colors if c != "#8C8C8C"]
 
 
 def study(family, errors):
