@@ -28,8 +28,9 @@ from torch import Tensor
 
 from metrics.kernels.buckets import range_by_buckets
 from metrics.kernels.compiled import compiled
-from metrics.kernels.sorted_ranges import Draws, ranges_of_draws, ranges_of_weights
+from metrics.kernels.drawn_ranges import Draws, ranges_of_draws
 from metrics.kernels.threads import BLOCK_ELEMENTS, over_blocks, row_blocks
+from metrics.kernels.weighted_ranges import ranges_of_weights
 
 SUMMED_AT_ONCE = 1 << 22
 """Predictions times draws that a thread works on at a time; it holds the order of the former."""
