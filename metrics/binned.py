@@ -39,9 +39,8 @@ def interval_and_binned_errors(
     edges = _edges(outcomes, bins)
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
-        sums = prefix_range(
-            block.predicted, block.payoffs, block.codes, edges, weights=outcomes.weights
-        )
+        weights = outcomes.weights
+        sums = prefix_range(*block[:3], edges, weights=weights, orders=block.orders)
         worst.append((sums.high - sums.low) / outcomes.size)
         binned.append(sums.at_edges.diff(dim=2).abs().sum(dim=2) / outcomes.size)
     return torch.cat(worst, dim=1), torch.cat(binned, dim=1)

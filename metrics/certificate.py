@@ -214,7 +214,7 @@ def evidence_of(
             most, scale = units.known
             deviation = _bernstein(second * scale**2, spread * most, count, confidence)
             finite[-1] = torch.minimum(errors * scale + deviation, spread)
-        ranges = prefix_range(block.predicted, block.payoffs, block.codes, weights=multipliers)
+        ranges = prefix_range(*block[:3], weights=multipliers, orders=block.orders)
         multiplied.append((ranges.high - ranges.low).max(dim=1).values)
     return Evidence(
         float(torch.cat(largest).max()),

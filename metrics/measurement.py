@@ -20,7 +20,7 @@ from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.ranks import sorted_rows
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
+from metrics.utilities.payoffs import CLASS_WISE, ClassWise, Linear, Rank, TopClass
 from metrics.validation import InputError
 
 
@@ -107,7 +107,7 @@ class Measurement:
     @cached_property
     def class_wise(self) -> tuple[Tensor, Tensor]:
         """UC and binned error of each class: [R, C] each."""
-        return self._with_bins(ClassWise())
+        return self._with_bins(CLASS_WISE)
 
     @cached_property
     def top_class(self) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from metrics.binned import class_weights
 from metrics.measurement import Measurement, Options
 from metrics.scores import accuracies, brier_scores, log_losses
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import ClassWise, DiscountedCumulativeGain, TopClass, TopK
+from metrics.utilities.payoffs import CLASS_WISE, TOP_K, DiscountedCumulativeGain, TopClass
 from metrics.utilities.tables import Similarity
 from metrics.validation import InputError
 
@@ -117,8 +117,8 @@ METRICS: dict[str, Metric] = {
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
                compute=lambda m: m.top_class[1][:, 0]),
-        utility_metric("u_cwe", "CWE", lambda _: ClassWise(), "each class's probability", 4),
-        utility_metric("u_topk", "topK", lambda _: TopK(), "label among the K most probable"),
+        utility_metric("u_cwe", "CWE", lambda _: CLASS_WISE, "each class's probability", 4),
+        utility_metric("u_topk", "topK", lambda _: TOP_K, "label among the K most probable"),
         utility_metric("u_tce", "TCE", lambda _: TopClass(), "label is the most probable class"),
         Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=_combined),
         utility_metric("u_dcg", "dcg",

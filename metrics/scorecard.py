@@ -38,9 +38,11 @@ from metrics.resampling import (
 from metrics.samples import Sample, in_batches, sample_of
 from metrics.scores import zero_likelihoods
 from metrics.units import normal_multipliers, units_of
+from metrics.utilities.base import UtilityClass
 
 Floats = NDArray[np.float64]
 Draws = Iterator[tuple[Forecast, Outcomes]]
+Users = Mapping[str, UtilityClass]
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
 
@@ -130,8 +132,9 @@ def scorecard(
     samples = in_batches(whole, options.utility_batch, noise.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
     values = _means(map(_measured, samples, observed))
-    drawn = _redrawn(samples, options, noise) if rows_sum_to_one else {}
-    moved = _resampled(samples, options, noise, population)
+    few = sampled_users(whole.forecast.classes, options, options.floor_utilities)
+    drawn = _redrawn(samples, options, few, noise) if rows_sum_to_one else {}
+    moved = _resampled(samples, options, few, noise, population)
     floors = {metric.key: drawn[metric.key] for metric in metrics if metric.key in drawn}
     certified = floors and len(samples) == 1
     return Scorecard(
@@ -171,7 +174,9 @@ def _means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
 
 
-def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[str, Floats]:
+def _redrawn(
+    samples: Sequence[Sample], options: Options, users: Users, noise: Noise
+) -> dict[str, Floats]:
     """Return the metrics with a noise floor, and the curves, under labels drawn from p."""
     with_floors = [
         sample._replace(metrics=[metric for metric in sample.metrics if metric.has_floor])
@@ -188,15 +193,15 @@ def _redrawn(samples: Sequence[Sample], options: Options, noise: Noise) -> dict[
         assert sample.clusters is not None
         return multiplied_outcomes(sample.forecast, sample.outcomes, sample.clusters, *draws)
 
-    drawn = _draws(with_floors, redrawn, options)
+    drawn = _draws(with_floors, redrawn, options, users)
     if samples[0].clusters is None:
         return drawn
-    others = _draws(with_floors, multiplied, options)
+    others = _draws(with_floors, multiplied, options, users)
     return {key: larger_law(drawn[key], others[key]) for key in drawn}
 
 
 def _resampled(
-    samples: Sequence[Sample], options: Options, noise: Noise, population: int | None
+    samples: Sequence[Sample], options: Options, users: Users, noise: Noise, population: int | None
 ) -> dict[str, Floats]:
     """Return the metrics under resampled points or clusters; of many points not those of users."""
     whole = samples[0]
@@ -221,14 +226,16 @@ def _resampled(
             weights[is_empty] = 1.0 if sample.weights is None else sample.weights
             yield sample.forecast, sample.forecast.outcomes(sample.labels, weights)
 
-    return _draws(samples, outcomes, options)
+    return _draws(samples, outcomes, options, users)
 
 
 def _draws(
-    samples: Sequence[Sample], outcomes_of: Callable[[Sample], Draws], options: Options
+    samples: Sequence[Sample],
+    outcomes_of: Callable[[Sample], Draws],
+    options: Options,
+    users: Users,
 ) -> dict[str, Floats]:
     """Return `_measured` under all outcomes, for `floor_utilities` of the sampled users."""
-    users = sampled_users(samples[0].forecast.classes, options, options.floor_utilities)
     results = []
     for sample in samples:
         batches = [

@@ -38,6 +38,10 @@ TOGETHER = 8
 """Fewest utilities of a block: where they are columns of a matrix, neighbours share cache lines."""
 
 
+Orders = dict[bool, NDArray[np.int32]]
+"""What sorts predictions [b, n], by whether ties keep the order of their points."""
+
+
 class PrefixRange(NamedTuple):
     """Sums of residuals for R draws of the labels (or of the weights) and b utilities.
 
@@ -58,6 +62,7 @@ def prefix_range(
     weights: Tensor | None = None,
     tolerance: float = 0.0,
     margin: float = math.inf,
+    orders: Orders | None = None,
 ) -> PrefixRange:
     """Return the extremes of the sorted running sums of payoff - prediction.
 
@@ -77,6 +82,7 @@ def prefix_range(
         margin: for one draw without edges on the CPU. Ranges that are smaller than the largest by
             more than this need not be exact: the result may be bounds instead, whose range is also
             smaller by more than this. That saves time in a search for the largest.
+        orders: what calls with the same predictions share: their orders on the CPU.
     """
     if edges is None:
         edges = torch.zeros(1 if weights is None else len(weights), 0)
@@ -84,7 +90,7 @@ def prefix_range(
             return _one_draw(predicted, payoffs, codes, tolerance, margin)
     if predicted.device.type != "cpu":
         return prefix_range_torch(predicted, payoffs, codes, edges, weights, tolerance)
-    return _several(predicted, payoffs, codes, edges, weights)
+    return _several(predicted, payoffs, codes, edges, weights, {} if orders is None else orders)
 
 
 def prefix_range_torch(
@@ -158,7 +164,12 @@ def _one_draw(
 
 
 def _several(
-    predicted: Tensor, payoffs: Tensor, codes: Tensor, edges: Tensor, weights: Tensor | None
+    predicted: Tensor,
+    payoffs: Tensor,
+    codes: Tensor,
+    edges: Tensor,
+    weights: Tensor | None,
+    orders: Orders,
 ) -> PrefixRange:
     """Sort each utility's predictions once, for all draws of the labels or all sets of weights."""
     v, table = predicted.contiguous().numpy(), payoffs.contiguous().numpy()
@@ -171,6 +182,9 @@ def _several(
         of_points = np.ones(v.shape[1]) if weights is None else weights[0].double().numpy()
         given = (*Draws.of(np.ascontiguousarray(outcomes.T)), of_points)
     positions = edges.to(torch.float64).contiguous().numpy()
+    is_stable = positions.size > 0
+    if is_stable not in orders:
+        orders[is_stable] = _ordered(v, is_stable)
     # By utility: the arrays of a block of utilities are whole, as the kernels are compiled for.
     draws = max(len(codes), len(positions))
     low, high = np.empty((len(v), draws)), np.empty((len(v), draws))
@@ -178,9 +192,8 @@ def _several(
 
     def work(start: int, stop: int) -> None:
         block = slice(start, stop)
-        order = _order(v[block], stable=positions.size > 0)
         sums = low[block], high[block], at_edges[block]
-        kernel(v[block], order, table[block], *given, positions, *sums)
+        kernel(v[block], orders[is_stable][block], table[block], *given, positions, *sums)
 
     over_blocks(work, row_blocks(len(v), v.shape[1] * draws, SUMMED_AT_ONCE))
     by_draw = (np.ascontiguousarray(array.swapaxes(0, 1)) for array in (low, high, at_edges))
@@ -197,13 +210,19 @@ def _by_point(weights: Tensor) -> NDArray[Any]:
     return np.ascontiguousarray(chosen.numpy().T)
 
 
-def _order(v: NDArray[np.float64], stable: bool) -> NDArray[np.int32]:
+def _ordered(v: NDArray[np.float64], is_stable: bool) -> NDArray[np.int32]:
     """Return what sorts each row of v.
 
     Where bins may cut ties, these keep the order of their points. Otherwise ties may be added up in
     any order, and NumPy sorts in vector lanes.
     """
-    return np.argsort(v, axis=1, kind="stable" if stable else None).astype(np.int32)
+    order = np.empty(v.shape, np.int32)
+
+    def work(start: int, stop: int) -> None:
+        order[start:stop] = np.argsort(v[start:stop], kind="stable" if is_stable else None)
+
+    over_blocks(work, row_blocks(*v.shape))
+    return order
 
 
 def _short_codes(codes: Tensor, outcomes: int) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.kernels.prefix_range import prefix_range
+from metrics.kernels.prefix_range import Orders, prefix_range
 from metrics.scores import checked
 from metrics.utility_calibration import WorstInterval, worst_interval
 from metrics.validation import InputError, check_numbers, like
@@ -33,11 +33,13 @@ class Block(NamedTuple):
     """Utilities of a class on a forecast, in the form that `prefix_range` takes.
 
     predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes].
+    orders: what blocks with the same predictions share.
     """
 
     predicted: Tensor
     payoffs: Tensor
     codes: Tensor
+    orders: Orders | None = None
 
 
 class UtilityClass(ABC):
@@ -102,8 +104,9 @@ class UtilityClass(ABC):
     def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         errors = []
-        for predicted, payoffs, codes in self.tied_blocks(forecast, outcomes):
-            sums = prefix_range(predicted, payoffs, codes, weights=outcomes.factors)
+        for predicted, payoffs, codes, orders in self.tied_blocks(forecast, outcomes):
+            weights = outcomes.factors
+            sums = prefix_range(predicted, payoffs, codes, weights=weights, orders=orders)
             errors.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(errors, dim=1)
 

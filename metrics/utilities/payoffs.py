@@ -65,7 +65,13 @@ class PayoffClass(UtilityClass):
         codes = self.codes(outcomes)
         for block in equal_blocks(range(self.count(forecast.classes))[part], forecast.n):
             payoffs = self.payoffs(forecast.classes, block).to(forecast.probabilities.device)
-            yield Block(self.predicted(forecast, block), payoffs, codes)
+            known = forecast.known((self, block.start, block.stop))
+            predicted = known.predicted
+            if predicted is None:
+                predicted = self.predicted(forecast, block)
+                if outcomes.draws > 1:
+                    known.predicted = predicted = predicted.contiguous()
+            yield Block(predicted, payoffs, codes, known.orders)
 
 
 class ClassWise(PayoffClass):
@@ -120,6 +126,10 @@ class TopK(PayoffClass):
         chosen = self._chosen(forecast.classes)[part]
         columns = part if self.ks is None else chosen.to(forecast.probabilities.device) - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
+
+
+CLASS_WISE, TOP_K = ClassWise(), TopK()
+"""One object each, so that a forecast knows what it has computed for them."""
 
 
 class TopClass(TopK):

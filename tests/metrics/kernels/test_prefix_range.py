@@ -99,6 +99,7 @@ def test_outcome_codes_may_be_many():
 def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind, of_labels, seed):
     """Many sets of weights, or many draws of the labels under one set."""
     predicted, payoffs, outcome = problem(3, n, 4, draws if of_labels else 1, seed, distinct)
+    payoffs = payoffs.round()  # some outcomes pay the same
     random, size = np.random.default_rng(seed), (1 if of_labels else draws, n)
     drawn = random.integers(4, size=size) if kind == "whole" else random.random(size)
     if kind == "signed":
@@ -112,6 +113,17 @@ def test_weights_of_every_kind_equal_plain_torch(n, draws, bins, distinct, kind,
     )
     for compiled, expected in zip(ours, plain, strict=True):
         torch.testing.assert_close(compiled, expected, rtol=0, atol=1e-11)
+
+
+def test_calls_that_share_orders_find_what_they_find_alone():
+    predicted, payoffs, outcome = problem(3, 60, 4, 5, 0, 40)
+    edges, weights = torch.tensor([[0, 20, 60]]), torch.rand(5, 60, dtype=torch.float64)
+    orders = {}
+    for call in [(outcome, edges), (outcome[:2],), (outcome[:1], None, weights)] * 2:
+        shared = prefix_range(predicted, payoffs, *call, orders=orders)
+        for ours, alone in zip(shared, prefix_range(predicted, payoffs, *call), strict=True):
+            assert torch.equal(ours, alone)
+    assert set(orders) == {False, True}
 
 
 def test_ranges_within_the_margin_of_the_largest_are_exact():
