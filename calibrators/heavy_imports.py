@@ -21,10 +21,6 @@ from metrics.errors import MissingResource
 
 NEEDS_TORCHVISION = ("torchvision", "timm", "transformers", "probmetrics")
 MISSING_OPERATOR = "operator torchvision::nms does not exist"
-SCHEMAS = (
-    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-)
 
 _defined: list[torch.library.Library] = []
 """A schema exists as long as its library object, so the objects are kept here."""
@@ -64,7 +60,7 @@ def _import_torchvision() -> None:
         for module in [module for module in sys.modules if module.startswith("torchvision")]:
             del sys.modules[module]  # it is half imported
         library = torch.library.Library("torchvision", "DEF")
-        for schema in SCHEMAS:
-            library.define(schema)
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _defined.append(library)
         importlib.import_module("torchvision")

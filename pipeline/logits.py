@@ -30,7 +30,7 @@ from pipeline.harness.progress import say
 from pipeline.harness.settings import Settings, Target
 from pipeline.harness.units import Request
 from pipeline.scoring.points import logits_path
-from pipeline.sources.content import class_count, contents_of, plain_options
+from pipeline.sources.content import class_count, inputs_of
 from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
@@ -279,7 +279,7 @@ def _inputs_of(entry: Target | None, held: Record) -> Record:
     """
     if entry is None:
         return {"made_from": "", "files": {}}
-    inputs = {"options": plain_options(entry, held), "files": contents_of(entry, held)}
+    inputs = inputs_of(entry, held)
     code = code_digest(*targets_in(entry))
     return {"made_from": sha256_of_json({**inputs, "code": code}), **inputs}
 

@@ -39,6 +39,10 @@ Progress = Callable[[int, int, str], None]
 """Takes the number of finished pieces, the number of all, and the name of the current one."""
 
 
+def no_progress(done: int, total: int, what: str) -> None:
+    """Show nothing."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A unit to make: its file, the key that identifies it, and the function that makes it.
@@ -158,14 +162,14 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
             bar.advance(task.name)
 
 
-def _waited_for(task: Task, progress: Progress = lambda *_: None) -> Outcome:
+def _waited_for(task: Task, progress: Progress = no_progress) -> Outcome:
     """The outcome of a task, made after the other processes that work on its unit."""
     while (outcome := attempt(task, wait=True, progress=progress)).state == "busy":
         pass
     return outcome
 
 
-def attempt(task: Task, wait: bool, progress: Progress = lambda *_: None) -> Outcome:
+def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:
     """Make a unit unless it is up to date, one process at a time, and log the run.
 
     The outcome has the exception and the warnings. The lock ends with the process that holds it,

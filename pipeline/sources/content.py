@@ -38,26 +38,22 @@ def reads(
     return declared
 
 
-def plain_options(entry: Options, held: Options) -> dict[str, Any]:
-    """The options of a `_target_` that change its answer and name no files."""
-    left_out = {*_contents(entry, held), *SPEED}
-    return {name: value for name, value in entry.items() if name not in left_out}
+def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
+    """What a `_target_` makes its answer from: plain `options`, and the content of `files`.
 
-
-def contents_of(entry: Options, held: Options) -> dict[str, Any]:
-    """The content behind each option of a `_target_` that names files.
-
-    Where the files went away, it is `held`: the content behind the answer that lies there. So
+    Where the files went away, their content is `held`: that behind the answer that lies there. So
     logits stay up to date on a machine without the images.
     """
-    found = {}
-    for name, content in _contents(entry, held).items():
+    contents = _contents(entry, held)
+    options = {name: v for name, v in entry.items() if name not in contents and name not in SPEED}
+    files = {}
+    for name, content in contents.items():
         value = entry.get(name)
         if content is not None:
-            found[name] = None if value is None else content(value)
-            if found[name] is None and (value is not None or name in STAY):
-                found[name] = held.get(name)
-    return found
+            files[name] = None if value is None else content(value)
+            if files[name] is None and (value is not None or name in STAY):
+                files[name] = held.get(name)
+    return {"options": options, "files": files}
 
 
 def class_count(entry: Options) -> int | None:

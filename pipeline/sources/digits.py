@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pipeline.harness.parallel import Progress
+from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.result import SourceResult
 
 
@@ -18,20 +17,14 @@ def digits_logits(
     iterations: int = 1000,
     learning_rate: float = 0.01,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> SourceResult:
     """Train on a seeded part of the 1797 digits; return the logits of all others.
 
     The network has one hidden layer and no regularisation. It is trained until its training loss is
     nearly zero, which makes it over-confident, as larger networks are.
 
-    Args:
-        train_fraction: part of the digits for training, which is used for nothing else.
-        hidden: width of the hidden layer.
-        iterations: passes over the training part.
-        learning_rate: Adam's step.
-        seed: of the selection and of the network's start.
-        progress: called before and after training.
+    Args: those of conf/benchmark/digits.yaml; `progress` is called before and after training.
     """
     from sklearn.datasets import load_digits
     from sklearn.exceptions import ConvergenceWarning
@@ -48,15 +41,16 @@ def digits_logits(
         n_iter_no_change=iterations,  # no early stop: over-confidence grows while the loss shrinks
         random_state=seed,
     )
-    if progress:
-        progress(0, 1, f"training on {len(train)} digits")
+    progress(0, 1, f"training on {len(train)} digits")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopping at `iterations` is the plan
         network.fit(pixels[train] / 16, labels[train])
-    if progress:
-        progress(1, 1, f"training on {len(train)} digits")
+    progress(1, 1, f"training on {len(train)} digits")
+    # The network before its softmax; scikit-learn returns probabilities, which saturate.
+    weights, offsets = network.coefs_, network.intercepts_
+    neurons = np.maximum(pixels[rest] / 16 @ weights[0] + offsets[0], 0)
     return SourceResult(
-        logits=_logits(network.coefs_, network.intercepts_, pixels[rest] / 16).astype(np.float32),
+        logits=(neurons @ weights[1] + offsets[1]).astype(np.float32),
         labels=labels[rest].astype(np.int64),
         details={
             "source": "scikit-learn load_digits (UCI optical recognition of handwritten digits)",
@@ -66,13 +60,3 @@ def digits_logits(
             "class_names": [str(digit) for digit in range(10)],
         },
     )
-
-
-def _logits(
-    weights: list[NDArray[np.float64]],
-    offsets: list[NDArray[np.float64]],
-    inputs: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """The network before its softmax; scikit-learn returns probabilities, which saturate."""
-    hidden = np.maximum(inputs @ weights[0] + offsets[0], 0)
-    return hidden @ weights[1] + offsets[1]

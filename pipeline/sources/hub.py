@@ -12,7 +12,11 @@ from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.result import MissingResource, reason_of
 
-COMMIT = re.compile(r"[0-9a-f]{40}")
+
+def file_in(folder: str | Path | None, name: str) -> Path | None:
+    """The file `name` in a folder that may hold it; None where there is none."""
+    path = Path(folder).expanduser() / name if folder else None
+    return path if path and path.is_file() else None
 
 
 def hub_files(
@@ -46,7 +50,7 @@ def hub_files(
         raise MissingResource(f"{repository}: no such file or folder; correct {setting}")
     hub = require("huggingface_hub")
     options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
-    is_fixed = revision is not None and COMMIT.fullmatch(revision) is not None
+    is_fixed = re.fullmatch(r"[0-9a-f]{40}", revision or "") is not None
     reason = ""
     for local in (True, False) if is_fixed else (False,):
         try:
@@ -57,7 +61,7 @@ def hub_files(
         matching = [path for pattern in patterns for path in folder.rglob(pattern)]
         if matching and all(next(folder.rglob(pattern), None) for pattern in needed):
             for path in matching:
-                check_blob(path)
+                _check_blob(path)
             return folder
         reason = f"no file matches {' or '.join(needed or patterns)}"
     flag = " --repo-type dataset" if kind == "dataset" else ""
@@ -68,25 +72,19 @@ def hub_files(
     )
 
 
-def check_blob(path: Path) -> None:
+def _check_blob(path: Path) -> None:
     """Check a file of the cache against the hash that its blob is named by.
 
     A blob is named by its SHA-256, small ones by git's SHA-1. A plain file, as on Windows, has no
     such name and is not checked.
-
-    Raises:
-        InputError: they differ; the file is damaged.
     """
     blob = path.resolve()
-    if not path.is_symlink() or blob.parent.name != "blobs":
+    if not path.is_symlink() or len(blob.name) not in (40, 64):
         return
-    if len(blob.name) == 64:
-        found = sha256_of(blob)
-    elif len(blob.name) == 40:
+    found = sha256_of(blob)
+    if len(blob.name) == 40:
         content = blob.read_bytes()
         found = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    else:
-        return
     if found != blob.name:
         raise InputError(
             f"{path}: damaged: its hash begins with {found[:12]}, the hub's with {blob.name[:12]}; "

@@ -10,9 +10,9 @@ import torch
 from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of_json
-from pipeline.harness.parallel import Progress
+from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.content import file_content, reads
-from pipeline.sources.hub import check_sha256, hub_files
+from pipeline.sources.hub import check_sha256, file_in, hub_files
 from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
@@ -55,20 +55,11 @@ def imagenet_logits(
     batch_size: int = 256,
     workers: int | None = None,
     on_error: str = "stop",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> SourceResult:
     """Run a pinned timm model over the validation set with timm's own preprocessing.
 
-    Args:
-        model: architecture and tag, such as resnet50.a1_in1k.
-        data_dir: 1000 synset folders of images, or a folder that holds them as `val/`.
-        checkpoint: safetensors to load instead of the hub's.
-        checkpoints: a folder that may hold the hub's weights as <model>.safetensors.
-        sha256: what the weights must have.
-        revision: commit of the model's repository on the hub; None means the newest.
-        pretrained: False gives random weights, to measure speed or to test.
-        expected_images: the number of images in data_dir; None accepts any number.
-        device, batch_size, workers, on_error, progress: see `inference.Run`.
+    Args: those of conf/shared/imagenet.yaml; `device` and `progress` as in `inference.Run`.
 
     Raises:
         MissingResource: images or weights are absent; the message says how to get them.
@@ -77,9 +68,7 @@ def imagenet_logits(
     run = Run(device, batch_size, workers, progress, on_error)
     timm_data = require("timm.data")
     images = _images(Path(data_dir), timm_data.ImageNetInfo().label_names(), expected_images)
-    if checkpoint is None and checkpoints is not None:
-        held = Path(checkpoints).expanduser() / f"{model}.safetensors"
-        checkpoint = held if held.is_file() else None
+    checkpoint = checkpoint or file_in(checkpoints, f"{model}.safetensors")
     network, origin = _network(model, checkpoint, revision, pretrained, sha256)
     if network.num_classes != SYNSETS:
         raise InputError(f"model={model}: {network.num_classes} classes; ImageNet-1k has {SYNSETS}")
@@ -87,15 +76,15 @@ def imagenet_logits(
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     images.transform = timm_data.create_transform(**settings, is_training=False)
     outputs = forward_logits(network, images, run, name_of=lambda at: images.samples[at][0])
+    random = [] if pretrained else ["random weights (pretrained=false)"]
     details = {
         "source": "ImageNet-1k validation set, timm model",
         "model": model,
         "preprocessing": settings,
         **run.described(),
         "origin": origin,
-        "warnings": [] if pretrained else ["random weights (pretrained=false)"],
+        "warnings": random + warnings_on(outputs.skipped),
     }
-    details["warnings"] += warnings_on(outputs.skipped)
     return SourceResult(outputs.logits, outputs.labels, details)
 
 
@@ -106,6 +95,7 @@ def _network(
     pretrained: bool,
     sha256: str | None,
 ) -> tuple[Any, dict[str, Any]]:
+    """The network, and its origin for the record."""
     timm = require("timm")
     if not timm.is_model(model):
         raise InputError(f"model={model}: timm {timm.__version__} has no such model")
@@ -127,14 +117,13 @@ def _network(
             "them with safetensors.torch.save_file"
         )
     found = check_sha256(weights, sha256)
+    overlay = {"file": str(weights)}
     try:
-        network = timm.create_model(
-            model, pretrained=True, pretrained_cfg_overlay={"file": str(weights)}
-        )
+        network = timm.create_model(model, pretrained=True, pretrained_cfg_overlay=overlay)
     except Exception as error:  # safetensors and load_state_dict have no common base
         raise InputError(f"{weights}: does not load into {model} ({reason_of(error)})") from error
-    origin = {"weights": weights.name, "sha256": found, "hub": f"timm/{model}"}
-    return network, {**origin, "commits": commits}
+    held = {"weights": weights.name, "sha256": found, "hub": f"timm/{model}", "commits": commits}
+    return network, held
 
 
 def _validation_folder(data_dir: str | Path) -> Path:

@@ -15,14 +15,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, default_collate
 
 from metrics.validation import InputError
 from pipeline.harness.machine import core_count, device_name, is_out_of_memory, use_plain_float32
-from pipeline.harness.parallel import Progress
+from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.result import reason_of
 
-ON_ERROR = ("stop", "skip")
 Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
 
@@ -39,31 +38,25 @@ class Run:
     batch_size: int = 256
     workers: int | None = 0
     """Processes that load and transform data; 0 loads in this one, None is one per core up to 8."""
-    progress: Progress | None = None
+    progress: Progress = no_progress
     on_error: str = "stop"
     """What an item that cannot be read does: stop, or skip (the run goes on without it)."""
 
     def __post_init__(self) -> None:
         for name, least in (("batch_size", 1), ("workers", 0)):
             value = getattr(self, name)
-            if name == "workers" and value is None:
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            is_given = (name, value) != ("workers", None)
+            if is_given and not (isinstance(value, int) and value >= least):
                 raise InputError(
                     f"benchmark.source.{name}={value}: expected a whole number of at least {least}"
                 )
-        if self.on_error not in ON_ERROR:
+        if self.on_error not in ("stop", "skip"):
             raise InputError(f"benchmark.source.on_error={self.on_error}: expected stop or skip")
 
     @property
     def place(self) -> torch.device:
         """The device of the forward pass."""
         return torch.device(device_name(self.device, auto="cuda"))
-
-    @property
-    def processes(self) -> int:
-        """The number of processes that load data."""
-        return min(8, core_count()) if self.workers is None else self.workers
 
     def described(self) -> dict[str, str]:
         """Device and precision of a run, for the record."""
@@ -87,7 +80,7 @@ def forward_logits(
     model: torch.nn.Module,
     data: Any,
     run: Run,
-    collate: Collate | None = None,
+    collate: Collate = default_collate,
     order: Sequence[int] | None = None,
     name_of: Callable[[int], str] = "item {}".format,
 ) -> Outputs:
@@ -97,7 +90,7 @@ def forward_logits(
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
         data: a map-style data set of n items (input, label).
         run: device and batches.
-        collate: turns a list of items into (inputs, labels); torch's own by default.
+        collate: turns a list of items into (inputs, labels).
         order: in which order items are computed, such as by length; the answer does not show it.
         name_of: the name of an item for messages, such as the path of an image.
 
@@ -106,13 +99,12 @@ def forward_logits(
         InputError: an item cannot be read, a logit is not finite, or memory is too small.
     """
     device = run.place
-    places = np.arange(len(data)) if order is None else np.asarray(order)
+    # The loader's items are numbers, so that an error of a worker process says which item it is of.
     loader: DataLoader[Any] = DataLoader(
-        _Guarded(data),  # type: ignore[arg-type]  # a map-style data set
-        batch_size=run.batch_size,
-        sampler=places.tolist(),
-        collate_fn=partial(_parted, collate=collate or torch.utils.data.default_collate),
-        num_workers=run.processes,
+        list(order or range(len(data))),  # type: ignore[arg-type]
+        run.batch_size,
+        collate_fn=partial(_batch, data, collate),
+        num_workers=min(8, core_count()) if run.workers is None else run.workers,
         pin_memory=device.type == "cuda",
     )
     found: list[tuple[list[int], Tensor, Tensor]] = []
@@ -121,8 +113,7 @@ def forward_logits(
     with torch.inference_mode(), _memory_errors_in_one_line(run):
         model = model.to(device).eval()
         for number, (held, batch, unreadable) in enumerate(loader):
-            if run.progress is not None:
-                run.progress(number * run.batch_size, len(data), "forward pass")
+            run.progress(number * run.batch_size, len(data), "forward pass")
             skipped |= {at: f"{name_of(at)} ({reason})" for at, reason in unreadable.items()}
             if unreadable and run.on_error == "stop":
                 raise InputError(
@@ -135,12 +126,11 @@ def forward_logits(
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:
         raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
-    if run.progress is not None:
-        run.progress(len(data), len(data), "forward pass")
-    by_place = np.argsort(np.concatenate([held for held, _, _ in found]))
-    all_logits = torch.cat([logits for _, logits, _ in found]).numpy()[by_place]
-    all_labels = torch.cat([labels for _, _, labels in found]).numpy()[by_place]
-    return Outputs(all_logits, all_labels, [skipped[at] for at in sorted(skipped)])
+    run.progress(len(data), len(data), "forward pass")
+    held, logits, labels = zip(*found)
+    by_place = np.argsort(np.concatenate(held))
+    in_order = (torch.cat(parts).numpy()[by_place] for parts in (logits, labels))
+    return Outputs(*in_order, [skipped[at] for at in sorted(skipped)])
 
 
 def warnings_on(skipped: Sequence[str]) -> list[str]:
@@ -151,33 +141,18 @@ def warnings_on(skipped: Sequence[str]) -> list[str]:
     return [f"{len(skipped)} left out that cannot be read: {', '.join(skipped[:5])}{more}"]
 
 
-class _Guarded:
-    """A data set whose items are (place, item, ""), or (place, None, reason) of an error.
-
-    So the error of a worker process reaches this one as one line, with the item's place.
-    """
-
-    def __init__(self, data: Any) -> None:
-        self.data = data
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __getitem__(self, place: int) -> tuple[int, Any, str]:
-        try:
-            return place, self.data[place], ""
-        except Exception as error:  # decoders raise anything at damaged bytes
-            return place, None, reason_of(error)
-
-
-def _parted(
-    items: list[tuple[int, Any, str]], collate: Collate
+def _batch(
+    data: Any, collate: Collate, places: Sequence[int]
 ) -> tuple[list[int], Any, dict[int, str]]:
     """The places and the batch of the readable items, and the reasons of the others."""
-    good = [(place, item) for place, item, reason in items if not reason]
-    batch = collate([item for _, item in good]) if good else None
-    reasons = {place: reason for place, _, reason in items if reason}
-    return [place for place, _ in good], batch, reasons
+    good: dict[int, Any] = {}
+    reasons: dict[int, str] = {}
+    for place in places:
+        try:
+            good[place] = data[place]
+        except Exception as error:  # decoders raise anything at damaged bytes
+            reasons[place] = reason_of(error)
+    return list(good), collate(list(good.values())) if good else None, reasons
 
 
 @contextmanager
@@ -203,10 +178,9 @@ def _memory_errors_in_one_line(run: Run) -> Iterator[None]:
 def _check_finite(logits: Tensor, names: Sequence[str]) -> None:
     finite = torch.isfinite(logits).all(dim=1)
     if not finite.all():
-        first = int((~finite).nonzero()[0])
         raise InputError(
-            f"{names[first]}: the model gives a logit that is no finite number; its weights are "
-            "damaged, or they do not fit the model"
+            f"{names[int(finite.int().argmin())]}: the model gives a logit that is no finite "
+            "number; its weights are damaged, or they do not fit the model"
         )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from metrics.validation import InputError
-from pipeline.harness.parallel import Progress
+from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.result import SourceResult
 
 BLOCK = 2048
@@ -115,7 +115,7 @@ def synthetic_logits(
     *,
     samples: int,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
     **classifier: Any,
 ) -> SourceResult:
     """Logits and labels of a `SyntheticClassifier` as a benchmark.
@@ -141,14 +141,12 @@ def synthetic_logits(
         logits[rows], labels[rows] = block.logits, block.labels
         best += float(block.true_probabilities.max(axis=1).sum())
         done = rows.stop
-        if progress is not None:
-            progress(done, samples, "points")
-    details: dict[str, Any] = {
+        progress(done, samples, "points")
+    details = {
         "source": "synthetic, labels drawn from known conditional probabilities",
         "model": "synthetic",
         "preprocessing": None,
         "origin": {**asdict(spec), "samples": samples, "seed": seed},
         "best_possible_accuracy": round(100 * best / samples, 2),
-        "warnings": [],
     }
     return SourceResult(logits, labels, details)

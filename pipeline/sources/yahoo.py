@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,20 +13,33 @@ from torch import Tensor
 
 from calibrators.heavy_imports import require
 from metrics.validation import InputError
-from pipeline.harness.parallel import Progress
+from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.content import files_content, is_hub_name, reads
 from pipeline.sources.hub import check_sha256, hub_files
-from pipeline.sources.inference import Run, forward_logits, warnings_on
+from pipeline.sources.inference import Outputs, Run, forward_logits, warnings_on
 from pipeline.sources.result import SourceResult, reason_of
 from pipeline.sources.yahoo_data import Columns, parquet_files, plain, read_rows
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
 """Pickled weights are left out: loading them runs the code that they hold."""
+NEEDED = (WEIGHTS, "config.json", "tokenizer*")
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
 DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
+
+
+class Classifier(NamedTuple):
+    """A loaded model, and what the record says about it."""
+
+    network: Any
+    tokenizer: Any
+    outputs: list[int]
+    """The number of the model's output for each class of YAHOO."""
+    warnings: list[str]
+    sha256: str
+    """Of its weights."""
 
 
 def model_content(model: str) -> str | None:
@@ -66,61 +79,26 @@ def yahoo_logits(
     device: str = "auto",
     batch_size: int = 64,
     on_error: str = "stop",
-    progress: Progress | None = None,
+    progress: Progress = no_progress,
 ) -> SourceResult:
     """Run a sequence classifier over the test questions, in the data set's order.
 
-    Args:
-        model: a hub name, or a folder with config.json, model.safetensors and the tokenizer.
-        data: a hub name, a parquet file, or a folder of test parquet files.
-        model_revision, data_revision: commits of the repositories on the hub; None means the
-            newest. The record has those that were used, as `commits` of the `origin`.
-        sha256: what the model's weights must have.
-        fields: columns whose texts are joined; the paper does not say which ones it used.
-        separator: put between the fields; empty fields are left out.
-        label_field: the column of the classes, numbers or names.
-        first_label: the number of the first class.
-        columns: the model's output for each class; None means by the names of both.
-        max_length: tokens per text, longer ones are cut.
-        expected_rows: the number of rows in the test set; None accepts any number.
-        device, batch_size, on_error, progress: see `inference.Run`. Texts of a batch have similar
-            lengths; the answer is in the data's order.
+    Args: those of conf/benchmark/yahoo.yaml; `device` and `progress` as in `inference.Run`.
 
     Raises:
         MissingResource: model or data are absent; the message says how to get them.
         InputError: model and data do not fit, a field is missing, or a file is damaged.
     """
-    if not isinstance(max_length, int) or max_length < 3:
-        raise InputError(
-            f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
-        )
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
-    setting, needed = "sources.yahoo_model=<folder>", (WEIGHTS, "config.json", "tokenizer*")
-    folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, needed)
-    classifier, tokenizer = _classifier(folder)
-    outputs_of, warnings = _outputs_by_class(
-        classifier.config.id2label, classifier.config.num_labels, columns
-    )
-    found_sha256 = check_sha256(folder / WEIGHTS, sha256)
+    setting = "sources.yahoo_model=<folder>"
+    folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, NEEDED)
+    classifier = _classifier(folder, columns, sha256)
     place = hub_files(data, "dataset", DATA_FILES, "sources.yahoo_data=<path>", data_revision)
-    read_as = Columns(fields, separator, label_field, first_label)
-    texts, labels, missing = read_rows(place, read_as, expected_rows, on_error == "skip")
-    # The tokenizer's own threads use all cores. More processes were not faster.
-    tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
-    _check_tokens(tokens, classifier, model)
-    # Batches are padded to their longest text. The longest come first, so that a memory which is
-    # too small shows at once.
-    order = np.argsort([-len(row) for row in tokens], kind="stable")
-    outputs = forward_logits(
-        _Logits(classifier),
-        list(zip(tokens, labels, strict=True)),
-        run,
-        partial(_padded, tokenizer=tokenizer),
-        order.tolist(),
-        "row {}".format,
-    )
-    local = {name: path for name, path in ((model, folder), (data, place)) if path.exists()}
-    commits = {n: p.name for n, p in local.items() if p != Path(n).expanduser()}
+    read = Columns(fields, separator, label_field, first_label, expected_rows, on_error == "skip")
+    texts, labels, missing = read_rows(place, read)
+    outputs = _pass(classifier, texts, labels, max_length, run)
+    # Folders of the hub are named by the commit.
+    commits = {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n).expanduser()}
     details = {
         "source": "Yahoo Answers topics, test split, transformers classifier",
         "model": model if model in commits else folder.name,
@@ -128,26 +106,49 @@ def yahoo_logits(
         **run.described(),
         "origin": {
             "data": data if data in commits else place.name,
-            "commits": commits,  # folders of the hub are named by the commit
-            "weights_sha256": found_sha256,
-            "columns": outputs_of,
+            "commits": commits,
+            "weights_sha256": classifier.sha256,
+            "columns": classifier.outputs,
         },
         "class_names": list(YAHOO),
-        "warnings": [*warnings, *warnings_on([*missing, *outputs.skipped])],
+        "warnings": [*classifier.warnings, *warnings_on([*missing, *outputs.skipped])],
     }
-    logits = np.ascontiguousarray(outputs.logits[:, outputs_of])
-    return SourceResult(logits, outputs.labels, details)
+    return SourceResult(outputs.logits, outputs.labels, details)
+
+
+def _pass(
+    classifier: Classifier, texts: list[str], labels: list[int], max_length: int, run: Run
+) -> Outputs:
+    """The forward pass. Texts of a batch have similar lengths."""
+    if not isinstance(max_length, int) or max_length < 3:
+        raise InputError(
+            f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
+        )
+    # The tokenizer's own threads use all cores. More processes were not faster.
+    tokens = classifier.tokenizer(texts, truncation=True, max_length=max_length).input_ids
+    _check_tokens(tokens, classifier.network)
+    # Batches are padded to their longest text. The longest come first, so that a memory which is
+    # too small shows at once.
+    order = np.argsort([-len(row) for row in tokens], kind="stable")
+    return forward_logits(
+        _Logits(classifier),
+        list(zip(tokens, labels, strict=True)),
+        run,
+        partial(_padded, tokenizer=classifier.tokenizer),
+        order.tolist(),
+        "row {}".format,
+    )
 
 
 class _Logits(torch.nn.Module):
-    """A transformers classifier that takes one mapping of tensors and returns the logits alone."""
+    """A transformers classifier from one mapping of tensors to the logits of the classes."""
 
-    def __init__(self, classifier: torch.nn.Module) -> None:
+    def __init__(self, classifier: Classifier) -> None:
         super().__init__()
-        self.classifier = classifier
+        self.network, self.outputs = classifier.network, classifier.outputs
 
     def forward(self, tokens: dict[str, Tensor]) -> Tensor:
-        return self.classifier(**tokens).logits
+        return self.network(**tokens).logits[:, self.outputs]
 
 
 def _padded(items: list[tuple[list[int], int]], tokenizer: Any) -> tuple[dict[str, Tensor], Tensor]:
@@ -157,36 +158,38 @@ def _padded(items: list[tuple[list[int], int]], tokenizer: Any) -> tuple[dict[st
     return dict(padded), torch.tensor(labels)
 
 
-def _classifier(folder: Path) -> tuple[Any, Any]:
+def _classifier(folder: Path, columns: Sequence[int] | None, sha256: str | None) -> Classifier:
     """Model and tokenizer from a folder, weights in float32."""
     transformers = require("transformers")
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # no advice on how to pad
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOADING)
-        classifier = transformers.AutoModelForSequenceClassification.from_pretrained(
+        network = transformers.AutoModelForSequenceClassification.from_pretrained(
             str(folder), use_safetensors=True, dtype=torch.float32, **LOADING
         )
     except Exception as error:  # missing files, bad JSON and bad tensors have no common base
         raise InputError(
             f"{folder}: model or tokenizer does not load ({reason_of(error)})"
         ) from error
-    return classifier, tokenizer
+    names = network.config.id2label
+    numbers, warnings = _outputs_by_class(names, network.config.num_labels, columns)
+    return Classifier(network, tokenizer, numbers, warnings, check_sha256(folder / WEIGHTS, sha256))
 
 
-def _check_tokens(tokens: Sequence[Sequence[int]], classifier: Any, model: str) -> None:
+def _check_tokens(tokens: Sequence[Sequence[int]], network: Any) -> None:
     """Check before the pass what would else be an index error in it."""
     longest, largest = max(map(len, tokens)), max(map(max, tokens))
-    positions = getattr(classifier.config, "max_position_embeddings", longest)
+    positions = getattr(network.config, "max_position_embeddings", longest)
     if longest > positions:
         raise InputError(
-            f"{model}: a text has {longest} tokens, the model {positions} positions; set "
+            f"a text has {longest} tokens, the model {positions} positions; set "
             f"benchmark.source.max_length={positions}"
         )
-    if largest >= (known := classifier.get_input_embeddings().num_embeddings):
+    if largest >= (known := network.get_input_embeddings().num_embeddings):
         raise InputError(
-            f"{model}: the tokenizer gives token {largest}, the model knows {known}; they do not "
-            "belong together"
+            f"the tokenizer gives token {largest}, the model knows {known}; they do not belong "
+            "together: choose another sources.yahoo_model"
         )
 
 

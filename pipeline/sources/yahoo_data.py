@@ -18,12 +18,15 @@ Rows = tuple[list[str], list[int], list[str]]
 
 
 class Columns(NamedTuple):
-    """Which columns of the table are read, and how."""
+    """Which columns of the table are read, and how (conf/benchmark/yahoo.yaml)."""
 
     fields: Sequence[str]
     separator: str
     label_field: str
     first_label: int
+    expected_rows: int | None
+    skip: bool
+    """Leave out rows without a class, else refuse them."""
 
 
 def parquet_files(place: Path) -> list[Path]:
@@ -31,13 +34,8 @@ def parquet_files(place: Path) -> list[Path]:
     return [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
 
 
-def read_rows(place: Path, columns: Columns, expected: int | None, skip: bool) -> Rows:
+def read_rows(place: Path, columns: Columns) -> Rows:
     """The joined texts and the classes of the test split.
-
-    Args:
-        place: a parquet file, or a folder with the test split's.
-        expected: the number of rows; None accepts any number.
-        skip: leave out rows without a class, else refuse them.
 
     Raises:
         MissingResource: there is no such file.
@@ -50,16 +48,16 @@ def read_rows(place: Path, columns: Columns, expected: int | None, skip: bool) -
             "test-00000-of-00001.parquet of community-datasets/yahoo_answers_topics there"
         )
     table, named = _read(files, [*columns.fields, columns.label_field])
-    texts = [_strings(table[name], f"{files[0]}: {name}") for name in columns.fields]
-    joined = [columns.separator.join(filter(None, parts)) for parts in zip(*texts, strict=True)]
-    if expected is not None and len(joined) != expected:
+    parts = [_strings(table[name], f"{files[0]}: {name}") for name in columns.fields]
+    joined = [columns.separator.join(filter(None, row)) for row in zip(*parts, strict=True)]
+    if columns.expected_rows not in (None, len(joined)):
         raise InputError(
-            f"{files[0]}: {len(joined)} rows, expected {expected}; give the test split, or set "
-            "benchmark.source.expected_rows=null"
+            f"{files[0]}: {len(joined)} rows, expected {columns.expected_rows}; give the "
+            "test split, or set benchmark.source.expected_rows=null"
         )
     classes = _classes(table[columns.label_field], named, columns, str(files[0]))
     missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
-    if missing and not skip:
+    if missing and not columns.skip:
         raise InputError(
             f"{files[0]}: {len(missing)} rows have no {columns.label_field} (first: {missing[0]}); "
             "set benchmark.source.on_error=skip to leave them out"
@@ -67,7 +65,8 @@ def read_rows(place: Path, columns: Columns, expected: int | None, skip: bool) -
     kept = [(text, number) for text, number in zip(joined, classes) if number is not None]
     if not kept:
         raise InputError(f"{files[0]}: no row has a {columns.label_field}")
-    return [text for text, _ in kept], [number for _, number in kept], missing
+    texts, numbers = zip(*kept)
+    return list(texts), list(numbers), missing
 
 
 def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
@@ -77,24 +76,20 @@ def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[
     names: list[str] = []
     for file in files:
         try:
-            with parquet.ParquetFile(file) as opened:
-                schema = opened.schema_arrow
-                if absent := [name for name in wanted if name not in schema.names]:
-                    raise InputError(
-                        f"{file}: no column {', '.join(absent)}; it has {', '.join(schema.names)}; "
-                        "set benchmark.source.fields or benchmark.source.label_field"
-                    )
-                rows = opened.read(columns=list(wanted))
-        except InputError:
-            raise
+            table = parquet.ParquetFile(file).read()
         except Exception as error:  # pyarrow raises errors of many kinds at damaged bytes
             raise InputError(
                 f"{file}: no parquet file with the fields {', '.join(wanted)} "
                 f"({reason_of(error)}); correct sources.yahoo_data, or download it again"
             ) from error
+        if absent := [name for name in wanted if name not in table.column_names]:
+            raise InputError(
+                f"{file}: no column {', '.join(absent)}; it has {', '.join(table.column_names)}; "
+                "set benchmark.source.fields or benchmark.source.label_field"
+            )
         for name in wanted:
-            held[name] += rows[name].to_pylist()
-        text = (schema.metadata or {}).get(b"huggingface", b"{}")
+            held[name] += table[name].to_pylist()
+        text = (table.schema.metadata or {}).get(b"huggingface", b"{}")
         features = json.loads(text).get("info", {}).get("features", {})
         names = list(features.get(wanted[-1], {}).get("names") or [])
     return held, names

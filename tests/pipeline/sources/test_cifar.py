@@ -90,7 +90,7 @@ def test_the_real_checkpoint_over_an_archive_through_the_configuration(
     mean = np.array([0.5070, 0.4865, 0.4409]).reshape(1, 3, 1, 1)
     std = np.array([0.2673, 0.2564, 0.2761]).reshape(1, 3, 1, 1)
     inputs = torch.tensor((pixels - mean) / std, dtype=torch.float32)
-    network, _ = load_network("cifar100", "resnet56", checkpoint)
+    network = load_network("cifar100", "resnet56", checkpoint)[0]
     with torch.inference_mode():
         np.testing.assert_allclose(result.logits, network(inputs).numpy(), rtol=0, atol=1e-3)
 

@@ -14,6 +14,7 @@ from pipeline.harness.hints import UsageError
 from pipeline.harness.parameters import expanded, place, quoted
 from pipeline.logits import logits_task
 from pipeline.repro import dvc_command, mistakes
+from pipeline.sources.content import inputs_of
 from tests.pipeline.conftest import request_of
 
 
@@ -94,10 +95,8 @@ def test_make_repro_says_all_mistakes_before_the_set_up(tmp_path: Path, monkeypa
 
 
 def test_a_word_vectors_file_stays_in_effect_for_commands_that_name_none(tmp_path: Path) -> None:
-    from pipeline.sources.content import contents_of
-
     entry = {"_target_": "pipeline.sources.similarity.class_similarity", "vectors_path": None}
-    assert contents_of(entry, {"vectors_path": "abc"}) == {"vectors_path": "abc"}
+    assert inputs_of(entry, {"vectors_path": "abc"})["files"] == {"vectors_path": "abc"}
     np.savez(tmp_path / "v.npz", a=1)
-    named = contents_of({**entry, "vectors_path": str(tmp_path / "v.npz")}, {})
-    assert len(named["vectors_path"]) == 64
+    named = inputs_of({**entry, "vectors_path": str(tmp_path / "v.npz")}, {})
+    assert len(named["files"]["vectors_path"]) == 64
