@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from pipeline.harness.links import links
+from pipeline.harness.machine import links
 
 FOLDERS = {"PRECOMPUTED": "precomputed", "IMAGENET": "sources.imagenet"}
 FOLDERS["CHECKPOINTS"] = "sources.checkpoints"

@@ -110,10 +110,18 @@ def _tree(module: str) -> ast.Module:
     path = _file(module)
     assert path is not None
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
+    for node in (tree, *_statements(tree)):
+        if body := getattr(node, "body", None):
             node.body = [line for line in body if not _is_text(line)]  # type: ignore[attr-defined]
     return tree
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node; expressions hold no import and no docstring."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, field, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 @cache
@@ -137,7 +145,7 @@ def _imports(module: str) -> list[tuple[str, str]]:
     is_package = str(_file(module)).endswith("__init__.py")
     package = module if is_package else module.rpartition(".")[0]
     names = []
-    for node in ast.walk(_tree(module)):
+    for node in _statements(_tree(module)):
         if isinstance(node, ast.Import):
             names += [(alias.asname or alias.name, _here(alias.name)) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

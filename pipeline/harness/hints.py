@@ -37,23 +37,25 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
         key: the setting, such as benchmark.source.data.
         arguments: the whole command line.
     """
-    group = key.partition(".")[0]
-    names = [text.partition("=")[0] for text in arguments]
-    others = [t for t in arguments if t.partition("=")[0].lstrip("+") != key and "=" in t]
-    if group in LEFT_OPEN and "." in key and group not in names:
-        of_suite = OmegaConf.select(_composed(others), f"suite.{group}s") or []
-        files = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
-        having = [name for name in files if _has([f"{group}={name}", *others], key)]
-        if having:
-            first, *rest = sorted(having, key=lambda name: name not in of_suite)
-            more = f" (or {', '.join(rest[:4])}{', ...' * (len(rest) > 4)})" if rest else ""
-            return f"{key}: no {group} is chosen; choose {group}={first}{more}"
-    found = _composed(others)
     *path, last = key.split(".")
-    place = OmegaConf.select(found, ".".join(path)) if path else found
-    if not isinstance(place, DictConfig):  # a misspelt part on the way
+    names = [text.partition("=")[0].lstrip("+") for text in arguments]
+    others = [text for text, name in zip(arguments, names) if name != key and "=" in text]
+    if path and path[0] in LEFT_OPEN and path[0] not in names:
+        group = path[0]
+        of_suite = OmegaConf.select(_composed(others), f"suite.{group}s") or []
+        files = sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+        composed = {name: _composed([f"{group}={name}", *others]) for name in files}
+        having = [name for name in files if last in _node(composed[name], path)]
+        if not having:
+            return f"{key}: no {group} is chosen, and no {group} has this setting"
+        first, *rest = sorted(having, key=lambda name: name not in of_suite)
+        more = f" (or {', '.join(rest[:4])}{', ...' * (len(rest) > 4)})" if rest else ""
+        return f"{key}: no {group} is chosen; choose {group}={first}{more}"
+    place = _node(_composed(others), path)
+    if not place:  # a misspelt part on the way
         return instead_of(".".join(path), [".".join(path), *others])
-    known = sorted({*map(str, place), *(_groups() if not path else ())})
+    groups = [folder.name for folder in CONF.iterdir() if folder.is_dir() and not path]
+    known = sorted({*map(str, place), *groups} - {"shared", "hydra"})
     close = difflib.get_close_matches(last, known, n=1, cutoff=0.5)
     within = f" in {'.'.join(path)}" if path else ""
     below = [".".join([*path, name]) for name in _places_of(last, place)]
@@ -75,18 +77,10 @@ def _places_of(key: str, place: Any) -> Iterator[str]:
             yield from (f"{name!s}.{found}" for found in _places_of(key, value))
 
 
-def _groups() -> Iterator[str]:
-    hidden = ("hydra", "shared")
-    return (p.name for p in CONF.iterdir() if p.is_dir() and p.name not in hidden)
-
-
-def _has(overrides: Sequence[str], key: str) -> bool:
-    *path, last = key.split(".")
-    try:
-        place = OmegaConf.select(_composed(overrides), ".".join(path))
-    except (HydraException, OmegaConfBaseException):
-        return False
-    return isinstance(place, DictConfig) and last in place
+def _node(config: DictConfig, path: Sequence[str]) -> DictConfig:
+    """The settings at `path`, none if there are none."""
+    found = OmegaConf.select(config, ".".join(path)) if path else config
+    return found if isinstance(found, DictConfig) else DictConfig({})
 
 
 def _composed(overrides: Sequence[str]) -> DictConfig:
@@ -97,6 +91,5 @@ def _composed(overrides: Sequence[str]) -> DictConfig:
             return compose("config", list(overrides))
         except (HydraException, OmegaConfBaseException):
             pairs = [text.split("=", 1) for text in overrides]
-            return compose(
-                "config", [f"{k}={v}" for k, v in pairs if (CONF / k / f"{v}.yaml").is_file()]
-            )
+            files = [f"{k}={v}" for k, v in pairs if (CONF / k / f"{v}.yaml").is_file()]
+            return compose("config", files)

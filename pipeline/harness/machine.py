@@ -1,4 +1,7 @@
-"""The machine's cores, memory and devices for this process, and the versions of libraries."""
+"""The machine's cores, memory, devices and disks for this process, and the versions of libraries.
+
+Importing it needs Python's standard library alone (pipeline.repro).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,16 @@ CONTROL_GROUPS = Path("/sys/fs/cgroup")
 """Containers and Slurm limit the memory by control groups (version 2)."""
 
 
+OUTPUTS = ("data", "results", *(f"data/{stage}" for stage in ("logits", "fits", "scores")))
+
+
 class MissingDevice(RuntimeError):
     """A device that is not there. One line."""
 
 
 OUT_OF_MEMORY = (
-    *("out of memory", "can't allocate memory", "not enough memory"),
-    *("CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_ALLOC_FAILED"),
-    "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+    *("out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED"),
+    *("CUBLAS_STATUS_NOT_INITIALIZED", "ALLOCATION_FAILED"),
 )
 """Words of torch's errors where memory is short. cuBLAS says so where it gets no workspace."""
 
@@ -80,6 +85,16 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, RuntimeError):
         return any(words in str(error) for words in OUT_OF_MEMORY)
     return isinstance(error, MemoryError)
+
+
+def links() -> list[str]:
+    """A line about each folder of outputs that is a symbolic link."""
+    return [
+        f"{name} is a symbolic link, which DVC does not follow; remove the link and put the whole "
+        "project on the large disk (docs/reproduce.md has other ways)"
+        for name in OUTPUTS
+        if Path(name).is_symlink()
+    ]
 
 
 def core_count() -> int:

@@ -15,7 +15,7 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
 
 from pipeline.harness.hints import CONF, UsageError, known_instead
-from pipeline.harness.links import links
+from pipeline.harness.machine import links
 
 LOCAL = CONF.parent / "sources.yaml"
 """Where data lie on this machine, one `name: path` a line. Git ignores this file."""

@@ -112,31 +112,27 @@ class Request:
     def units(self) -> list[Unit]:
         """All requested units, in the order of benchmarks, then calibrators, then splits.
 
-        Composing takes long: of each benchmark once, of the calibrators all at once.
+        Composing takes long: of each benchmark once, with the first one all calibrators.
         """
-        calibrators = self._each_calibrator()
+        names, (first, *others) = self.calibrators, self.benchmarks
+        each = [f"+calibrator@each.{name}={name}" for name in names]
+        at_first = self._composed(first, names[0], *each)
+        OmegaConf.set_struct(at_first, False)
+        calibrators = at_first.pop("each")
+        if any(text.lstrip("+~").startswith("calibrator") for text in self.overrides):
+            calibrators = {name: self._composed(first, name).calibrator for name in names}
         units = []
-        for benchmark in self.benchmarks:
-            config = self._composed(benchmark, self.calibrators[0])
+        for config in (at_first, *(self._composed(other, names[0]) for other in others)):
             settings = resolved(config)
-            for name, calibrator in calibrators.items():
-                config.calibrator = calibrator  # it interpolates values of this benchmark
+            for name in names:
+                config.calibrator = calibrators[name]  # it interpolates values of this benchmark
                 plain: Any = OmegaConf.to_container(config.calibrator, resolve=True)
                 units += units_of(replace(settings, calibrator=plain), name, self.splits)
         return units
 
-    def _each_calibrator(self) -> dict[str, Any]:
-        """The configuration of every calibrator."""
-        first, names = self.benchmarks[0], self.calibrators
-        if any(text.lstrip("+~").startswith("calibrator") for text in self.overrides):
-            return {name: self._composed(first, name).calibrator for name in names}
-        each = [f"+calibrator@each.{name}={name}" for name in names]
-        found = composed([*self.overrides, f"benchmark={first}", f"calibrator={names[0]}", *each])
-        return {name: found.each[name] for name in names}
-
-    def _composed(self, benchmark: str, calibrator: str) -> DictConfig:
-        chosen = [f"benchmark={benchmark}", f"calibrator={calibrator}"]
-        return composed([*self.overrides, *chosen])
+    def _composed(self, benchmark: str, calibrator: str, *more: str) -> DictConfig:
+        chosen = f"benchmark={benchmark}", f"calibrator={calibrator}"
+        return composed([*self.overrides, *chosen, *more])
 
 
 def units_of(settings: Settings, calibrator: str, splits: Sequence[int]) -> list[Unit]:
