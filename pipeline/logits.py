@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -36,13 +36,24 @@ from pipeline.sources.result import MissingResource, SourceResult
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
 
+OF_POINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "groups": ("groups", lambda names: dict(sorted(Counter(names.tolist()).items()))),
+    "clusters": ("clusters", lambda names: len(set(names.tolist()))),
+    "weights": ("weights", lambda weights: [float(weights.min()), float(weights.max())]),
+    "tested": (
+        "given_splits",
+        lambda splits: [{"calibration": int((~t).sum()), "test": int(t.sum())} for t in splits],
+    ),
+}
+"""What a source may say of points: the record's name for it, and what the record says."""
+
 
 def logits_task(settings: Settings) -> Task:
     """The task of making a benchmark's logits; its key has source, similarity and their code."""
     benchmark, record = settings.benchmark, record_of(logits_path(settings)) or {}
     inputs = _inputs(settings, record)
     similarity = _inputs_of(benchmark.similarity, record.get("similarity_files", {}))
-    key = {"made_from": inputs["made_from"], "similarity": similarity.pop("made_from")}
+    key = {"made_from": inputs["made_from"], "similarity": similarity["made_from"]}
     return Task(
         name=benchmark.name,
         settings=settings,
@@ -65,6 +76,19 @@ def _inputs(settings: Settings, record: Record) -> Record:
     if isinstance(origin, dict) and origin.get("precomputed"):
         return {"made_from": str(record["made_from"]), "files": {}}
     return _inputs_of(settings.benchmark.source, record.get("files", {}))
+
+
+def _inputs_of(entry: Target | None, held: Record) -> Record:
+    """What a `_target_` makes its answer from: its options, the content of files, its code.
+
+    Args:
+        held: `files` of the answer that lies there.
+    """
+    if entry is None:
+        return {"made_from": "", "files": {}}
+    inputs = inputs_of(entry, held)
+    code = code_digest(*targets_in(entry))
+    return {"made_from": sha256_of_json({**inputs, "code": code}), **inputs}
 
 
 def _made(
@@ -103,14 +127,12 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     """The checked arrays of the source, and the record's details about them."""
     from metrics.validation import check_labels, check_logits
 
-    benchmark = settings.benchmark
-    name = benchmark.name
+    name, published = settings.benchmark.name, settings.benchmark.published_accuracy
     result = _taken_or_computed(settings, progress)
     check_logits(result.logits, name=f"{name}: logits")
     n, classes = result.logits.shape
     check_labels(result.labels, n, classes, name=f"{name}: labels")
     accuracy = 100 * float(np.mean(result.logits.argmax(axis=1) == result.labels))
-    published = benchmark.published_accuracy
     warnings = list(result.details.get("warnings", []))
     if published is not None and abs(accuracy - published) > ACCURACY_TOLERANCE:
         warnings.append(f"accuracy {accuracy:.2f} %, published {published:.2f} %")
@@ -121,33 +143,21 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         "logits": np.asarray(result.logits, dtype=np.float32),
         "labels": result.labels.astype(np.int64),
     }
+    chance = 1 / classes
     details = {
         **result.details,
         "n": n,
         "classes": classes,
         "rarest_class": int(np.bincount(result.labels, minlength=classes).min()),
         "accuracy": accuracy,
-        "below_chance": accuracy / 100
-        < 1 / classes - 2 * math.sqrt((1 - 1 / classes) / classes / n),
+        "below_chance": accuracy / 100 < chance - 2 * math.sqrt(chance * (1 - chance) / n),
         "published_accuracy": published,
         "warnings": warnings,
         "versions": versions(),
     }
-    if result.groups is not None:
-        arrays["groups"] = result.groups
-        details["groups"] = dict(sorted(Counter(result.groups.tolist()).items()))
-    if result.clusters is not None:
-        arrays["clusters"] = result.clusters
-        details["clusters"] = len(set(result.clusters.tolist()))
-    if result.weights is not None:
-        arrays["weights"] = result.weights
-        details["weights"] = [float(result.weights.min()), float(result.weights.max())]
-    if result.tested is not None:
-        arrays["tested"] = result.tested
-        details["given_splits"] = [
-            {"calibration": int((~tested).sum()), "test": int(tested.sum())}
-            for tested in result.tested
-        ]
+    for kind, (key, described) in OF_POINTS.items():
+        if (values := getattr(result, kind)) is not None:
+            arrays[kind], details[key] = values, described(values)
     return arrays, details
 
 
@@ -269,19 +279,6 @@ def _readme_beside(path: Path) -> dict[str, str]:
     lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
     prose = [line for line in lines if line and not line.startswith(("#", "|"))]
     return {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
-
-
-def _inputs_of(entry: Target | None, held: Record) -> Record:
-    """What a `_target_` makes its answer from: its options, the content of files, its code.
-
-    Args:
-        held: `files` of the answer that lies there.
-    """
-    if entry is None:
-        return {"made_from": "", "files": {}}
-    inputs = inputs_of(entry, held)
-    code = code_digest(*targets_in(entry))
-    return {"made_from": sha256_of_json({**inputs, "code": code}), **inputs}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,16 @@ Save = Callable[[Path], object]
 
 
 def record_of(path: Path) -> Record | None:
-    """The record inside an npz; None if the file is absent or damaged."""
+    """The record inside an npz, checked once a program; None if it is absent or damaged."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return _record(path, (state.st_ino, state.st_mtime_ns, state.st_size))
+
+
+@cache
+def _record(path: Path, state: tuple[int, ...]) -> Record | None:
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.testzip() is not None:
