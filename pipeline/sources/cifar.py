@@ -118,8 +118,8 @@ def load_network(
     safely: dict[str, Any] = {"map_location": "cpu", "weights_only": True}
     try:
         if checkpoint is None:
-            options = {"check_hash": True, "progress": False}
-            state = torch.hub.load_state_dict_from_url(url, **options, **safely)
+            safely |= {"check_hash": True, "progress": False}
+            state = torch.hub.load_state_dict_from_url(url, **safely)
         else:
             state = torch.load(path, **safely)
         network.load_state_dict(state)

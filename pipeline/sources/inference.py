@@ -129,8 +129,8 @@ def forward_logits(
     run.progress(len(data), len(data), "forward pass")
     held, logits, labels = zip(*found)
     by_place = np.argsort(np.concatenate(held))
-    in_order = (torch.cat(parts).numpy()[by_place] for parts in (logits, labels))
-    return Outputs(*in_order, [skipped[at] for at in sorted(skipped)])
+    in_order = [torch.cat(parts).numpy()[by_place] for parts in (logits, labels)]
+    return Outputs(in_order[0], in_order[1], [skipped[at] for at in sorted(skipped)])
 
 
 def warnings_on(skipped: Sequence[str]) -> list[str]:
