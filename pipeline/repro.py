@@ -15,11 +15,16 @@ from pathlib import Path
 
 from pipeline.harness.machine import links
 
-FOLDERS = {"PRECOMPUTED": "precomputed", "IMAGENET": "sources.imagenet"}
-FOLDERS["CHECKPOINTS"] = "sources.checkpoints"
-OTHERS = {"WORD_VECTORS": "sources.word_vectors", "DEVICE": "sources.device"}
-HUB_NAMES = {"YAHOO_MODEL": "sources.yahoo_model", "YAHOO_DATA": "sources.yahoo_data"}
-"""These may also be an owner/name on the Hugging Face hub."""
+PLACES = {
+    "PRECOMPUTED": ("precomputed", "folder"),
+    "IMAGENET": ("sources.imagenet", "folder"),
+    "CHECKPOINTS": ("sources.checkpoints", "folder"),
+    "WORD_VECTORS": ("sources.word_vectors", "file"),
+    "YAHOO_MODEL": ("sources.yahoo_model", "file, folder or owner/name"),
+    "YAHOO_DATA": ("sources.yahoo_data", "file, folder or owner/name"),
+}
+"""For each variable the setting, and what it names: something here or on the Hugging Face hub."""
+HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 BY_HAND = ("extended", "extended_1000", "cifar_closest")
 STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
 
@@ -33,13 +38,12 @@ def mistakes(environment: dict[str, str]) -> list[str]:
         found.append(f"SUITE={suite}: run its stages by hand; conf/suite/{suite}.yaml says how")
     elif suite and suite not in suites:
         found.append(f"SUITE={suite}: no such suite; choose one of: {' '.join(suites)}")
-    for name in (*FOLDERS, "WORD_VECTORS", *HUB_NAMES):
+    for name, (_, kind) in PLACES.items():
         text = environment.get(name, "")
-        path, is_folder = Path(text).expanduser(), name in FOLDERS
-        is_there = path.is_dir() if is_folder else path.exists()
-        is_hub_name = name in HUB_NAMES and re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", text)
-        if text and not is_there and not is_hub_name:
-            kind = "folder" if is_folder else "file"
+        path = Path(text).expanduser()
+        is_there = path.is_dir() if kind == "folder" else path.exists()
+        is_there = is_there or ("owner" in kind and HUB_NAME.fullmatch(text) is not None)
+        if text and not is_there:
             found.append(f"{name}={text}: no such {kind}; correct or unset it")
     device = environment.get("DEVICE") or "auto"
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
@@ -60,7 +64,7 @@ def dvc_command(environment: dict[str, str]) -> list[str]:
 
     suite = environment.get("SUITE", "")
     chosen = [f"suite={suite}"] if suite else []
-    for variable, key in {**FOLDERS, **OTHERS, **HUB_NAMES}.items():
+    for variable, (key, _) in {**PLACES, "DEVICE": ("sources.device", "")}.items():
         if given := environment.get(variable):
             chosen.append(f"{key}={quoted(Path(given).expanduser())}")
     program = [sys.executable, "-m", "dvc"]

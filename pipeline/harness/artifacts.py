@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrators.files import atomic_path
+from metrics.errors import InputError
 
 NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
 SAME = {"rel_tol": 1e-4, "abs_tol": 1e-6}
 """Results that differ less were computed by the same code on another processor."""
 
 
-class CorruptFile(ValueError):
-    """A file that cannot be read back: truncated, overwritten or of another kind. One line."""
+class CorruptFile(InputError):
+    """A file of ours that cannot be read back: truncated, overwritten or of another kind."""
 
 
 def write_text(path: Path | str, text: str) -> Path:
@@ -83,17 +84,13 @@ def read_json(path: Path | str) -> Any:
 
 
 def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz; those in `mapped` stay in the file (`metrics.archive.read_arrays`).
+    """All arrays of an npz; those in `mapped` stay in the file.
 
-    `CorruptFile` if it is damaged, `FileNotFoundError` if absent.
+    `InputError` if it is damaged, `FileNotFoundError` if absent.
     """
     from metrics.archive import read_arrays  # it imports torch, which takes a second
-    from metrics.errors import InputError
 
-    try:
-        return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)
-    except InputError as error:
-        raise CorruptFile(str(error)) from error
+    return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)
 
 
 def sha256_of(path: Path | str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import socket
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -31,11 +32,11 @@ class MissingDevice(RuntimeError):
     """A device that is not there. One line."""
 
 
-OUT_OF_MEMORY = (
-    *("out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED"),
-    *("CUBLAS_STATUS_NOT_INITIALIZED", "ALLOCATION_FAILED"),
+OUT_OF_MEMORY = re.compile(
+    "out of memory|can't allocate memory|not enough memory|ALLOC_FAILED|ALLOCATION_FAILED"
+    "|CUBLAS_STATUS_NOT_INITIALIZED"
 )
-"""Words of torch's errors where memory is short. cuBLAS says so where it gets no workspace."""
+"""In torch's errors where memory is short. The last one: cuBLAS got no workspace."""
 
 
 def device_name(device: str, auto: str = "cpu") -> str:
@@ -82,9 +83,8 @@ def use_plain_float32() -> None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory, of the GPU or of the machine, was too small."""
-    if isinstance(error, RuntimeError):
-        return any(words in str(error) for words in OUT_OF_MEMORY)
-    return isinstance(error, MemoryError)
+    told = isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(str(error))
+    return bool(told) or isinstance(error, MemoryError)
 
 
 def links() -> list[str]:
@@ -105,15 +105,14 @@ def core_count() -> int:
 
 
 def free_memory(group: Path | None = None) -> int:
-    """Free bytes for this process and its children, of the machine or of its control group.
-
-    Args:
-        group: a folder below CONTROL_GROUPS; None means that of this process.
-    """
+    """Free bytes for this process and its children, of the machine or of its control group."""
     import psutil  # type: ignore[import-untyped]  # `status` does not need it
 
     free = int(psutil.virtual_memory().available)
-    group = group or _control_group()
+    if group is None:
+        listed = Path("/proc/self/cgroup")
+        text = listed.read_text() if listed.exists() else ""
+        group = CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
     for folder in (group, *group.parents):
         with suppress(OSError, ValueError):  # there is no limit here
             limit, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
@@ -123,41 +122,30 @@ def free_memory(group: Path | None = None) -> int:
     return free
 
 
-def _control_group() -> Path:
-    listed = Path("/proc/self/cgroup")
-    text = listed.read_text() if listed.exists() else ""
-    return CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
-
-
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed libraries that results depend on."""
     installed = {"python": platform.python_version()}
     for library in LIBRARIES:
-        try:
+        with suppress(PackageNotFoundError):
             installed[library] = version(library)
-        except PackageNotFoundError:
-            continue
     return installed
 
 
 def peak_memory() -> int:
     """The largest resident memory of this process so far, in bytes."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows
+    if platform.system() == "Windows":
         import psutil
 
         return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
     per_unit = 1 if platform.system() == "Darwin" else 1024  # macOS: bytes, Linux: KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit
 
 
 def run_notes() -> dict[str, Any]:
-    """The log's entries about the run of a unit, except for its seconds.
-
-    `memory_mib` is this process's largest resident memory so far, earlier units included.
-    """
+    """The log's entries about a run; `memory_mib` is this process's largest, so far."""
     return {
         "memory_mib": round(peak_memory() / 2**20),
         "host": socket.gethostname(),

@@ -6,15 +6,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from pipeline.harness.code import as_typed
 
@@ -30,11 +23,13 @@ class Bar:
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.done = title, total, 0
         self._last_line = time.monotonic()
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        self._live = Progress(
-            TextColumn("[bold]{task.fields[title]}"),
-            *columns,
-            TextColumn("{task.description}"),
+        self._live = progress.Progress(
+            progress.TextColumn("[bold]{task.fields[title]}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.description}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
