@@ -13,7 +13,6 @@ from shutil import copy, copytree, ignore_patterns
 import numpy as np
 import pytest
 
-import utility_calibration
 from pipeline.harness.code import code_digest
 from setup import FOLDERS, renamed
 from tests.test_environment import PROJECT, ROOT
@@ -184,7 +183,3 @@ def test_a_persons_module_that_hides_a_folder_of_the_clone_is_named(tmp_path: Pa
         text=True,
     )
     assert f"ImportError: metrics: {tmp_path}/metrics.py hides" in done.stderr
-
-
-def test_the_version_is_that_of_the_project() -> None:
-    assert utility_calibration.__version__ == PROJECT["version"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import signal
 import warnings
 from functools import partial
@@ -117,22 +116,6 @@ def test_a_gpu_that_is_not_there_is_one_line(monkeypatch):
     assert device_name("auto") == "cpu"
     with pytest.raises(MissingDevice, match=r"^device=cuda: torch \S+ sees no CUDA GPU"):
         device_name("cuda")
-
-
-def test_an_error_of_the_user_is_the_only_line_beside_the_count(tmp_path, capsys):
-    with pytest.raises(UnitsFailed, match="of the user's"):
-        run_tasks("fit", examples(tmp_path, "user"))
-    assert capsys.readouterr().out.count("\n") == 1
-
-
-def test_a_unit_that_another_process_made_meanwhile_is_not_counted_as_made(tmp_path, capsys):
-    tasks = examples(tmp_path, "", "")
-    run_tasks("fit", [tasks[1]])
-    with pytest.MonkeyPatch.context() as patch:  # current only once the lock is held
-        patch.setattr(Task, "is_current", lambda task: (task.path.parent.parent / "locks").exists())
-        shutil.rmtree(tmp_path / "locks")
-        run_tasks("fit", [tasks[1]])
-    assert "fit: 0 made, 0 failed, 1 up to date" in capsys.readouterr().out
 
 
 def test_a_file_system_without_locks_is_one_line(tmp_path, monkeypatch):
