@@ -58,9 +58,9 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
 def _names(config: DictConfig, start: str = "") -> Iterator[str]:
     """The full name of each setting."""
     for name, value in config.items_ex(resolve=False):
-        yield f"{start}{name}"
+        yield f"{start}{name!s}"
         if isinstance(value, DictConfig):
-            yield from _names(value, f"{start}{name}.")
+            yield from _names(value, f"{start}{name!s}.")
 
 
 def _in_files(group: str, overrides: Sequence[str]) -> dict[str, list[str]]:
