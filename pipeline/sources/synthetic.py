@@ -27,39 +27,30 @@ BLOCK = 2048
 
 
 class Sample(NamedTuple):
-    """Points of a `SyntheticClassifier`."""
+    """Points of a `SyntheticClassifier`: arrays [n, C], and labels [n] drawn from the truth."""
 
     logits: NDArray[np.float32]
-    """[n, C], as the classifier reports them."""
     labels: NDArray[np.int64]
-    """[n], drawn from `true_probabilities`."""
     true_probabilities: NDArray[np.float64]
-    """[n, C], the distribution of the label given the point."""
 
 
 @dataclass(frozen=True)
 class SyntheticClassifier:
-    """The parameters of truth and distortion; all logits are in natural units (nats)."""
+    """The parameters of truth and distortion in nats; conf/benchmark/synthetic.yaml explains them.
+
+    `bias_seed` fixes the offsets per class: they belong to the classifier, not to a sample.
+    """
 
     classes: int = 10
     margin_mean: float = 3.0
-    """Log odds of the leader against the whole background, mean over points."""
     margin_std: float = 2.5
-    """Spread of the margin over points: easy and hard ones."""
     background_std: float = 1.0
-    """Spread of the other classes' latent logits."""
     group_size: int = 3
-    """Classes in a group of rivals (1: no rivals)."""
     rival_gap: float = 5.0
-    """Mean distance (exponential) from the leader down to each rival."""
     temperature: float = 1.0
-    """Below 1 the classifier is overconfident, above 1 underconfident, 1 is calibrated."""
     class_bias: float = 0.0
-    """Standard deviation of a fixed offset per class."""
     noise: float = 0.0
-    """Standard deviation of independent noise per point and class."""
     bias_seed: int = 0
-    """Fixes the offsets per class: they belong to the classifier, not to a sample."""
 
     def __post_init__(self) -> None:
         if min(self.classes - 1, self.group_size, self.temperature) <= 0:
