@@ -3,8 +3,7 @@
 A target is a module, or a name in one, such as a `_target_` of a configuration. The digest covers
 its file and each file of this repository that it imports, at any depth. It leaves out comments,
 docstrings and `pipeline.harness`, which decides when a unit is computed, not how. The source is
-read, not imported. The digest is the same in a clone and in a wheel, whose modules' names begin
-with `utility_calibration.` (setup.py).
+read, not imported. In a wheel the modules' names begin with `utility_calibration.` (setup.py).
 """
 
 from __future__ import annotations
@@ -26,9 +25,6 @@ PREFIX = LONG if __name__.startswith(LONG) else ""
 """What the names of our modules begin with, here."""
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds our packages: the clone, or `utility_calibration/` of a wheel."""
-ONLY_NAME = re.compile(r"alias\(name='utility_calibration\.(\w+)', asname='\1'\)")
-"""`import metrics` as the wheel has it (setup.py); after `import metrics.x` it is a second name."""
-SECOND_NAME = re.compile(f", {ONLY_NAME.pattern}")
 COMMAND = re.compile(r"python -m pipeline\.(\w+)|(?:python )?scripts/(score|apply)\.py")
 
 
@@ -62,8 +58,7 @@ def code_digest(*targets: str) -> str:
         names = [name for _, name in _imports(module)]
         followed = [name for name in names if is_ours(name) or name.partition(".")[0] in others]
         waiting += map(_module_of, followed)
-    content = sorted((module.removeprefix(LONG), text) for module, text in sources.items())
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
 
 
 def is_ours(name: str) -> bool:
@@ -126,12 +121,8 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def _content(module: str) -> str:
-    """The module's code without the wheel's prefix of imports, also of `import metrics`."""
-    text = ast.dump(_tree(module))
-    if LONG in text:
-        text = SECOND_NAME.sub("", text)
-        text = ONLY_NAME.sub(r"alias(name='\1')", text).replace(LONG, "")
-    return text
+    """The module's code, whatever its layout."""
+    return ast.dump(_tree(module))
 
 
 def _is_text(node: ast.AST) -> bool:
