@@ -114,11 +114,10 @@ def status_table(all_states: Sequence[State]) -> Table:
     table = Table("benchmark", "calibrator")
     for heading in STATES:
         table.add_column(heading, justify="right")
-    rows: dict[tuple[str, str], Counter[str]] = {}
-    for state in all_states:
-        rows.setdefault((state.unit.benchmark, state.unit.calibrator), Counter())[state.name] += 1
-    for key, counts in rows.items():
-        table.add_row(*key, *(str(counts[name]) for name in STATES))
+    pairs = [(state.unit.benchmark, state.unit.calibrator) for state in all_states]
+    counts = Counter((*pair, state.name) for pair, state in zip(pairs, all_states))
+    for pair in dict.fromkeys(pairs):
+        table.add_row(*pair, *(str(counts[*pair, name]) for name in STATES))
     return table
 
 
