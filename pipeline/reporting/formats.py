@@ -106,20 +106,17 @@ def _latex_math(text: str) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
-    text = _latex_math(cell.mean)
-    if cell.spread:
-        text = rf"{text} \pm {_latex_math(cell.spread)}"
-    text = rf"\bm{{{text}}}" if cell.best else text
-    mark = r"^{\dagger}" if cell.beyond else ""
-    note = rf"\;({_latex_math(cell.note)})" if cell.note else ""
-    return f"${text}{mark}{note}$"
+    text = cell_text(cell, r" \pm ", r"\bm{{{}}}", r"^{\dagger}", r"\;({})")
+    return f"${_latex_math(text)}$"
 
 
-def plain_cell(cell: Cell, best: str = "{}") -> str:
-    """`mean ± spread`, in the form `best` if the cell is marked; then † and a note, if any."""
-    text = f"{cell.mean} ± {cell.spread}" if cell.spread else cell.mean
+def cell_text(
+    cell: Cell, between: str = " ± ", best: str = "{}", mark: str = MARK, note: str = " ({})"
+) -> str:
+    """Mean and spread, in the form `best` if the cell is marked; then † and a note, if any."""
+    text = f"{cell.mean}{between}{cell.spread}" if cell.spread else cell.mean
     number = best.format(text) if cell.best else text
-    return number + (MARK if cell.beyond else "") + (f" ({cell.note})" if cell.note else "")
+    return number + (mark if cell.beyond else "") + (note.format(cell.note) if cell.note else "")
 
 
 def markdown(table: ResultTable) -> str:
@@ -128,7 +125,8 @@ def markdown(table: ResultTable) -> str:
     texts = [heading(m, "html") if m.key in METRICS else f"`{m.text}`" for m in metrics]
     headings = ["Method", *(f"{t} {m.scale}" for t, m in zip(texts, metrics, strict=True))]
     rows = [
-        [method_name(m), *(plain_cell(cell, "**{}**") for cell in cells)] for m, cells in table.rows
+        [method_name(m), *(cell_text(cell, best="**{}**") for cell in cells)]
+        for m, cells in table.rows
     ]
     if table.has_floor:
         rows.append([f"*{NOISE_FLOOR}*", *(column.floor or "–" for column in table.columns)])

@@ -18,7 +18,7 @@ from rich.table import Table
 from metrics.registry import metric
 from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.progress import console
-from pipeline.reporting.formats import latex, markdown, plain_cell
+from pipeline.reporting.formats import cell_text, latex, markdown
 from pipeline.reporting.leaderboard import Leaderboard
 from pipeline.reporting.names import NOISE_FLOOR, method_name
 from pipeline.reporting.page import report_html, report_markdown
@@ -198,7 +198,7 @@ def _rich_table(table: ResultTable, is_terminal: bool) -> Table:
         heading = f"{column.metric.text}\n{column.metric.scale}"
         shown.add_column(heading, justify="right", overflow="fold")
     for method, cells in table.rows:
-        shown.add_row(method_name(method), *(plain_cell(cell, best) for cell in cells))
+        shown.add_row(method_name(method), *(cell_text(cell, best=best) for cell in cells))
     if table.has_floor:
         shown.add_section()
         shown.add_row(NOISE_FLOOR, *(c.floor or "–" for c in table.columns), style="dim")

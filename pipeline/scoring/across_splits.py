@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from metrics.diagram import Predictions, UtilityDiagram, predictions_of, utility_diagram
-from metrics.forecast import Forecast
+from metrics.forecast import Forecast, Outcomes
 from metrics.measurement import Options
 from metrics.registry import metrics_of
 from metrics.validation import InputError
@@ -132,13 +132,12 @@ def worst_of(
     """
     given, own = options_of(settings), settings.evaluation.own
     options = Options(**{f.name: given[f.name] for f in fields(Options) if f.name in given})
-    forecasts = [Forecast(test.probabilities) for test in splits]  # sorted once for all metrics
-    drawn = _redrawn(forecasts, splits)
+    parts = _prepared(splits)
     by_metric = {}
     for metric in metrics_of(options):
         utilities = metric.utility_class(options)
         if utilities is not None:
-            record = _worst(utilities, forecasts, splits, drawn)
+            record = _worst(utilities, parts)
             index, entry = record["utility"], own.get(metric.key)
             name = _utility_name(metric.key, index, names, options.exponents)
             by_metric[metric.key] = {"name": name if entry is None else name_of(entry, index)}
@@ -146,8 +145,8 @@ def worst_of(
     return by_metric
 
 
-def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[Tensor]:
-    """Labels drawn from the probabilities of each split, int64 [R, points] each.
+def _prepared(splits: Sequence[HeldOut]) -> list[tuple[Forecast, Outcomes, Tensor]]:
+    """Per split the forecast, the outcomes, and labels drawn from the forecast, int64 [R, points].
 
     A point has the same uniform numbers in all splits, and points of a cluster share them. For
     rows that do not sum to one R is 0, because labels cannot be drawn from them.
@@ -156,34 +155,21 @@ def _redrawn(forecasts: Sequence[Forecast], splits: Sequence[HeldOut]) -> list[T
     random = np.random.default_rng(0)
     of_units = [random.random(splits[0].population) for _ in range(repetitions)]
     uniforms = np.reshape(of_units, (repetitions, splits[0].population))
-    return [
-        forecast.redraw(
-            torch.from_numpy(uniforms[:, test.points if test.clusters is None else test.clusters])
-        ).labels
-        for forecast, test in zip(forecasts, splits, strict=True)
-    ]
+    parts = []
+    for test in splits:
+        forecast = Forecast(test.probabilities)  # sorted once for all metrics
+        weights = None if test.weights is None else torch.from_numpy(test.weights)
+        of_points = uniforms[:, test.points if test.clusters is None else test.clusters]
+        drawn = forecast.redraw(torch.from_numpy(of_points)).labels
+        parts.append((forecast, forecast.outcomes(test.labels, weights), drawn))
+    return parts
 
 
-def _worst(
-    utilities: Any,
-    forecasts: Sequence[Forecast],
-    splits: Sequence[HeldOut],
-    drawn: Sequence[Tensor],
-) -> dict[str, Any]:
-    outcomes = [
-        forecast.outcomes(
-            test.labels, None if test.weights is None else torch.from_numpy(test.weights)
-        )
-        for forecast, test in zip(forecasts, splits, strict=True)
-    ]
-    pairs = list(zip(forecasts, outcomes, strict=True))
-    errors = [utilities.errors(*pair)[0].numpy() for pair in pairs]
+def _worst(utilities: Any, parts: Sequence[tuple[Forecast, Outcomes, Tensor]]) -> dict[str, Any]:
+    errors = [utilities.errors(forecast, outcomes)[0].numpy() for forecast, outcomes, _ in parts]
     index = int(np.mean(errors, axis=0).argmax())
-    parts = [
-        predictions_of(utilities, *pair, index, labels)
-        for pair, labels in zip(pairs, drawn, strict=True)
-    ]
-    diagram = utility_diagram(Predictions.pooled(parts), points=81)
+    pooled = Predictions.pooled([predictions_of(utilities, f, o, index, d) for f, o, d in parts])
+    diagram = utility_diagram(pooled, points=81)
     return {
         "utility": index,
         "low": diagram.worst.low,

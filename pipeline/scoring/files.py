@@ -232,19 +232,20 @@ def write_files(
     text = json_text(rounded({**facts, "calibrators": dict(sorted(facts["calibrators"].items()))}))
     # Diagrams have many numbers, so each list of numbers is on one line.
     text = re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), text)
-    by = {files.rows: ["calibrator", "group", "split"], files.curves: ["calibrator", "group"]}
-    sorted_tables = [
-        (path, pd.concat(parts, ignore_index=True).sort_values(by[path], key=_place, kind="stable"))
-        for path, parts in ((files.rows, rows), (files.curves, curves))
+    return [
+        update_text(files.rows, _sorted(rows, "calibrator", "group", "split")),
+        update_text(files.curves, _sorted(curves, "calibrator", "group")),
+        update_text(files.facts, text),
     ]
-    written = [update_text(path, csv_text(table)) for path, table in sorted_tables]
-    return [*written, update_text(files.facts, text)]
+
+
+def _sorted(parts: Sequence[pd.DataFrame], *by: str) -> str:
+    table = pd.concat(parts, ignore_index=True)
+    return csv_text(table.sort_values(list(by), key=_place, kind="stable"))
 
 
 def _place(column: pd.Series) -> pd.Series:
-    if column.name != "split":
-        return column
-    return column.map(lambda split: math.inf if split == ALL_SPLITS else float(split))
+    return column.replace(ALL_SPLITS, "inf").astype(float) if column.name == "split" else column
 
 
 def csv_text(table: pd.DataFrame) -> str:
@@ -258,14 +259,14 @@ def write_all_scores(results: Path) -> list[Path]:
 
     It is the same file after the report of any suite. Returns its path, if there are any scores.
     """
-    tables = []
+    tables = {}
     for path in sorted((results / "scores").glob("*.json")):
         facts = read_json(path)
         if facts["evaluation"]["name"] == DEFAULT_EVALUATION:
             rows = _read(ScoreFiles(results, facts["benchmark"]).rows, ROW_COLUMNS)
             rows = rows[rows["split"] == ALL_SPLITS].drop(columns="split")
-            rows.insert(0, "benchmark", facts["benchmark"])
-            tables.append(rows)
+            tables[facts["benchmark"]] = rows
     if not tables:
         return []
-    return [write_text(results / "scores" / "all.csv", csv_text(pd.concat(tables)))]
+    table = pd.concat(tables, names=["benchmark", None]).reset_index("benchmark")
+    return [write_text(results / "scores" / "all.csv", csv_text(table))]

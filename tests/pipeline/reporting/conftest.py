@@ -106,16 +106,11 @@ def request_of(
 
 
 @cache
-def settings_of(
-    benchmark: str, calibrator: str, suite: str, splits: int, extra: Sequence[str]
-) -> Settings:
+def settings_of(benchmark: str, calibrator: str, suite: str, splits: int) -> Settings:
     """The configuration of one unit; composing it takes most of a test's time."""
     methods = (calibrator,)
-    request = request_of(
-        Path("folder"), benchmark, suite=suite, splits=splits, extra=extra, methods=methods
-    )
-    (unit,) = replace(request, splits=(0,)).units()
-    return unit.settings
+    request = request_of(Path("folder"), benchmark, suite=suite, splits=splits, methods=methods)
+    return replace(request, splits=(0,)).units()[0].settings
 
 
 def write(files: ScoreFiles, parts: dict[str, list[Scored]], header: dict[str, Any]) -> Scores:
@@ -154,29 +149,23 @@ def write_scores(tmp_path: Path) -> WriteScores:
         methods: Sequence[str] = tuple(METHODS),
         splits: int = SPLITS,
         shift: float = 0.0,
-        name: str = "",
-        extra: Sequence[str] = (),
         suite: str = "cifar",
     ) -> Scores:
-        configured = [settings_of(benchmark, m, suite, splits, tuple(extra)) for m in methods]
-        settings = configured[0]
-        files = ScoreFiles(tmp_path / "results", name or benchmark, settings.evaluation.name)
-        parts: dict[str, list[Scored]] = {}
+        settings = {m: settings_of(benchmark, m, suite, splits) for m in methods}
+        parts: dict[str, list[Scored]] = {method: [] for method in methods}
         for place, method in enumerate(methods):
             for split in range(splits):
                 rng = np.random.default_rng([place, split])
                 values = {k: v * (1 + shift) for k, v in _metrics(table, method, rng).items()}
                 arrays = arrays_of(0.05 / (place + 1), rng, ALL_METRICS)
-                parts.setdefault(method, []).append(scored(split, values, arrays=arrays))
-        configs = {
-            method: {"config": without_folders(own.calibrator)}
-            for method, own in zip(methods, configured, strict=True)
+                parts[method].append(scored(split, values, arrays=arrays))
+        facts = facts_of(benchmark, splits) | {
+            "evaluation": asdict(settings[methods[0]].evaluation),
+            "splits": asdict(settings[methods[0]].splits),
+            "calibrators": {
+                m: {"config": without_folders(own.calibrator)} for m, own in settings.items()
+            },
         }
-        facts = {
-            "evaluation": asdict(settings.evaluation),
-            "splits": asdict(settings.splits),
-            "calibrators": configs,
-        }
-        return write(files, parts, facts_of(files.benchmark, splits) | facts)
+        return write(ScoreFiles(tmp_path / "results", benchmark), parts, facts)
 
     return written

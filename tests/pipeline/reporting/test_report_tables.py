@@ -108,8 +108,8 @@ def test_an_infinite_likelihood_is_told_beside_the_floored_one() -> None:
     decisions = changed(decisions, "isotonic", "nll", zero_likelihood=3.4)
     table = ResultTable.of(decisions, TableSpec("b", "B", ("nll",)))
     cells = table.columns[0].cells
-    assert formats.plain_cell(cells["isotonic"]).endswith(" (∞, 3.4)")
-    assert formats.plain_cell(cells["vector"]).endswith("2.0")
+    assert formats.cell_text(cells["isotonic"]).endswith(" (∞, 3.4)")
+    assert formats.cell_text(cells["vector"]).endswith("2.0")
     assert r"(\infty, 3.4)" in formats.latex(table)
     assert any("∞: infinite NLL" in note for note in table.notes)
 
