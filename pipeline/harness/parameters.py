@@ -19,8 +19,6 @@ from pipeline.harness.machine import links
 
 LOCAL = CONF.parent / "sources.yaml"
 """Where data lie on this machine, one `name: path` a line. Git ignores this file."""
-PLACES = ("imagenet", "word_vectors", "yahoo_model", "yahoo_data", "checkpoints")
-LOCAL_NAMES = (*PLACES, "device", "precomputed")
 CHOICES = {"suite", "preset", "benchmark"}
 
 
@@ -84,9 +82,9 @@ def place(name: str, default: str | None = None) -> str | None:
     It is the resolver `place` of the configuration.
     """
     held = _loaded(LOCAL) if LOCAL.is_file() else {}
-    for key in held:
-        if key not in LOCAL_NAMES:
-            raise UsageError(f"{LOCAL}: {key}: no such name{known_instead(key, LOCAL_NAMES)}")
+    known = [*_loaded(CONF / "config.yaml")["sources"], "precomputed"] if held else []
+    if unknown := [key for key in held if key not in known]:
+        raise UsageError(f"{LOCAL}: {unknown[0]}: no such name{known_instead(unknown[0], known)}")
     found = os.environ.get(name.upper()) or held.get(name) or default
     return str(Path(found).expanduser()) if found else None
 

@@ -91,8 +91,3 @@ def test_the_commands_for_a_file_of_ones_own_run(page: Path, tmp_path: Path) -> 
     assert ran >= 3
     assert (tmp_path / "out" / "report.html").is_file()
     assert (tmp_path / "calibrated.npz").is_file()
-
-
-def test_blocks_belong_to_a_known_language() -> None:
-    languages = {block.language for page in [README, *PAGES] for block in blocks(page)}
-    assert languages <= {"python", "bash", "text", "bibtex"}

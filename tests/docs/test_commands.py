@@ -107,8 +107,3 @@ def test_dvc_is_asked_for_what_it_can_and_a_suite_that_exists(words: list[str]) 
     for word in words:
         if word.startswith("suite="):
             assert (ROOT / "conf" / "suite" / f"{word.removeprefix('suite=')}.yaml").is_file()
-
-
-def test_other_commands_are_the_usual_ones() -> None:
-    first = {words[0] for _, words in COMMANDS} - {"python", "make", "dvc"}
-    assert first <= {"cd", "git", "pip", "source"}

@@ -45,30 +45,11 @@ def test_they_are_taken_with_their_origin_and_stay_without_the_folder(
     assert times(tmp_path / "data")[cached] == before
 
 
-def test_the_environment_variable_names_a_folder_too(request_tiny, folder, monkeypatch):
-    monkeypatch.setenv("PRECOMPUTED", str(folder))
-    settings = requested(request_tiny)
-    run_logits(settings)
-    assert find_logits(settings[0]).n == 90
-
-
 def test_a_folder_without_the_file_computes(request_tiny, tmp_path):
     (tmp_path / "empty").mkdir()
     settings = requested(request_tiny, precomputed=tmp_path / "empty")
     run_logits(settings)
     assert find_logits(settings[0]).n == 200
-
-
-def test_a_generator_takes_its_fields_and_no_other_option(request_tiny):
-    (settings,) = requested(request_tiny)
-    target = "pipeline.sources.synthetic.synthetic_logits"
-    source = {"_target_": target, "samples": 50, "classes": 4}
-    settings = replace(settings, benchmark=replace(settings.benchmark, source=source))
-    run_logits([settings])
-    assert find_logits(settings).size == 200
-    source["sharpness"] = 2
-    with pytest.raises(UnitsFailed, match="sharpness: not a field of the generator"):
-        run_logits([settings])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrators import TemperatureScaling
 from pipeline.evaluate import run_evaluate
 from pipeline.fit import run_fit
 from pipeline.harness.artifacts import CorruptFile
@@ -153,22 +152,3 @@ def test_a_run_with_another_seed_says_that_it_replaces_the_units(request_made, c
     assert "tiny: fits of seed 0 are replaced by those of seed 1" in told
     run_fit(request_made("calibrator=temperature", "seed=1").units())
     assert "replaced" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("stage", ["fit", "evaluate"])
-def test_a_device_without_memory_is_one_line_that_says_what_to_set(
-    stage, request_tiny, monkeypatch
-):
-    request = request_tiny("suite.calibrators=[temperature]", "split=0")
-    run_logits(request.benchmark_settings())
-
-    def fail(*arguments, **options):
-        raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED\nwhen calling `cublasCreate`")
-
-    if stage == "evaluate":
-        run_fit(request.units())
-    method = {"fit": "fit", "evaluate": "predict_proba"}[stage]
-    monkeypatch.setattr(TemperatureScaling, method, fail)
-    with pytest.raises(UnitsFailed, match="out of memory; set jobs=1, or device=cpu") as caught:
-        {"fit": run_fit, "evaluate": run_evaluate}[stage](request.units())
-    assert "\n" not in str(caught.value)

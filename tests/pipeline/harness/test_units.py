@@ -45,3 +45,10 @@ def test_a_wrong_argument_is_the_users_error():
         instantiate({"_target_": "calibrators.TemperatureScaling", "step": 1})
     assert is_user_error(caught.value)
     assert one_line(caught.value).endswith("got an unexpected keyword argument 'step'")
+
+
+def test_a_device_without_memory_is_one_line_that_says_what_to_set():
+    error = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED\nwhen calling `cublasCreate`")
+    assert is_user_error(error)
+    assert one_line(error).startswith("out of memory; set jobs=1, or device=cpu")
+    assert "\n" not in one_line(error)
