@@ -63,13 +63,18 @@ def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    "program",
-    [("-m", "pipeline.fit"), ("scripts/score.py", "my.csv"), ("scripts/prepare_imagenet.py", "x")],
+    ("program", "told"),
+    [
+        (["-S", "-m", "pipeline.fit"], "run 'make setup' once"),  # -S: without installed packages
+        (["-S", "scripts/score.py", "my.csv"], "run 'make setup' once"),
+        (["-S", "scripts/prepare_imagenet.py", "x"], "run 'make setup' once"),
+        (["pipeline/fit.py"], "python -m pipeline.fit"),
+    ],
 )
-def test_a_python_without_the_packages_is_told_in_one_line(program):
-    command = [sys.executable, "-S", *program]  # -S: without the installed packages
+def test_a_start_that_finds_no_packages_is_told_in_one_line(program, told):
+    command = [sys.executable, *program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "run 'make setup' once" in done.stderr
+    assert done.returncode == 1 and told in done.stderr
     assert done.stderr.count("\n") == 1
 
 
