@@ -19,7 +19,6 @@ import numpy as np
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from metrics.errors import InputError
 from pipeline.harness.artifacts import read_npz, save_npz, sha256_of, sha256_of_json
 from pipeline.harness.cache import Record, Save, record_of
 from pipeline.harness.code import code_digest, targets_in
@@ -117,7 +116,7 @@ def _made(
 
 def _check_size(similarity: Any, classes: int | None) -> None:
     if classes is not None and len(similarity) != classes:
-        raise InputError(
+        raise UsageError(
             f"benchmark.similarity: it is of {len(similarity)} classes, the logits are of "
             f"{classes}; correct its class_names or path, or set benchmark.similarity=null"
         )
