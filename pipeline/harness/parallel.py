@@ -133,7 +133,7 @@ def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
 def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
     for task in tasks:
         with Bar(f"{title} {task.name}", 1) as bar:
-            yield _waited_for(task, bar)
+            yield attempt(task, wait=True, progress=bar)
 
 
 def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
@@ -158,15 +158,8 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
             raise UnitsFailed(f"{title}: {KILLED}") from error
         for task in busy:
             say(f"waiting: another process works on {task.name}")
-            yield _waited_for(task)
+            yield attempt(task, wait=True)
             bar.advance(task.name)
-
-
-def _waited_for(task: Task, progress: Progress = no_progress) -> Outcome:
-    """The outcome of a task, made after the other processes that work on its unit."""
-    while (outcome := attempt(task, wait=True, progress=progress)).state == "busy":
-        pass
-    return outcome
 
 
 def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:
@@ -189,9 +182,9 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
                     return Outcome(task, "current")
                 save, record = task.make(device_name(task.settings.device), progress)
                 publish(task.path, save, {"key": task.key, **record})
-        except Timeout:  # of this lock, or of one that `make` needs
-            return Outcome(task, "busy")
         except Exception as failure:
+            if isinstance(failure, Timeout) and not wait:
+                return Outcome(task, "busy")
             error = one_line(failure)
             if isinstance(failure, OSError) and failure.errno in NO_LOCKS:
                 error = f"{data}: files cannot be locked here ({error}); use a local paths.data"
