@@ -12,7 +12,6 @@ import socket
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +124,8 @@ def free_memory(group: Path | None = None) -> int:
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed libraries that results depend on."""
+    from importlib.metadata import PackageNotFoundError, version  # `status` does not need it
+
     installed = {"python": platform.python_version()}
     for library in LIBRARIES:
         with suppress(PackageNotFoundError):

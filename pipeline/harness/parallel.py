@@ -11,13 +11,10 @@ import traceback
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-from filelock import FileLock, Timeout
 
 from pipeline.harness.cache import Record, Save, is_current, publish
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
@@ -137,6 +134,8 @@ def _one_by_one(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 
 
 def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    from concurrent.futures.process import BrokenProcessPool
+
     from joblib import Parallel, delayed, parallel_config
 
     settings = tasks[0].settings
@@ -171,6 +170,8 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
     Args:
         wait: wait for another process that works on the unit.
     """
+    from filelock import FileLock, Timeout  # a run with nothing to do needs none of these
+
     data = task.settings.paths.data
     lock = data / "locks" / f"{'-'.join(task.place.parts)}.lock"
     began, core_seconds = time.perf_counter(), time.process_time()
