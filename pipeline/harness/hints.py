@@ -37,11 +37,13 @@ def instead_of(key: str, arguments: Sequence[str]) -> str:
     given = [text.partition("=")[0].lstrip("+") for text in arguments]
     others = [text for text, name in zip(arguments, given) if name != key and "=" in text]
     settings = [*_names(_composed(others)), *(folder.name for folder in CONF.iterdir())]
-    having = _in_files("calibrator" if key.startswith("calibrator.") else "benchmark", others)
+    group = "calibrator" if key.startswith("calibrator.") else "benchmark"
+    # Composing with each file of the group takes seconds.
+    is_near = difflib.get_close_matches(key, settings, n=1, cutoff=0.8)
+    having = {} if is_near else _in_files(group, others)
     if key in having:
         first, *rest = having[key]
         more = f" (or {', '.join(rest[:4])}{', ...' * (len(rest) > 4)})" if rest else ""
-        group = key.partition(".")[0]
         return f"{key}: no {group} is chosen; choose {group}={first}{more}"
     known = sorted({*settings, *having} - {"shared", "hydra"})
     same = [name for name in known if name.rpartition(".")[2] == key]
