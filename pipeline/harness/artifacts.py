@@ -24,6 +24,10 @@ SAME = {"rel_tol": 1e-4, "abs_tol": 1e-6}
 """Results that differ less were computed by the same code on another processor."""
 
 
+FEWEST_DIGITS = 4
+"""A number of results has as many significant digits, mostly seven; settings have fewer."""
+
+
 class CorruptFile(InputError):
     """A file of ours that cannot be read back: truncated, overwritten or of another kind."""
 
@@ -48,9 +52,10 @@ def update_text(path: Path, text: str) -> Path:
 
 
 def _kept(number: str, held: str) -> str:
-    is_whole = "." not in number + held and "e" not in number + held
-    is_same = not is_whole and math.isclose(float(number), float(held), **SAME)
-    return held if is_same else number
+    """The held number if both are the same result; a count has no dot, a setting few digits."""
+    digits = [text.partition("e")[0].lstrip("-0.").replace(".", "") for text in (number, held)]
+    is_result = "." in number + held and max(map(len, digits)) >= FEWEST_DIGITS
+    return held if is_result and math.isclose(float(number), float(held), **SAME) else number
 
 
 def json_text(content: Any) -> str:

@@ -121,10 +121,10 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
 
 def test_text_keeps_the_numbers_that_another_processor_computes_otherwise(tmp_path):
     path = tmp_path / "scores.csv"
-    update_text(path, "a1,0.1234567,1.2e-9,10000\n")
-    update_text(path, "a1,0.1234561,1.3e-9,10001\n")
-    assert path.read_text() == "a1,0.1234567,1.2e-9,10001\n"
-    update_text(path, "a1,0.12350,0.0025,10001\n")
-    assert path.read_text() == "a1,0.12350,0.0025,10001\n"
+    update_text(path, "a1,0.1234567,1.234e-09,10000,1e-09\n")
+    update_text(path, "a1,0.1234561,1.3e-09,10001,1e-12\n")  # the last two: a count, a setting
+    assert path.read_text() == "a1,0.1234567,1.234e-09,10001,1e-12\n"
+    update_text(path, "a1,0.12350,0.0025,10001,1e-12\n")
+    assert path.read_text() == "a1,0.12350,0.0025,10001,1e-12\n"
     update_text(path, "a1,0.12349,0.0025\n")  # another form is written as it is
     assert path.read_text() == "a1,0.12349,0.0025\n"
