@@ -31,16 +31,20 @@ SAVE = "save it again with numpy.savez"
 
 
 class Stored(NamedTuple):
-    """What an npz says about an array."""
+    """What an npz says about an array.
+
+    Attributes:
+        shape, dtype: those of the array.
+        can_be_mapped: whether it is not compressed.
+        order: "F" if it is stored column by column, as in Fortran, else "C".
+        start: bytes of the member before its first number.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     can_be_mapped: bool
-    """Whether it is not compressed."""
-    by_column: bool
-    """Whether it is stored column by column, as in Fortran."""
+    order: Literal["C", "F"]
     start: int
-    """Bytes of the member before its first number."""
 
 
 def read_arrays(
@@ -71,10 +75,14 @@ def read_arrays(
             stored = _header(archive, member)
             if name in mapped and stored.can_be_mapped:
                 arrays[name] = _map(file, archive, member, stored)
-            else:
-                _check_limit(member, limit)
-                with archive.open(member) as stream:  # its end is read, so its checksum is compared
-                    arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+                continue
+            if member.file_size > limit:  # zipfile unpacks no more than `file_size`
+                raise _Refused(
+                    f"array `{name}` takes {member.file_size:,} bytes unpacked, the limit is "
+                    f"{limit:,}; save fewer rows, or logits uncompressed (numpy.savez) as float32"
+                )
+            with archive.open(member) as stream:  # its end is read, so its checksum is compared
+                arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
         return arrays
 
 
@@ -129,21 +137,9 @@ def _members(
     archive: zipfile.ZipFile, only: Collection[str] | None = None
 ) -> dict[str, zipfile.ZipInfo]:
     """Return the .npy files of the archive by the names of their arrays; only those in `only`."""
-    members = {m.filename.removesuffix(".npy"): m for m in archive.infolist()}
-    return {
-        name: member
-        for name, member in members.items()
-        if member.filename.endswith(".npy") and (only is None or name in only)
-    }
-
-
-def _check_limit(member: zipfile.ZipInfo, limit: int) -> None:
-    if member.file_size > limit:  # zipfile unpacks no more than `file_size`
-        raise _Refused(
-            f"array `{member.filename.removesuffix('.npy')}` takes {member.file_size:,} bytes "
-            f"unpacked, the limit is {limit:,}; save fewer rows, or logits uncompressed "
-            "(numpy.savez) as float32"
-        )
+    members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
+    named = {member.filename.removesuffix(".npy"): member for member in members}
+    return {name: m for name, m in named.items() if only is None or name in only}
 
 
 def _map(
@@ -156,9 +152,8 @@ def _map(
             pass
     if not math.prod(stored.shape):
         return np.empty(stored.shape, stored.dtype)
-    order: Literal["C", "F"] = "F" if stored.by_column else "C"
     # A plain array instead of the subclass `memmap`. It is writeable, because torch demands that.
-    return np.asarray(np.memmap(file, stored.dtype, "c", start, stored.shape, order))
+    return np.asarray(np.memmap(file, stored.dtype, "c", start, stored.shape, stored.order))
 
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Stored:
@@ -181,4 +176,5 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Stored:
             f"array `{name}` of shape {list(shape)} needs {size:,} bytes, the file holds "
             f"{held:,}; it is damaged, save it again"
         )
-    return Stored(shape, dtype, member.compress_type == zipfile.ZIP_STORED, by_column, start)
+    is_stored = member.compress_type == zipfile.ZIP_STORED
+    return Stored(shape, dtype, is_stored, "F" if by_column else "C", start)

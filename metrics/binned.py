@@ -17,26 +17,25 @@ from metrics.kernels.prefix_range import prefix_range
 from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import ClassWise, TopClass
-from metrics.validation import InputError, is_whole
+from metrics.validation import InputError, check_whole
 
 Scheme = Literal["equal_weight", "equal_width"]
 Weights = Literal["uniform", "prior"]
-
-
-def _check_bins(bins: Any) -> None:
-    if not is_whole(bins) or bins < 1:
-        raise InputError(f"bins: {bins!r}, expected a whole number of at least 1")
 
 
 def interval_and_binned_errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
 ) -> tuple[Tensor, Tensor]:
     """Return UC and the equal-weight binned error of each utility, from one sort: [R, m] each."""
-    _check_bins(bins)
     if outcomes.multipliers is not None:
         binned_errors = _multiplied_binned_errors(utilities, forecast, outcomes, bins)
         return utilities.errors(forecast, outcomes), binned_errors
-    edges = _edges(outcomes, bins)
+    # The sums of weights at which bins end, [R, E]; without weights the numbers of points, [1, E].
+    ends = outcomes.size * torch.arange(bins + 1, device=outcomes.size.device) / bins
+    edges = (ends + 1e-9).floor()
+    if outcomes.weights is not None:  # whole weights count points as repeated rows do
+        are_whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
+        edges = torch.where(are_whole, edges, ends)
     worst, binned = [], []
     for block in utilities.tied_blocks(forecast, outcomes):
         weights = outcomes.weights
@@ -44,19 +43,6 @@ def interval_and_binned_errors(
         worst.append((sums.high - sums.low) / outcomes.size)
         binned.append(sums.at_edges.diff(dim=2).abs().sum(dim=2) / outcomes.size)
     return torch.cat(worst, dim=1), torch.cat(binned, dim=1)
-
-
-def _edges(outcomes: Outcomes, bins: int) -> Tensor:
-    """Return the sums of weights at which the bins end, [R, E]; without weights, of points [1, E].
-
-    Points with whole weights are cut into bins as if they were repeated rows.
-    """
-    ends = outcomes.size * torch.arange(bins + 1, device=outcomes.size.device) / bins
-    whole = (ends + 1e-9).floor()
-    if outcomes.weights is None:
-        return whole
-    are_whole = (outcomes.weights == outcomes.weights.round()).all(dim=1, keepdim=True)
-    return torch.where(are_whole, whole, ends)
 
 
 def _multiplied_binned_errors(
@@ -84,18 +70,16 @@ def _multiplied_binned_errors(
 def _equal_width_errors(
     utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
 ) -> Tensor:
-    """Return the binned error over bins [k/bins, (k+1)/bins), the last one closed: [R, m]."""
+    """Return the binned error over bins [k/bins, (k+1)/bins), the last one closed: [1, m]."""
     errors = []
     for block in utilities.blocks(forecast, outcomes):
-        v = block.predicted
-        bin_of = (v * bins).floor().clamp(0, bins - 1).to(torch.int64)
-        residuals = [block.payoffs[:, draw] - v for draw in block.codes]
+        residuals = block.payoffs[:, block.codes[0]] - block.predicted
         if outcomes.weights is not None:
-            residuals = [r * w for r in residuals for w in outcomes.weights]
-        empty = torch.zeros(len(v), bins, dtype=v.dtype, device=v.device)
-        sums = [empty.scatter_add(1, bin_of, r).abs().sum(dim=1) for r in residuals]
-        errors.append(torch.stack(sums) / outcomes.size)
-    return torch.cat(errors, dim=1)
+            residuals *= outcomes.weights
+        bin_of = (block.predicted * bins).floor().clamp(0, bins - 1).to(torch.int64)
+        sums = residuals.new_zeros(len(residuals), bins).scatter_add(1, bin_of, residuals)
+        errors.append(sums.abs().sum(dim=1))
+    return torch.cat(errors)[None] / outcomes.size
 
 
 def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
@@ -114,20 +98,13 @@ def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
 
 
 def _errors(
-    utilities: UtilityClass,
-    probabilities: Any,
-    labels: Any,
-    bins: int,
-    scheme: Scheme,
-    sample_weight: Any,
-    classes: Any,
-) -> tuple[Tensor, Outcomes]:
-    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
+    utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int, scheme: Scheme
+) -> Tensor:
+    check_whole(bins, "bins", 1)
     if scheme == "equal_weight":
-        return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1], outcomes
+        return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1]
     if scheme == "equal_width":
-        _check_bins(bins)
-        return _equal_width_errors(utilities, forecast, outcomes, bins), outcomes
+        return _equal_width_errors(utilities, forecast, outcomes, bins)
     raise InputError(f"scheme: {scheme!r}, expected 'equal_weight' or 'equal_width'")
 
 
@@ -143,18 +120,15 @@ def binned_top_class_error(
     """Return TCE_bin (eq. 2.1): Σ_bins |mean((max p - hit) · 1_bin)|, in [0, 1].
 
     Args:
-        probabilities: [n, C], rows that sum to one, NumPy or torch.
-        labels: [n] class numbers in [0, C).
         bins: number of bins.
         scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
-        sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-        classes: [C], names of the columns in their order, if labels are names.
+        probabilities, labels, sample_weight, classes: as in `accuracy`.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong, or an option is unknown.
     """
-    errors, _ = _errors(TopClass(), probabilities, labels, bins, scheme, sample_weight, classes)
-    return float(errors[0, 0])
+    given = checked(probabilities, labels, sample_weight, classes)
+    return float(_errors(TopClass(), *given, bins, scheme)[0, 0])
 
 
 def binned_class_wise_error(
@@ -171,9 +145,8 @@ def binned_class_wise_error(
 
     Args:
         weights: "uniform" for 1/C, "prior" for the share of each class among the labels.
-        others: see `binned_top_class_error`.
+        probabilities, labels, bins, scheme, sample_weight, classes: as in `binned_top_class_error`.
     """
-    errors, outcomes = _errors(
-        ClassWise(), probabilities, labels, bins, scheme, sample_weight, classes
-    )
-    return float((errors * class_weights(weights, outcomes, errors.shape[1]))[0].sum())
+    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
+    errors = _errors(ClassWise(), forecast, outcomes, bins, scheme)
+    return float((errors * class_weights(weights, outcomes, forecast.classes))[0].sum())

@@ -73,9 +73,8 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
-from metrics.names import cluster_numbers
-from metrics.resampling import largest_errors_redrawn, point_numbers
-from metrics.scores import checked
+from metrics.resampling import largest_by_chance
+from metrics.samples import sample_of
 from metrics.units import Units, normal_multipliers, units_of
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError
@@ -125,8 +124,7 @@ def calibration_interval(
         confidence: 1 - α of each bound.
         seed: seed of the multipliers and of the drawn labels.
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
-        clusters: [n], text or numbers: points of one cluster need not be independent.
-        classes: [C], names of the columns in their order, if labels are names.
+        clusters, classes: as in `scorecard`.
         population_weights: the mean and the largest weight in the population, for `upper_finite`.
 
     Raises:
@@ -134,11 +132,10 @@ def calibration_interval(
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")
-    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
-    points = point_numbers(None, forecast.n).to(outcomes.labels.device)
-    of_points = cluster_numbers(clusters, forecast)
-    floor = largest_errors_redrawn(utilities, forecast, outcomes, points, REDRAWS, seed, of_points)
-    units = units_of(forecast, outcomes, of_points, population_weights)
+    sample = sample_of(probabilities, labels, sample_weight, classes, clusters)
+    forecast, outcomes = sample.forecast, sample.outcomes
+    floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))
+    units = units_of(forecast, outcomes, sample.clusters, population_weights)
     multipliers = normal_multipliers(units, outcomes.labels.device, seed)
     evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers, units)
     return evidence.interval(confidence)

@@ -8,13 +8,11 @@ the chosen action's utility.
   their mean difference over the points of each action is zero (Zhao, Kim, Sahoo, Ma & Ermon,
   "Calibrating Predictions to Decisions", NeurIPS 2021, def. 2).
 * `constant_losses`: the mean loss of always taking the same action. A useful forecast must have a
-  smaller loss (the "default strategies" of decision analysis: Pauker & Kassirer, N. Engl. J. Med.
-  1980).
+  smaller loss (the "default strategies" of Pauker & Kassirer, N. Engl. J. Med. 1980).
 * `swap_savings`: what another action would have saved wherever one was chosen; the largest is the
   swap regret of that action (Blum & Mansour, "From External to Internal Regret", JMLR 2007).
 * `net_benefit`: the decision curve of a binary event (Vickers & Elkin, "Decision Curve Analysis",
-  Med. Decis. Making 2006). Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so
-  the net benefit of acting is TP/n - t/(1 - t) FP/n.
+  Med. Decis. Making 2006).
 """
 
 from __future__ import annotations
@@ -57,13 +55,12 @@ def decisions(
 ) -> Decisions:
     """Return the actions of a decision maker who believes the forecast, and their losses.
 
+    The results are of the kind of `probabilities`, losses in the unit of `losses`.
+
     Args:
         losses: [C, K], the loss of action a under outcome y.
-        probabilities: [n, C]; labels: [n].
+        probabilities, labels: [n, C] and [n].
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
-
-    Returns:
-        arrays of the kind of `probabilities`, losses in the unit of `losses`.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong.
@@ -115,8 +112,9 @@ def _shares(sample_weight: Any, n: int) -> Tensor:
 def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: Any = None) -> Any:
     """Return the net benefit of acting where `probability` >= t, for each threshold t: [T].
 
-    The unit is shares of points: 0.05 is worth 5 hits in 100 points without a false alarm. Never
-    acting has net benefit 0; always acting is `net_benefit` of probability 1.
+    Someone who acts if p >= t weighs a false alarm as t/(1 - t) hits, so it is TP/n - t/(1 - t)
+    FP/n. The unit is shares of points: 0.05 is worth 5 hits in 100 points without a false alarm.
+    Never acting has net benefit 0; always acting is `net_benefit` of probability 1.
 
     Args:
         probability: [n], the probability of the event.

@@ -28,10 +28,13 @@ BAND = (0.025, 0.975)
 
 @dataclass(frozen=True)
 class Predictions:
-    """One utility on n points: predicted v and realized u [n], and u under R redrawn labels [R, n].
+    """One utility on n points.
 
-    weights: weights of the points, [n]. The labels are redrawn from the forecast itself, so for
-    them the forecast is perfectly calibrated.
+    Attributes:
+        predicted, realized: v and u, [n] each.
+        redrawn: [R, n], u under labels drawn from the forecast itself, for which the forecast is
+            perfectly calibrated.
+        weights: weights of the points, [n].
     """
 
     predicted: Array
@@ -42,10 +45,8 @@ class Predictions:
     @staticmethod
     def pooled(parts: list[Predictions]) -> Predictions:
         """Return the points of several test splits, one split after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        names = ("predicted", "realized", "redrawn", "weights")
-        return Predictions(*(np.concatenate([getattr(p, n) for p in parts], -1) for n in names))
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return Predictions(*(np.concatenate(column, axis=-1) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,13 @@ class Bins:
 class UtilityDiagram:
     """The numbers in the diagram of one utility, in the unit of the utility.
 
-    predicted, difference: [g] places t and the running curve D(t) there, thinned; low, high: [g]
-    its noise band. bins: the binned view. worst: the interval that attains UC. share: the share of
-    points in it. gap: the mean of realized minus predicted utility in it. floor: 95 % quantile of
-    UC under redrawn labels, NaN without redraws. n: number of points.
+    Attributes:
+        predicted, difference: [g] places t and the running curve D(t) there, thinned.
+        low, high: [g] its noise band.
+        bins: the binned view.
+        worst: the interval that attains UC.
+        share: the share of points in it.
+        gap: the mean of realized minus predicted utility in it.
     """
 
     predicted: Array
@@ -76,8 +80,6 @@ class UtilityDiagram:
     worst: WorstInterval
     share: float
     gap: float
-    floor: float
-    n: int
 
     @property
     def curve(self) -> tuple[Array, Array, Array, Array]:
@@ -98,11 +100,13 @@ def diagram_of(
     repetitions: int = 200,
     seed: int = 0,
     bins: int = 15,
-) -> tuple[int, UtilityDiagram]:
-    """Return the number of a utility, the worst one of the class if `index` is None, its diagram.
+) -> UtilityDiagram:
+    """Return the diagram of a utility, of the worst one of the class if `index` is None.
 
     Args:
+        utility: a utility class.
         probabilities, labels: [n, C] and [n].
+        index: number of the utility.
         repetitions, seed: number and seed of the label vectors redrawn for the noise; 0 for none.
         bins: number of bins of the binned view.
 
@@ -114,7 +118,7 @@ def diagram_of(
         index = int(utility.errors(forecast, outcomes)[0].argmax())
     uniforms = np.random.default_rng(seed).random((repetitions, forecast.n))
     drawn = forecast.redraw(torch.from_numpy(uniforms)).labels
-    return index, utility_diagram(predictions_of(utility, forecast, outcomes, index, drawn), bins)
+    return utility_diagram(predictions_of(utility, forecast, outcomes, index, drawn), bins)
 
 
 def predictions_of(
@@ -145,22 +149,22 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
         InputError: there are no points, or they are not finite.
     """
     v, u, weights = predictions.predicted, predictions.realized, predictions.weights
-    worst = worst_interval(v, u, sample_weight=weights)
-    n, total = len(v), weights.sum()
+    worst, total = worst_interval(v, u, sample_weight=weights), weights.sum()
     order = np.argsort(v, kind="stable")
     ends = np.flatnonzero(np.append(v[order][1:] != v[order][:-1], True))
-    running = np.cumsum((weights * (u - v))[order])[ends] / total
-    kept = _thinned(v[order][ends], running, points)
-    places = ends[kept]
-    noise, ranges = np.empty((len(predictions.redrawn), len(places))), []
-    for draw, kept_of_draw in zip(predictions.redrawn, noise, strict=True):
-        curve = np.cumsum((weights * (draw - v))[order])[ends] / total
-        kept_of_draw[:] = curve[kept]
-        ranges.append(max(curve.max(), 0) - min(curve.min(), 0))
-    low, high = _quantiles(noise)
+    running, at = np.cumsum((weights * (u - v))[order])[ends] / total, v[order][ends]
+    # Half of the places are evenly spread by number, half by value, and the extremes are kept.
+    last, half = len(running) - 1, max(2, points // 2)
+    by_number = np.linspace(0, last, min(half, last + 1)).round().astype(np.intp)
+    by_value = np.searchsorted(at, np.linspace(at[0], at[-1], half)).clip(max=last)
+    kept = np.unique([*by_number, *by_value, running.argmin(), running.argmax()])
+    noise = np.empty((len(predictions.redrawn), len(kept)))
+    for draw, curve in zip(predictions.redrawn, noise, strict=True):
+        curve[:] = np.cumsum((weights * (draw - v))[order])[ends][kept] / total
+    low, high = _band(noise)
     inside = (v >= worst.low) & (v <= worst.high)
     return UtilityDiagram(
-        predicted=v[order][places],
+        predicted=at[kept],
         difference=running[kept],
         low=low,
         high=high,
@@ -168,23 +172,11 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
         worst=worst,
         share=float(weights[inside].sum() / total),
         gap=float(np.average((u - v)[inside], weights=weights[inside])),
-        floor=float(np.quantile(ranges, 0.95)) if ranges else float("nan"),
-        n=n,
     )
 
 
-def _thinned(places: Array, running: Array, points: int) -> NDArray[np.intp]:
-    """Return indices of places: half evenly by number, half evenly by value, and the extremes."""
-    last, half = len(running) - 1, max(2, points // 2)
-    by_number = np.linspace(0, last, min(half, last + 1)).round().astype(np.intp)
-    by_value = np.searchsorted(places, np.linspace(places[0], places[-1], half)).clip(max=last)
-    return np.unique([*by_number, *by_value, running.argmin(), running.argmax()])
-
-
-def _quantiles(noise: Array) -> tuple[Array, Array]:
-    if not len(noise):
-        return np.full(noise.shape[1], np.nan), np.full(noise.shape[1], np.nan)
-    low, high = np.quantile(noise, BAND, axis=0)
+def _band(noise: Array) -> tuple[Array, Array]:
+    low, high = np.quantile(noise, BAND, axis=0) if len(noise) else [noise.sum(0) * np.nan] * 2
     return low, high
 
 
@@ -198,4 +190,4 @@ def _binned(predictions: Predictions, bins: int) -> Bins:
         np.stack([np.average(values[..., part], -1, weights[part]) for part in parts], axis=-1)
         for values in (v, predictions.realized, predictions.redrawn)
     ]
-    return Bins(means[0], means[1], *_quantiles(means[2]))
+    return Bins(means[0], means[1], *_band(means[2]))

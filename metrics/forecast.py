@@ -59,9 +59,11 @@ class Known:
 class Forecast:
     """Probabilities float64 [n, C] with their ranking, computed when first needed.
 
-    tied: neighbours in descending order that are no further apart than this are ranked by class.
-    With 0 only equal ones are, as in the paper.
-    known_order: the ranking, if it is already known.
+    Args:
+        probabilities: [n, C]
+        tied: neighbours in descending order that are no further apart than this are ranked by
+            class. With 0 only equal ones are, as in the paper.
+        known_order: the ranking, if it is already known.
     """
 
     probabilities: Tensor
@@ -71,12 +73,10 @@ class Forecast:
 
     @property
     def n(self) -> int:
-        """Number of points."""
         return self.probabilities.shape[0]
 
     @property
     def classes(self) -> int:
-        """Number of classes C."""
         return self.probabilities.shape[1]
 
     @property
@@ -152,10 +152,7 @@ class Forecast:
         return _first_alike(second, lambda rows: self.at(rows).ranked)
 
     def outcomes(self, labels: Tensor, weights: Tensor | None = None) -> Outcomes:
-        """Return the outcomes of `labels` int64 [n] or [R, n] (R draws).
-
-        `weights` of the points, float64 [n] or [R, n], require a single draw of the labels.
-        """
+        """Return the outcomes of `labels` [n] or [R, n], with `weights` [n] or [R, n]."""
         rows = None if weights is None else weights.reshape(-1, self.n)
         return Outcomes(labels.reshape(-1, self.n), forecast=self, weights=rows)
 
@@ -172,27 +169,18 @@ class Forecast:
         drawn, kind = [], _short_type(self.classes) if self.is_large else torch.int64
         for rows, part in self.parts():
             numbers = uniforms(rows) if callable(uniforms) else uniforms[:, rows]
-            drawn.append(part._redraw(numbers, kind))
-        if len(drawn) == 1:
-            return Outcomes(*drawn[0])
-        labels, ranks = (torch.cat(parts, dim=1) for parts in zip(*drawn))
-        return Outcomes(labels, ranks)
-
-    def _redraw(self, uniforms: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Return labels and ranks, integers of type `kind` [R, n] each.
-
-        The classes are in descending order, so the drawn class is usually among the first.
-        """
-        sums = self.top_sums
-        zero = sums[:, -1] == 0
-        if bool(zero.any()):
-            evenly = torch.arange(1, self.classes + 1, dtype=sums.dtype, device=sums.device)
-            sums = torch.where(zero[:, None], evenly, sums)
-        target = uniforms.T.to(sums.device) * sums[:, -1:]
-        ranks = torch.searchsorted(sums, target.contiguous(), right=True)
-        ranks = ranks.clamp(max=self.classes - 1)
-        labels = self.order.to(torch.int64).gather(1, ranks)
-        return labels.T.to(kind).contiguous(), ranks.T.to(kind).contiguous()
+            sums = part.top_sums  # in descending order, so the drawn class is among the first
+            zero = sums[:, -1] == 0
+            if bool(zero.any()):
+                evenly = torch.arange(1, self.classes + 1, dtype=sums.dtype, device=sums.device)
+                sums = torch.where(zero[:, None], evenly, sums)
+            target = numbers.T.to(sums.device) * sums[:, -1:]
+            ranks = torch.searchsorted(sums, target.contiguous(), right=True)
+            ranks = ranks.clamp(max=self.classes - 1)
+            labels = part.order.to(torch.int64).gather(1, ranks)
+            drawn.append([values.T.to(kind).contiguous() for values in (labels, ranks)])
+        whole = drawn[0] if len(drawn) == 1 else [torch.cat(parts, dim=1) for parts in zip(*drawn)]
+        return Outcomes(labels=whole[0], known_ranks=whole[1])
 
 
 def _short_type(classes: int) -> torch.dtype:
@@ -204,11 +192,15 @@ def _short_type(classes: int) -> torch.dtype:
 class Outcomes:
     """The true class of each point and its rank in the forecast, for R draws of the labels.
 
-    labels: int64 [R, n]. The ranks are computed from `forecast` when first needed, unless they are
-    known. weights: float64 [R, n], R sets of weights with one draw of the labels [1, n], or one set
-    [1, n] with R draws. Metrics are then weighted means, as if a point of weight 3 occurred three
-    times. multipliers: [R, n], numbers of either sign with one draw of the labels. They multiply
-    the residuals u - v of calibration errors, but neither the points' weights nor their number.
+    Args:
+        labels: int64 [R, n].
+        known_ranks: the ranks, if they are known.
+        forecast: gives the ranks when they are first needed.
+        weights: float64 [R, n], R sets of weights with one draw of the labels [1, n], or one set
+            [1, n] with R draws. Metrics are weighted means, as if a point of weight 3 occurred
+            three times.
+        multipliers: [R, n], numbers of either sign with one draw of the labels. They multiply the
+            residuals u - v of calibration errors, but neither the points' weights nor their number.
     """
 
     labels: Tensor
@@ -222,8 +214,7 @@ class Outcomes:
         """[R, n]: zero-based ranks of the labels."""
         if self.known_ranks is not None:
             return self.known_ranks
-        if self.forecast is None:
-            raise ValueError("outcomes without a forecast have no ranks")
+        assert self.forecast is not None
         return torch.stack([places_of(draw, self.forecast.order) for draw in self.labels])
 
     @property

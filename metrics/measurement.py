@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -20,25 +19,26 @@ from metrics.binned import Weights, interval_and_binned_errors
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.ranks import sorted_rows
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import CLASS_WISE, ClassWise, Linear, Rank, TopClass
-from metrics.validation import InputError
+from metrics.utilities.payoffs import ClassWise, Linear, Rank, TopClass
+from metrics.validation import check_whole
 
 
 @dataclass(frozen=True)
 class Options:
     """What the metrics depend on besides forecast and labels.
 
-    utilities: M, the number of sampled users per family (paid by class, by rank); 0 for none.
-    floor_utilities: only this many of them are measured under drawn labels and resampled points,
-        for the floors and intervals of their quantiles (`representative`).
-    utility_seed: seed of the sampled users, the same for every method and split.
-    bins, class_weights: number of bins and weights of the classes in the binned errors.
-    exponents: grid of γ for `u_dcg`.
-    similarity: [C, C], adds `u_w2v`.
-    own: your utility classes by key; each adds the largest UC of its class.
-    utility_batch: utility metrics and eCDFs are means over disjoint seeded batches of at least this
-        many points, which together are all points. They use all points at once if this is None or
-        there are fewer than two batches.
+    Args:
+        utilities: M, the number of sampled users per family (paid by class, by rank); 0 for none.
+        floor_utilities: only this many of them are measured under drawn labels and resampled
+            points, for the floors and intervals of their quantiles (`representative`).
+        utility_seed: seed of the sampled users, the same for every method and split.
+        bins, class_weights: number of bins and weights of the classes in the binned errors.
+        exponents: grid of γ for `u_dcg`.
+        similarity: [C, C], adds `u_w2v`.
+        own: your utility classes by key; each adds the largest UC of its class.
+        utility_batch: utility metrics and eCDFs are means over disjoint seeded batches of at least
+            this many points, which together are all points. They use all points at once if this
+            is None or there are fewer than two batches.
 
     Raises:
         InputError: a number is out of range.
@@ -55,23 +55,22 @@ class Options:
     utility_batch: int | None = None
 
     def __post_init__(self) -> None:
-        if self.utilities < 0:
-            raise InputError(f"utilities: {self.utilities}, expected at least 0")
-        for name in ("floor_utilities", "utility_batch"):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise InputError(f"{name}: {number}, expected at least 1")
+        for name, least in {"utilities": 0, "floor_utilities": 1, "bins": 1}.items():
+            check_whole(getattr(self, name), name, least)
+        if self.utility_batch is not None:
+            check_whole(self.utility_batch, "utility_batch", 1)
 
 
 @dataclass(frozen=True)
 class Noise:
     """How the noise of the metrics is estimated.
 
-    floor_repetitions: number R of label draws for the noise floors.
-    bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for the
-        quantiles over sampled users.
-    noise_seed: seed of the draws, the same for every method (paired), and of the batches.
-    confidence: confidence of the certificates.
+    Args:
+        floor_repetitions: number R of label draws for the noise floors.
+        bootstrap_repetitions: number B of resamplings of the points; beyond 50,000 points not for
+            the quantiles over sampled users.
+        noise_seed: seed of the draws, the same for every method (paired), and of the batches.
+        confidence: confidence of the certificates.
 
     Raises:
         InputError: a number is out of range.
@@ -84,56 +83,45 @@ class Noise:
 
     def __post_init__(self) -> None:
         for name in ("floor_repetitions", "bootstrap_repetitions"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name}: {getattr(self, name)}, expected at least 0")
+            check_whole(getattr(self, name), name, 0)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A forecast, R outcomes of it and the options: the input of every metric.
+    """The input of every metric; values that several metrics need are computed once and kept.
 
-    Values that several metrics need are computed once and kept.
-
-    users: the sampled users, "linear" (paid by class) and "rank"; empty if there are none.
+    Attributes:
+        forecast, outcomes, options: the forecast, R outcomes of it, and the options.
+        users: the sampled users, "linear" (paid by class) and "rank"; empty if there are none.
     """
 
     forecast: Forecast
     outcomes: Outcomes
     options: Options
     users: Mapping[str, UtilityClass]
-    _errors: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
-    _sorted: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
-    def class_wise(self) -> tuple[Tensor, Tensor]:
-        """UC and binned error of each class: [R, C] each."""
-        return self._with_bins(CLASS_WISE)
-
-    @cached_property
-    def top_class(self) -> tuple[Tensor, Tensor]:
-        """UC and binned error of the most probable class: [R, 1] each."""
-        return self._with_bins(TopClass())
-
-    def _with_bins(self, utilities: UtilityClass) -> tuple[Tensor, Tensor]:
-        return interval_and_binned_errors(
-            utilities, self.forecast, self.outcomes, self.options.bins
-        )
+    def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Tensor, Tensor]:
+        """Return UC and binned error of each class, or of the most probable one: [R, m] each."""
+        if type(utilities) not in self._kept:
+            given = self.forecast, self.outcomes, self.options.bins
+            self._kept[type(utilities)] = interval_and_binned_errors(utilities, *given)
+        return self._kept[type(utilities)]
 
     def errors(self, key: str, utilities: UtilityClass) -> Tensor:
         """Return UC of each utility of the class of `key`, a metric or family of users: [R, m]."""
-        if type(utilities) is ClassWise:
-            return self.class_wise[0]
-        if type(utilities) is TopClass:
-            return self.top_class[0]
-        if key not in self._errors:
-            self._errors[key] = utilities.errors(self.forecast, self.outcomes)
-        return self._errors[key]
+        if isinstance(utilities, ClassWise | TopClass):
+            return self.with_bins(utilities)[0]
+        if key not in self._kept:
+            self._kept[key] = utilities.errors(self.forecast, self.outcomes)
+        return self._kept[key]
 
     def sorted_errors(self, family: str) -> Tensor:
         """Return UC of the users of "linear" or "rank" in ascending order: [R, M]."""
-        if family not in self._sorted:
-            self._sorted[family] = sorted_rows(self.errors(family, self.users[family]))
-        return self._sorted[family]
+        if ("sorted", family) not in self._kept:
+            errors = self.errors(family, self.users[family])
+            self._kept["sorted", family] = sorted_rows(errors)
+        return self._kept["sorted", family]
 
     def quantile(self, family: str, level: float) -> Tensor:
         """Return the quantile over users of "linear" or "rank", as `torch.quantile` does: [R]."""
@@ -157,9 +145,8 @@ def sampled_users(classes: int, options: Options, count: int) -> dict[str, Utili
 def representative(payoffs: Tensor, count: int) -> Tensor:
     """Return `count` rows of `payoffs` [M, C], or all: evenly spread in order of their variance.
 
-    UC under drawn labels grows with the variance of a user's payoffs. Therefore quantiles over 500
-    of 1,500 rows chosen like this differ by at most 1.4 % from those over all, on CIFAR-10 and
-    CIFAR-100. The 95 % quantile over the first 500 rows differs by up to 5 %.
+    UC under drawn labels grows with the variance of a user's payoffs. Quantiles over 500 of 1,500
+    rows chosen like this differ by at most 1.4 % from those over all, on CIFAR-10 and CIFAR-100.
     """
     if count >= len(payoffs):
         return payoffs

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -26,17 +27,23 @@ from metrics.validation import InputError
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 UtilitiesOf = Callable[[Options], UtilityClass | None]
-"""Returns a metric's utility class for given options; None if the options lack what it needs."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """One metric and its column.
 
-    `text` is the heading without the scale; the printed value is value x 10^`power`. The metric is
-    the largest UC of the class that `utilities` returns, or the values [R] that `compute` returns,
-    one per outcome. `has_floor`: whether it is a calibration error, which is positive by chance
-    alone. `sampled`: whether it needs the users sampled for the eCDFs.
+    Args:
+        key: the key in tables and files.
+        text: the heading without the scale.
+        power: the printed value is value x 10^power.
+        meaning: what is measured, for the legend.
+        unit: the unit of the value.
+        larger_is_better: its direction.
+        has_floor: whether it is a calibration error, which is positive by chance alone.
+        utilities: returns the class whose largest UC this is; None if options lack what it needs.
+        compute: returns the values, one per outcome [R], if the metric is no UC of a class.
+        sampled: whether it needs the users sampled for the eCDFs.
     """
 
     key: str
@@ -46,7 +53,7 @@ class Metric:
     unit: str = "utility"
     larger_is_better: bool = False
     has_floor: bool = True
-    utilities: UtilitiesOf | None = None
+    utilities: UtilitiesOf = lambda options: None
     compute: Callable[[Measurement], Tensor] | None = None
     sampled: bool = False
 
@@ -55,13 +62,9 @@ class Metric:
         """The scale as plain text, such as `×10²`."""
         return f"×10{str(self.power).translate(SUPERSCRIPTS)}"
 
-    def utility_class(self, options: Options) -> UtilityClass | None:
-        """Return the class whose largest UC this metric is, if any and if the options allow it."""
-        return None if self.utilities is None else self.utilities(options)
-
     def applies(self, options: Options) -> bool:
         """Whether the options contain what the metric needs, such as a similarity for `u_w2v`."""
-        if self.utilities is not None:
+        if self.compute is None:
             return self.utilities(options) is not None
         return options.utilities > 0 or not self.sampled
 
@@ -74,14 +77,14 @@ class Metric:
         """Return the metric under each outcome: float64 [R]."""
         if self.compute is not None:
             return self.compute(measurement)
-        utilities = self.utility_class(measurement.options)
+        utilities = self.utilities(measurement.options)
         if utilities is None:
             raise InputError(f"{self.key}: the options lack what this metric needs")
         return measurement.errors(self.key, utilities).max(dim=1).values
 
 
 def utility_metric(
-    key: str, name: str, utilities: UtilitiesOf | None, meaning: str = "", power: int = 3
+    key: str, name: str, utilities: UtilitiesOf, meaning: str = "", power: int = 3
 ) -> Metric:
     """Return the metric U_name: the largest UC over the utilities of a class."""
     return Metric(key, f"U_{name}", power, meaning, utilities=utilities)
@@ -93,15 +96,7 @@ def _quantile(key: str, text: str, family: str, level: float, meaning: str) -> M
 
 def _class_wise_binned(m: Measurement) -> Tensor:
     weights = class_weights(m.options.class_weights, m.outcomes, m.forecast.classes)
-    return (m.class_wise[1] * weights).sum(dim=1)
-
-
-def _combined(m: Measurement) -> Tensor:
-    return torch.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))
-
-
-def _similarity(options: Options) -> UtilityClass | None:
-    return None if options.similarity is None else Similarity(options.similarity)
+    return (m.with_bins(CLASS_WISE)[1] * weights).sum(dim=1)
 
 
 METRICS: dict[str, Metric] = {
@@ -116,15 +111,19 @@ METRICS: dict[str, Metric] = {
         Metric("cwe_bin", "CWE_bin", 4, "binned class-wise error, bins of equal weight", "share",
                compute=_class_wise_binned),
         Metric("tce_bin", "TCE_bin", 3, "binned top-class error, bins of equal weight", "share",
-               compute=lambda m: m.top_class[1][:, 0]),
+               compute=lambda m: m.with_bins(TopClass())[1][:, 0]),
         utility_metric("u_cwe", "CWE", lambda _: CLASS_WISE, "each class's probability", 4),
         utility_metric("u_topk", "topK", lambda _: TOP_K, "label among the K most probable"),
         utility_metric("u_tce", "TCE", lambda _: TopClass(), "label is the most probable class"),
-        Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=_combined),
+        Metric("u_comb", "U_comb", 3, "the larger of U_CWE and U_topK", compute=lambda m:
+               torch.maximum(METRICS["u_cwe"].value(m), METRICS["u_topk"].value(m))),
         utility_metric("u_dcg", "dcg",
                        lambda options: DiscountedCumulativeGain(tuple(options.exponents)),
                        "pay by the label's rank, discounted"),
-        utility_metric("u_w2v", "w2v", _similarity, "pay by similarity to the label"),
+        utility_metric("u_w2v", "w2v",
+                       lambda given: None if given.similarity is None
+                       else Similarity(given.similarity),
+                       "pay by similarity to the label"),
         _quantile("u_lin_median", "U_lin median", "linear", 0.5,
                   "median over sampled users paid by class"),
         _quantile("u_lin_q95", "U_lin 95 %", "linear", 0.95,
@@ -164,14 +163,14 @@ def metric(key: str) -> Metric:
 
 def metrics_of(options: Options) -> list[Metric]:
     """Return the metrics that apply under `options`; those of `options.own` come last."""
+    if taken := [key for key in options.own if key in METRICS]:
+        raise InputError(f"{taken[0]}: there is a metric of this key; name your utility otherwise")
     known = [metric for metric in METRICS.values() if metric.applies(options)]
-    return known + [_own(key, utilities) for key, utilities in options.own.items()]
+    return known + [utility_metric(key, key, partial(_own, key)) for key in options.own]
 
 
-def _own(key: str, utilities: UtilityClass) -> Metric:
-    if key in METRICS:
-        raise InputError(f"{key}: there is a metric of this key; name your utility otherwise")
-    return utility_metric(key, key, lambda _: utilities)
+def _own(key: str, options: Options) -> UtilityClass:
+    return options.own[key]
 
 
 def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:

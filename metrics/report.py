@@ -29,7 +29,10 @@ def report_of(
         use for key, use in uses.items() if key in floors and metrics[key] <= floors[key]["q95"]
     ]
     beyond = [use for key, use in uses.items() if use not in within and key in floors]
-    lines = [_headline(within, beyond), ""]
+    verdicts = [(within, "within noise of perfectly calibrated"), (beyond, "beyond noise")]
+    said = "; ".join(f"{verdict} for {', '.join(named)}" for named, verdict in verdicts if named)
+    unknown = "not compared with chance: no labels were redrawn"
+    lines = [f"{(said or unknown).capitalize()}.", ""]
     lines.append(f"{'use':<18}{'error':>9}{'by chance':>12}{'at most':>10}")
     for key, use in uses.items():
         floor = f"{floors[key]['q95']:.4f}" if key in floors else "–"
@@ -53,12 +56,3 @@ def as_html(report: str) -> str:
         lines = ["<th>" + "<th>".join(heading), *("<td>" + "<td>".join(row) for row in rows)]
         parts.append("<table><tr>" + "<tr>".join(lines) + "</table>")
     return "\n".join(parts)
-
-
-def _headline(within: list[str], beyond: list[str]) -> str:
-    if not within and not beyond:
-        return "Not compared with chance: no labels were redrawn."
-    verdicts = [(within, "within noise of perfectly calibrated"), (beyond, "beyond noise")]
-    clauses = [f"{verdict} for {', '.join(uses)}" for uses, verdict in verdicts if uses]
-    sentence = "; ".join(clauses)
-    return f"{sentence[0].upper()}{sentence[1:]}."

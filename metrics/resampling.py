@@ -3,10 +3,9 @@
 The noise floor is the error of a forecast whose labels were drawn from itself. If its rows sum to
 one, such a forecast is perfectly calibrated, so its error on n points comes from sampling alone.
 This makes a Monte Carlo test of calibration (Vaicenavicius et al. 2019; "consistency resampling",
-Bröcker & Smith 2007). Rows that do not sum to one have no noise floor, because no label can be
-drawn from them. Each (seed, repetition, point) has one uniform number, used in every split and for
-every method. So a repetition's mean over splits is one draw of the mean in a table, and all methods
-use the same random numbers. The number belongs to the point's place in the whole data set.
+Bröcker & Smith 2007). Each (seed, repetition, point of the whole data set) has one uniform number,
+used in every split and for every method. So a repetition's mean over splits is one draw of the mean
+in a table.
 
 *Weights* that are a function of the label, such as priors of the classes over their shares in the
 sample, are drawn with the label. A forecast that is calibrated in the weighted population gives a
@@ -19,16 +18,15 @@ cluster. Of this law, which ignores misses too rare to have occurred, and of lab
 independently, the one with the larger 95 % quantile is the floor. The bootstrap draws clusters.
 
 The bootstrap estimates how much a metric, or a mean over splits, would change on other points. Each
-repetition draws n points from the n points of the data set, with replacement. The weight of a point
-is how often it was drawn, in every split that tests it. The standard deviation of the mean over
-splits is then its standard error (Efron & Tibshirani 1993, ch. 6), which includes the covariance of
-splits that share points. Use mean ± 1.96 standard errors instead of percentiles, because repeated
-points make UC itself larger and so move every percentile up.
+repetition draws n of the n points, with replacement; how often a point was drawn is its weight in
+every split. The standard deviation of the mean over splits is its standard error (Efron &
+Tibshirani 1993, ch. 6), which includes the covariance of splits that share points. Use mean ± 1.96
+standard errors instead of percentiles, because repeated points make UC itself larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -40,14 +38,16 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.names import cluster_numbers
-from metrics.scores import checked
+from metrics.samples import Sample, sample_of
 from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError, check_labels, is_whole
+from metrics.validation import InputError, is_whole
 
+Floats = NDArray[np.float64]
+Draws = Iterator[tuple[Forecast, Outcomes]]
+Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Tensor]]
+"""Returns what is measured under R outcomes by name: [R] or [R, M] each."""
 DRAWN_TOGETHER = 1 << 23
 """Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
-LARGEST_POINT = 1 << 62
 LARGEST = 50_000
 """The most points that are resampled for sampled users, whose work grows with n times B. With more,
 the spread between splits is informative enough."""
@@ -57,7 +57,7 @@ PAIRS = 4
 """About how many different labels a point gets in the draws, where its weights go with them."""
 TINY = 1e-17
 """Stands for a uniform number of 0, whose normal quantile is infinite."""
-ROUNDING = 1e-12
+EQUAL_DRAWS = 1e-12
 """Relative rounding error of errors, which are sums of at most about 10⁶ terms."""
 
 
@@ -73,11 +73,10 @@ class NoiseFloor(NamedTuple):
         """Return mean and 95 % quantile of draws [R], and the p-value of the observed error.
 
         The p-value counts the observed error as a draw, so a test at 5 % has at most that size
-        (Phipson & Smyth 2010). Draws that are smaller only by rounding count as equal. With few
-        points, a draw may be the observed labels again, whose terms are summed in another order.
+        (Phipson & Smyth 2010). Draws that are smaller only by rounding count as equal.
         """
         values = np.asarray(draws, dtype=np.float64)
-        as_large = int((values >= observed * (1 - ROUNDING)).sum())
+        as_large = int((values >= observed * (1 - EQUAL_DRAWS)).sum())
         p_value = (1 + as_large) / (1 + len(values))
         return cls(float(values.mean()), float(np.quantile(values, 0.95)), p_value)
 
@@ -104,77 +103,110 @@ def noise_floor(
         points: [n], the number of each point in the whole data set; 0 … n - 1 if not given.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
             same drawn label. The module explains weights that depend on the label.
-        clusters: [n], text or numbers: points of one cluster need not be independent.
-        classes: [C], names of the columns in their order, if labels are names.
+        clusters, classes: as in `scorecard`.
 
     Raises:
         InputError: shapes, ranges or row sums are wrong, or there are no repetitions.
     """
     if not is_whole(repetitions) or repetitions < 1:
         raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
-    forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
-    numbers = point_numbers(points, forecast.n).to(outcomes.labels.device)
-    of_points = cluster_numbers(clusters, forecast)
-    drawn = largest_errors_redrawn(
-        utilities, forecast, outcomes, numbers, repetitions, seed, of_points
-    )
-    return NoiseFloor.of(drawn.cpu(), float(utilities.errors(forecast, outcomes).max()))
+    sample = sample_of(probabilities, labels, sample_weight, classes, clusters, points)
+    observed = utilities.errors(sample.forecast, sample.outcomes).max()
+    return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))
 
 
-def largest_errors_redrawn(
-    utilities: UtilityClass,
-    forecast: Forecast,
-    outcomes: Outcomes,
-    points: Tensor,
-    repetitions: int,
-    seed: int,
-    clusters: Tensor | None = None,
-) -> Tensor:
+def largest_by_chance(
+    utilities: UtilityClass, sample: Sample, repetitions: int, seed: int
+) -> Floats:
     """Return the largest UC of the class under each of `repetitions` draws of the floor: [R]."""
 
-    def largest(draws: Iterable[tuple[Forecast, Outcomes]]) -> Tensor:
-        return torch.cat([utilities.errors(*draw).max(dim=1).values for draw in draws])
+    def largest(_: Sample, forecast: Forecast, outcomes: Outcomes) -> Mapping[str, Tensor]:
+        return {"UC": utilities.errors(forecast, outcomes).max(dim=1).values}
 
-    weights = None if outcomes.weights is None else outcomes.weights[0]
-    by_label = weights_by_label(outcomes.labels[0], weights, forecast.classes)
-    redrawn = largest(redrawn_outcomes(forecast, points, repetitions, seed, weights, by_label))
-    if clusters is None:
-        return redrawn
-    multiplied = largest(multiplied_outcomes(forecast, outcomes, clusters, repetitions, seed))
-    return torch.from_numpy(larger_law(redrawn.cpu().numpy(), multiplied.cpu().numpy()))
+    return floor_draws([sample], largest, repetitions, seed)["UC"]
 
 
-def larger_law(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the draws [R] or [R, M] whose mean over M has the larger 95 % quantile."""
+def floor_draws(
+    samples: Sequence[Sample], measure: Measure, repetitions: int, seed: int
+) -> dict[str, Floats]:
+    """Return what is measured under the draws of the noise floor, as a mean over the samples."""
 
-    def upper(draws: NDArray[np.float64]) -> float:
+    def redrawn(sample: Sample) -> Draws:
+        weights = sample.weights, sample.by_label
+        return redrawn_outcomes(sample.forecast, sample.points, repetitions, seed, *weights)
+
+    def multiplied(sample: Sample) -> Draws:
+        assert sample.clusters is not None
+        given = sample.forecast, sample.outcomes, sample.clusters
+        return multiplied_outcomes(*given, repetitions, seed)
+
+    def upper(draws: Floats) -> float:
         return float(np.quantile(draws.reshape(len(draws), -1).mean(axis=1), 0.95))
 
-    return max(first, second, key=upper)
+    drawn = _under(redrawn, samples, measure)
+    if not drawn or samples[0].clusters is None:
+        return drawn
+    others = _under(multiplied, samples, measure)
+    return {key: max(drawn[key], others[key], key=upper) for key in drawn}
 
 
-def weights_by_label(labels: Tensor, weights: Tensor | None, classes: int) -> Tensor | None:
-    """Return the weight of each class [C], or None if the weights [n] are no function of the label.
+def bootstrap_draws(
+    samples: Sequence[Sample],
+    measure: Measure,
+    repetitions: int,
+    seed: int,
+    population: int | None = None,
+) -> dict[str, Floats]:
+    """Return what is measured under resampled points or clusters, as a mean over the samples.
 
-    Classes without points get the mean weight. Equal weights, or one point per class, tell nothing.
+    Of many points, the metrics of sampled users are left out, of very many all metrics.
+
+    Args:
+        population: the number of points, or of clusters, that are resampled; those of the first
+            sample, which contains the others, if not given.
     """
-    if weights is None:
-        return None
-    ends = [torch.full((classes,), sign * torch.inf, dtype=torch.float64) for sign in (1, -1)]
-    low, high = (end.to(weights.device) for end in ends)
-    low.scatter_reduce_(0, labels, weights, "amin")
-    high.scatter_reduce_(0, labels, weights, "amax")
-    known, equal = low <= high, 1 + 1e-6
-    low_, high_ = low[known], high[known]
-    varies = high_.max() > equal * low_.min() > 0
-    if not varies or bool((high_ > equal * low_).any()) or len(low_) == len(labels):
-        return None
-    return torch.where(known, low, weights.mean())
+    whole = samples[0]
+    if population is None:
+        population = whole.forecast.n if whole.clusters is None else int(whole.clusters.max()) + 1
+    size = max(population, whole.forecast.n)
+    if size * whole.forecast.classes > LARGEST_WHOLE:
+        return {}
+    if size > LARGEST:
+        samples = [
+            sample._replace(metrics=[m for m in sample.metrics if not m.sampled], families=())
+            for sample in samples
+        ]
+
+    def resampled(sample: Sample) -> Draws:
+        numbers = sample.points if sample.clusters is None else sample.clusters
+        for counts in resampled_weights(numbers, population, repetitions, seed):
+            weights = counts if sample.weights is None else counts * sample.weights
+            is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
+            weights[is_empty] = 1.0 if sample.weights is None else sample.weights
+            yield sample.forecast, sample.forecast.outcomes(sample.labels, weights)
+
+    return _under(resampled, samples, measure)
 
 
-def point_numbers(points: Any, n: int) -> Tensor:
-    """Return the numbers of `n` points in the whole data set, int64 [n]; 0 … n - 1 for None."""
-    return torch.arange(n) if points is None else check_labels(points, n, LARGEST_POINT, "points")
+def _under(
+    outcomes_of: Callable[[Sample], Draws], samples: Sequence[Sample], measure: Measure
+) -> dict[str, Floats]:
+    """Return what is measured under all outcomes of each sample, as a mean over the samples."""
+    results = []
+    for sample in samples:
+        parts = [measure(sample, *draws) for draws in outcomes_of(sample)]
+        keys = parts[0] if parts else ()
+        results.append({key: torch.cat([part[key] for part in parts]) for key in keys})
+    return {key: value.cpu().numpy() for key, value in means(results).items()}
+
+
+def means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Return the mean of each value over the results that have it."""
+    values: dict[str, list[Tensor]] = {}
+    for result in results:
+        for key, value in result.items():
+            values.setdefault(key, []).append(value)
+    return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
 
 
 def redrawn_outcomes(
@@ -184,17 +216,13 @@ def redrawn_outcomes(
     seed: int,
     weights: Tensor | None = None,
     by_label: Tensor | None = None,
-) -> Iterator[tuple[Forecast, Outcomes]]:
+) -> Draws:
     """Yield `repetitions` draws of all labels from the forecast, as many at a time as fit.
 
     For a large forecast they come all at once, because one sort of its predictions serves them all.
-
-    Args:
-        points: int64 [n], the number of each point in the whole data set.
-        weights: float64 [n], weights of the points.
-        by_label: float64 [C], the weights of the classes, in place of those of the points. Then
-            the points are all different pairs of a point and a drawn label, and a draw's weight of
-            a pair that it lacks is 0.
+    With `by_label` [C], the weights of the classes in place of those of the points, the points are
+    all different pairs of a point and a drawn label, and a draw's weight of a pair that it lacks is
+    0. Other arguments are fields of `Sample`.
     """
     if not repetitions:
         return
@@ -216,12 +244,8 @@ def redrawn_outcomes(
 
 def multiplied_outcomes(
     forecast: Forecast, outcomes: Outcomes, clusters: Tensor, repetitions: int, seed: int
-) -> Iterator[tuple[Forecast, Outcomes]]:
-    """Yield the observed outcomes with `repetitions` sets of a normal number per cluster.
-
-    Args:
-        clusters: int64 [n], the number of each point's cluster in the whole data set.
-    """
+) -> Draws:
+    """Yield the observed outcomes with `repetitions` sets of a normal number per cluster."""
     together = max(1, DRAWN_TOGETHER // forecast.n)
     for keys in stream_keys(seed, repetitions).to(clusters.device).split(together):
         uniforms = _uniforms(keys, clusters, slice(None)).clamp(min=TINY)
@@ -238,20 +262,13 @@ def resampled_weights(
 ) -> Iterator[Tensor]:
     """Yield how often each of `points` is drawn, float64 [r, n], as many repetitions as fit.
 
-    Args:
-        points: int64 [n], numbers of points, or of their clusters; all numbers below `population`
-            are resampled.
+    These are numbers of points, or of their clusters; all below `population` are resampled.
     """
     together = max(1, DRAWN_TOGETHER // len(points))
     chosen = points.cpu().numpy()
     for start in range(0, repetitions, together):
-        rows = [
-            _counts(population, seed, repetition)[chosen]
-            for repetition in range(start, min(repetitions, start + together))
-        ]
+        rows = []
+        for repetition in range(start, min(repetitions, start + together)):
+            drawn = np.random.default_rng([seed, repetition]).integers(population, size=population)
+            rows.append(np.bincount(drawn, minlength=population)[chosen])
         yield torch.from_numpy(np.stack(rows)).to(torch.float64).to(points.device)
-
-
-def _counts(population: int, seed: int, repetition: int) -> NDArray[np.int64]:
-    drawn = np.random.default_rng([seed, repetition]).integers(population, size=population)
-    return np.bincount(drawn, minlength=population)

@@ -1,4 +1,4 @@
-"""The points of a scorecard, and the batches of points over which utility metrics may be means."""
+"""The checked points of a scorecard, and the batches over which utility metrics may be means."""
 
 from __future__ import annotations
 
@@ -9,42 +9,52 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.names import class_numbers, cluster_numbers
+from metrics.names import cluster_numbers
 from metrics.registry import Metric
-from metrics.resampling import point_numbers, weights_by_label
-from metrics.validation import check_labels, check_probabilities, check_weights
+from metrics.scores import checked
+from metrics.validation import check_labels
+
+LARGEST_POINT = 1 << 62
 
 
 class Sample(NamedTuple):
-    """Points, their numbers in the whole data set, and the metrics to compute on them.
+    """Points, and the metrics to compute on them.
 
-    weights: weights of the points, [n], if they have any. by_label: the weight of each class, [C],
-    if the weights are a function of the label. clusters: the number of each point's cluster, [n],
-    if points come in clusters.
-    families: families of the sampled users, "linear" and "rank", or none.
+    Attributes:
+        forecast, outcomes: the probabilities, and the observed labels with their weights.
+        points: [n], the number of each point in the whole data set.
+        by_label: [C], the weight of each class, if the weights are a function of the label.
+        clusters: [n], the number of each point's cluster, if points come in clusters.
+        metrics: the metrics to compute.
+        families: families of the sampled users, "linear" and "rank", or none.
     """
 
     forecast: Forecast
-    labels: Tensor
+    outcomes: Outcomes
     points: Tensor
-    weights: Tensor | None
     by_label: Tensor | None
     clusters: Tensor | None
     metrics: Sequence[Metric] = ()
     families: Sequence[str] = ()
 
     @property
-    def outcomes(self) -> Outcomes:
-        """The outcomes that were observed."""
-        return self.forecast.outcomes(self.labels, self.weights)
+    def labels(self) -> Tensor:
+        """The observed labels: [n]."""
+        return self.outcomes.labels[0]
+
+    @property
+    def weights(self) -> Tensor | None:
+        """The weights of the points, [n], if they have any."""
+        return None if self.outcomes.weights is None else self.outcomes.weights[0]
 
     def at(self, rows: Tensor) -> Sample:
         """Return the sample of the points with the indices `rows` [k]."""
+        forecast = Forecast(self.forecast.probabilities[rows])
+        weights = None if self.weights is None else self.weights[rows]
         return self._replace(
-            forecast=Forecast(self.forecast.probabilities[rows]),
-            labels=self.labels[rows],
+            forecast=forecast,
+            outcomes=forecast.outcomes(self.labels[rows], weights),
             points=self.points[rows],
-            weights=None if self.weights is None else self.weights[rows],
             clusters=None if self.clusters is None else self.clusters[rows],
         )
 
@@ -52,32 +62,48 @@ class Sample(NamedTuple):
 def sample_of(
     probabilities: Any,
     labels: Any,
-    rows_sum_to_one: bool,
     sample_weight: Any,
+    classes: Any,
     clusters: Any,
-    points: Any,
-    population: int | None,
-    names: Any = None,
+    points: Any = None,
+    population: int | None = None,
+    rows_sum_to_one: bool = True,
 ) -> Sample:
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
-    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    forecast, (n, classes) = Forecast(p), p.shape
-    columns = getattr(probabilities, "columns", None)
-    y = check_labels(class_numbers(labels, names, classes, columns=columns), n, classes)
-    y = y.to(p.device)
-    weights = None if sample_weight is None else check_weights(sample_weight, n).to(p.device)
+    forecast, outcomes = checked(probabilities, labels, sample_weight, classes, rows_sum_to_one)
+    n, device = forecast.n, forecast.probabilities.device
+    numbers = (
+        torch.arange(n) if points is None else check_labels(points, n, LARGEST_POINT, "points")
+    )
     if clusters is None or population is None:
         of_points = cluster_numbers(clusters, forecast)
     else:
-        of_points = check_labels(clusters, n, population, "clusters").to(p.device)
-    numbers = point_numbers(points, n).to(p.device)
-    by_label = weights_by_label(y, weights, classes)
-    return Sample(forecast, y, numbers, weights, by_label, of_points)
+        of_points = check_labels(clusters, n, population, "clusters").to(device)
+    by_label = weights_by_label(outcomes, forecast.classes)
+    return Sample(forecast, outcomes, numbers.to(device), by_label, of_points)
+
+
+def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
+    """Return the weight of each class [C], or None if weights are no function of the label.
+
+    Classes without points get the mean weight. Equal weights, or one point per class, tell nothing.
+    """
+    if outcomes.weights is None:
+        return None
+    labels, weights = outcomes.labels[0], outcomes.weights[0]
+    low = weights.new_full((classes,), torch.inf).scatter_reduce_(0, labels, weights, "amin")
+    high = weights.new_full((classes,), -torch.inf).scatter_reduce_(0, labels, weights, "amax")
+    known, equal = low <= high, 1 + 1e-6
+    low_, high_ = low[known], high[known]
+    varies = high_.max() > equal * low_.min() > 0
+    if not varies or bool((high_ > equal * low_).any()) or len(low_) == len(labels):
+        return None
+    return torch.where(known, low, weights.mean())
 
 
 def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Sample]:
     """Return the whole sample, and the batches after it if utility metrics are means over them."""
-    n = len(whole.labels)
+    n = whole.forecast.n
     count = 1 if utility_batch is None else n // utility_batch
     if count <= 1:
         return [whole]

@@ -1,23 +1,19 @@
 """Every number that the paper reports about one forecast, and how much of it is noise.
 
-Even a perfectly calibrated classifier has positive errors on a finite sample: the noise floor. Each
-metric is therefore computed again with labels drawn from the forecast itself, for which the
-forecast is perfectly calibrated. An observed error within that range does not speak against
-calibration. The predicted utilities do not depend on the labels, so the draws share every sort.
-
-The scorecard also says what the points imply for other points: a certificate for the true UC
-(`metrics.certificate`), and the metric under resampled points (`metrics.resampling`).
+Even a perfectly calibrated classifier has positive errors on a finite sample: the noise floor, the
+metric under labels drawn from the forecast itself. An observed error within that range does not
+speak against calibration. The scorecard also says what the points imply for other points: a
+certificate for the true UC (`metrics.certificate`), and the metric under resampled points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from metrics.certificate import CalibrationInterval, Evidence, evidence_of, joined
@@ -26,23 +22,11 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.measurement import Measurement, Noise, Options, sampled_users
 from metrics.registry import Metric, metrics_of
 from metrics.report import as_html, report_of
-from metrics.resampling import (
-    LARGEST,
-    LARGEST_WHOLE,
-    NoiseFloor,
-    larger_law,
-    multiplied_outcomes,
-    redrawn_outcomes,
-    resampled_weights,
-)
+from metrics.resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from metrics.samples import Sample, in_batches, sample_of
 from metrics.scores import zero_likelihoods
 from metrics.units import normal_multipliers, units_of
-from metrics.utilities.base import UtilityClass
 
-Floats = NDArray[np.float64]
-Draws = Iterator[tuple[Forecast, Outcomes]]
-Users = Mapping[str, UtilityClass]
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
 
@@ -102,7 +86,8 @@ def scorecard(
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
 
     Args:
-        probabilities: [n, C]; labels: [n].
+        probabilities: [n, C].
+        labels: [n].
         options: what is measured; `Options()` if not given.
         noise: how the noise is estimated; `Noise()` if not given.
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
@@ -122,19 +107,37 @@ def scorecard(
     Raises:
         InputError: shapes, ranges or row sums are wrong, or an option is out of range.
     """
-    options, noise = _changed(options or Options(), noise or Noise(), changes)
-    metrics = metrics_of(options)
-    whole = sample_of(
-        probabilities, labels, rows_sum_to_one, sample_weight, clusters, points, population, classes
-    )
+    of_noise = {name: changes.pop(name) for name in list(changes) if hasattr(Noise, name)}
+    options, noise = replace(options or Options(), **changes), replace(noise or Noise(), **of_noise)
+    given = sample_weight, classes, clusters, points, population, rows_sum_to_one
+    whole = sample_of(probabilities, labels, *given)
     users = sampled_users(whole.forecast.classes, options, options.utilities)
-    whole = whole._replace(metrics=metrics, families=tuple(users))
+    whole = whole._replace(metrics=metrics_of(options), families=tuple(users))
     samples = in_batches(whole, options.utility_batch, noise.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
-    values = _means(map(_measured, samples, observed))
     few = sampled_users(whole.forecast.classes, options, options.floor_utilities)
-    drawn = _redrawn(samples, options, few, noise) if rows_sum_to_one else {}
-    moved = _resampled(samples, options, few, noise, population)
+
+    def measure(sample: Sample, forecast: Forecast, outcomes: Outcomes) -> dict[str, Tensor]:
+        return _measured(sample, Measurement(forecast, outcomes, options, few))
+
+    of_errors = [s._replace(metrics=[m for m in s.metrics if m.has_floor]) for s in samples]
+    repetitions, seed = noise.floor_repetitions * rows_sum_to_one, noise.noise_seed
+    drawn = floor_draws(of_errors, measure, repetitions, seed)
+    moved = bootstrap_draws(samples, measure, noise.bootstrap_repetitions, seed, population)
+    return _card(whole, samples, observed, drawn, moved, noise)
+
+
+def _card(
+    whole: Sample,
+    samples: Sequence[Sample],
+    observed: Sequence[Measurement],
+    drawn: Mapping[str, Floats],
+    moved: Mapping[str, Floats],
+    noise: Noise,
+) -> Scorecard:
+    """Return the scorecard of what was measured under observed, drawn and resampled outcomes."""
+    values = means(map(_measured, samples, observed))
+    metrics = whole.metrics
     floors = {metric.key: drawn[metric.key] for metric in metrics if metric.key in drawn}
     certified = floors and len(samples) == 1
     return Scorecard(
@@ -148,15 +151,8 @@ def scorecard(
         draws={f"floor_{key}": draws for key, draws in floors.items()}
         | {f"bootstrap_{m.key}": moved[m.key] for m in metrics if m.key in moved},
         certificates=_certificates(whole, observed[0], floors, noise) if certified else {},
-        zero_likelihood=int(zero_likelihoods(whole.forecast, observed[0].outcomes)[0]),
+        zero_likelihood=int(zero_likelihoods(whole.forecast, whole.outcomes)[0]),
     )
-
-
-def _changed(options: Options, noise: Noise, changes: dict[str, Any]) -> tuple[Options, Noise]:
-    known = {field.name for field in fields(Options)}
-    of_options = {name: value for name, value in changes.items() if name in known}
-    others = {name: value for name, value in changes.items() if name not in known}
-    return replace(options, **of_options), replace(noise, **others)
 
 
 def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
@@ -165,93 +161,11 @@ def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
     return {metric.key: metric.value(measurement) for metric in sample.metrics} | curves
 
 
-def _means(results: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the mean of each value over the samples that have it."""
-    values: dict[str, list[Tensor]] = {}
-    for result in results:
-        for key, value in result.items():
-            values.setdefault(key, []).append(value)
-    return {key: torch.stack(parts).mean(dim=0) for key, parts in values.items()}
-
-
-def _redrawn(
-    samples: Sequence[Sample], options: Options, users: Users, noise: Noise
-) -> dict[str, Floats]:
-    """Return the metrics with a noise floor, and the curves, under labels drawn from p."""
-    with_floors = [
-        sample._replace(metrics=[metric for metric in sample.metrics if metric.has_floor])
-        for sample in samples
-    ]
-
-    draws = noise.floor_repetitions, noise.noise_seed
-
-    def redrawn(sample: Sample) -> Draws:
-        known = sample.weights, sample.by_label
-        return redrawn_outcomes(sample.forecast, sample.points, *draws, *known)
-
-    def multiplied(sample: Sample) -> Draws:
-        assert sample.clusters is not None
-        return multiplied_outcomes(sample.forecast, sample.outcomes, sample.clusters, *draws)
-
-    drawn = _draws(with_floors, redrawn, options, users)
-    if samples[0].clusters is None:
-        return drawn
-    others = _draws(with_floors, multiplied, options, users)
-    return {key: larger_law(drawn[key], others[key]) for key in drawn}
-
-
-def _resampled(
-    samples: Sequence[Sample], options: Options, users: Users, noise: Noise, population: int | None
-) -> dict[str, Floats]:
-    """Return the metrics under resampled points or clusters; of many points not those of users."""
-    whole = samples[0]
-    if population is None:
-        population = len(whole.labels) if whole.clusters is None else int(whole.clusters.max()) + 1
-    size = max(population, len(whole.labels))
-    is_small = size * whole.forecast.classes <= LARGEST_WHOLE
-    repetitions = noise.bootstrap_repetitions if is_small else 0
-    if size > LARGEST:
-        samples = [
-            sample._replace(metrics=[m for m in sample.metrics if not m.sampled], families=())
-            for sample in samples
-        ]
-
-    def outcomes(sample: Sample) -> Draws:
-        numbers = sample.points if sample.clusters is None else sample.clusters
-        for counts in resampled_weights(numbers, population, repetitions, noise.noise_seed):
-            weights = counts
-            if sample.weights is not None:
-                weights = counts * sample.weights
-            is_empty = weights.sum(dim=1) == 0  # no point with a weight came out
-            weights[is_empty] = 1.0 if sample.weights is None else sample.weights
-            yield sample.forecast, sample.forecast.outcomes(sample.labels, weights)
-
-    return _draws(samples, outcomes, options, users)
-
-
-def _draws(
-    samples: Sequence[Sample],
-    outcomes_of: Callable[[Sample], Draws],
-    options: Options,
-    users: Users,
-) -> dict[str, Floats]:
-    """Return `_measured` under all outcomes, for `floor_utilities` of the sampled users."""
-    results = []
-    for sample in samples:
-        batches = [
-            _measured(sample, Measurement(forecast, outcomes, options, users))
-            for forecast, outcomes in outcomes_of(sample)
-        ]
-        keys = batches[0] if batches else ()
-        results.append({key: torch.cat([batch[key] for batch in batches]) for key in keys})
-    return {key: value.cpu().numpy() for key, value in _means(results).items()}
-
-
 def _worst(
     metric: Metric, samples: Sequence[Sample], observed: Sequence[Measurement]
 ) -> dict[str, float] | None:
     """Return the worst utility and interval of a metric, in the batch of its largest value."""
-    utilities = metric.utility_class(observed[0].options)
+    utilities = metric.utilities(observed[0].options)
     if utilities is None:
         return None
     batches = [m for sample, m in zip(samples, observed, strict=True) if metric in sample.metrics]
@@ -270,7 +184,7 @@ def _certificates(
     units = units_of(forecast, outcomes, sample.clusters)
     multipliers = normal_multipliers(units, sample.labels.device, noise.noise_seed)
     for metric in sample.metrics:
-        utilities = metric.utility_class(observed.options)
+        utilities = metric.utilities(observed.options)
         if utilities is not None:
             redrawn = torch.from_numpy(floors[metric.key])
             evidence[metric.key] = evidence_of(
@@ -285,7 +199,7 @@ def _error_curves(
     samples: Sequence[Sample], observed: Sequence[Measurement], drawn: Mapping[str, Floats]
 ) -> dict[str, Floats]:
     """Return the fields of `Scorecard.ecdf`."""
-    errors = _means(
+    errors = means(
         {family: batch.errors(family, batch.users[family])[0] for family in sample.families}
         for sample, batch in zip(samples, observed, strict=True)
     )

@@ -42,14 +42,17 @@ def zero_likelihoods(forecast: Forecast, outcomes: Outcomes) -> Tensor:
 
 
 def checked(
-    probabilities: Any, labels: Any, sample_weight: Any = None, classes: Any = None
+    probabilities: Any,
+    labels: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+    rows_sum_to_one: bool = True,
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
-    p = check_probabilities(probabilities)
+    p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     forecast, columns = Forecast(p), getattr(probabilities, "columns", None)
-    y = check_labels(class_numbers(labels, classes, p.shape[1], columns=columns), *p.shape).to(
-        p.device
-    )
+    numbers = class_numbers(labels, classes, forecast.classes, columns=columns)
+    y = check_labels(numbers, *p.shape).to(p.device)
     weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
     return forecast, forecast.outcomes(y, weights)
 

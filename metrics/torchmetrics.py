@@ -32,10 +32,8 @@ try:
     from torchmetrics import Metric
     from torchmetrics.utilities import dim_zero_cat
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "torchmetrics is not installed: pip install torchmetrics",
-        name=error.name,
-    ) from error
+    message = "torchmetrics is not installed: pip install torchmetrics"
+    raise ModuleNotFoundError(message, name=error.name) from error
 
 Utility = UtilityClass | Callable[[Tensor], Tensor]
 
@@ -88,10 +86,11 @@ class UtilityCalibrationError(Metric):
         """
         check = check_logits if self.logits else check_probabilities
         n, classes = check(preds, "preds").shape
-        forecasts = _kept(preds, as_tensor(preds))
-        labels = _kept(target, check_labels(target, n, classes, "target")).to(forecasts.device)
-        self.forecasts.append(forecasts)
-        self.labels.append(labels)
+        labels = check_labels(target, n, classes, "target")
+        # Data loaders reuse the memory of NumPy's arrays, so these are copied.
+        points = as_tensor(preds) if isinstance(preds, Tensor) else as_tensor(preds).clone()
+        self.forecasts.append(points)
+        self.labels.append(labels.to(points.device, copy=not isinstance(target, Tensor)))
 
     def compute(self) -> Tensor:
         """Return the largest UC over the utilities, in their unit: a float64 scalar.
@@ -106,8 +105,3 @@ class UtilityCalibrationError(Metric):
         forecast = Forecast(check_probabilities(p, "preds"))
         outcomes = forecast.outcomes(dim_zero_cat(self.labels))
         return torch.stack([u.errors(forecast, outcomes).max() for u in self.utilities]).max()
-
-
-def _kept(values: Any, tensor: Tensor) -> Tensor:
-    """Return `tensor`, copied if `values` were NumPy's, because data loaders reuse such memory."""
-    return tensor if isinstance(values, Tensor) else tensor.clone()

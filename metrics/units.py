@@ -19,10 +19,12 @@ MULTIPLIERS = 200
 class Units:
     """The independent observations, points or clusters.
 
-    count: their number; of_points: [n], the number of each point's cluster, None without clusters.
-    largest: the largest total weight of one of them; their mean is one.
-    known: the largest weight for the finite-sample bound, and what its sums of weights are to be
-    multiplied by; None if the weights of the population are not known.
+    Attributes:
+        count: their number.
+        of_points: [n], the number of each point's cluster, None without clusters.
+        largest: the largest total weight of one of them; their mean is one.
+        known: the largest weight for the finite-sample bound, and what its sums of weights are to
+            be multiplied by; None if the weights of the population are not known.
     """
 
     count: int

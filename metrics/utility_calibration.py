@@ -16,15 +16,18 @@ from torch import Tensor
 from metrics.kernels.prefix_range import prefix_range
 from metrics.validation import InputError, check_numbers, check_weights, like
 
-ROUNDING = 1e-9
+EQUAL_SUMS = 1e-9
 """Sums of residuals that differ by at most this share of their range count as equal."""
 
 
 class WorstInterval(NamedTuple):
-    """Where a utility is calibrated worst: the closed interval [low, high] of predicted utility.
+    """Where a utility is calibrated worst.
 
-    sign is the paper's ξ: +1 if the predicted utility exceeds the realized one on the interval, -1
-    if it is smaller, 0 for a perfect match. error = ξ mean((v - u) · 1{low <= v <= high}).
+    Attributes:
+        error: ξ mean((v - u) · 1{low <= v <= high}).
+        low, high: the closed interval of predicted utility.
+        sign: the paper's ξ: +1 if the predicted utility exceeds the realized one on the interval,
+            -1 if it is smaller, 0 for a perfect match.
     """
 
     error: float
@@ -103,7 +106,7 @@ def worst_interval(
     positions = torch.nonzero(allowed).flatten()
     sums = sums[positions]
     # Of sums that differ only by rounding the first is taken, so that rounding does not decide.
-    slack = ROUNDING * (sums.max() - sums.min())
+    slack = EQUAL_SUMS * (sums.max() - sums.min())
     bottom = int((sums <= sums.min() + slack).to(torch.uint8).argmax())
     top = int((sums >= sums.max() - slack).to(torch.uint8).argmax())
     error = float(sums[top] - sums[bottom]) / float(weights.sum())

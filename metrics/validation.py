@@ -19,13 +19,10 @@ from metrics.errors import InputError as InputError
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9
 """Largest allowed |row sum - 1|. A float16 softmax over 1000 classes is below it. Three
 probabilities of three decimals can sum to 1 ± .001 exactly; 1e-9 covers the rounding of the sum."""
-
 ROUNDING = 1e-6
 """A probability may lie this far outside [0, 1]: float32 and projections round by less."""
-
 COARSE_ROUNDING = 1e-4
 """Printed probabilities may lie this far outside [0, 1]; such rows are renormalised."""
-
 LARGEST_LOGIT = 1e100
 """Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
 
@@ -58,6 +55,12 @@ def like(result: Tensor, original: Any) -> Any:
 def is_whole(value: Any) -> bool:
     """Whether `value` is an integer of Python or NumPy; `True` and `2.0` are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_whole(value: Any, name: str, least: int) -> None:
+    """Raise `InputError` if `value`, an option, is no whole number of at least `least`."""
+    if not is_whole(value) or value < least:
+        raise InputError(f"{name}: {value!r}, expected a whole number of at least {least}")
 
 
 def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
@@ -235,14 +238,18 @@ def check_probabilities(
     Rows whose values leave [0, 1] by less than `COARSE_ROUNDING` are renormalised, with a warning.
     """
     matrix = _matrix(both_classes(probabilities, name), name).to(torch.float64)
-    sums = matrix.sum(dim=1)
-    if not bool(torch.isfinite(sums).all()):
-        check_finite(matrix, name)
+    check_finite(matrix, name)
+    rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
+    excess = max(-float(matrix.min()), float(matrix.max()) - 1)
+    if excess > rounding:
+        bad = ((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)
+        raise InputError(
+            f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
+            "are these logits?"
+        )
     if not rows_sum_to_one:
-        _check_unit_interval(matrix, name)
         return matrix
-    excess = _check_unit_interval(matrix, name, COARSE_ROUNDING)
-    gap = (sums - 1).abs()
+    gap = (matrix.sum(dim=1) - 1).abs()
     if bool((gap > ROW_SUM_TOLERANCE).any()):
         row, fix = int(gap.argmax()), "divide each row by its sum, or give logits"
         if bool(((matrix.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
@@ -274,15 +281,3 @@ def look_like_probabilities(matrix: Tensor, sum_tolerance: float = ROW_SUM_TOLER
         if bool(((rows.sum(dim=1, dtype=torch.float64) - 1).abs() > sum_tolerance).any()):
             return False
     return True
-
-
-def _check_unit_interval(matrix: Tensor, name: str, rounding: float = ROUNDING) -> float:
-    """Return how far values lie outside [0, 1]; `InputError` if further than `rounding`."""
-    excess = max(-float(matrix.min()), float(matrix.max()) - 1)
-    if excess > rounding:
-        bad = ((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)
-        raise InputError(
-            f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
-            "are these logits?"
-        )
-    return excess

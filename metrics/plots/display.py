@@ -139,7 +139,7 @@ class UtilityDisplay:
         elif kind == "decision_curve":
             numbers = _decision_curve(y_prob, y_true, event)
         else:
-            found = diagram_of(chosen, y_prob, y_true, index, repetitions, seed, bins)[1]
+            found = diagram_of(chosen, y_prob, y_true, index, repetitions, seed, bins)
             worst = found.worst
             numbers = astuple(found.bins) if kind == "reliability" else found.curve
         columns = dict(zip(COLUMNS[kind], numbers, strict=True))

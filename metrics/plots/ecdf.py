@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,13 +65,9 @@ def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
     else:
         fits = [subs for subs in ((1, 2, 5), (1, 3)) if len(subs) * decades <= most]
         axis.set_major_locator(LogLocator(subs=fits[0] if fits else (1,), numticks=most))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    decimal = partial(np.format_float_positional, precision=4, fractional=False, trim="-")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: decimal(value)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def plain_number(value: float) -> str:
-    """Return a number as `0.0005` instead of `5e-04`."""
-    return np.format_float_positional(value, precision=4, fractional=False, trim="-")
 
 
 def plain(text: str) -> str:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
@@ -30,16 +28,16 @@ FEWEST_ROWS = 64
 
 
 class Block(NamedTuple):
-    """Utilities of a class on a forecast, in the form that `prefix_range` takes.
-
-    predicted: [b, n]; payoffs: [b, L]; codes: [R, n] with realized = payoffs[:, codes].
-    orders: what blocks with the same predictions share.
-    """
+    """Utilities of a class on a forecast, as `prefix_range` takes them: u = payoffs[:, codes]."""
 
     predicted: Tensor
+    """[b, n]"""
     payoffs: Tensor
+    """[b, L]"""
     codes: Tensor
+    """[R, n]"""
     orders: Orders | None = None
+    """What blocks with the same predictions share."""
 
 
 class UtilityClass(ABC):
@@ -47,7 +45,7 @@ class UtilityClass(ABC):
 
     @abstractmethod
     def count(self, classes: int) -> int:
-        """Return the number m of utilities for a forecast over `classes` classes."""
+        """Return the number m of utilities; `InputError` if they are for other than C `classes`."""
 
     @abstractmethod
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
@@ -65,11 +63,7 @@ class UtilityClass(ABC):
             yield Block(predicted[None], vectors.reshape(1, -1), outcomes.labels + offsets)
 
     def alike(self, forecast: Forecast) -> Tensor | None:
-        """Return for each point the first point that must have equal predictions: [n].
-
-        These are points with the same probabilities, or more points if a class overrides this. The
-        result is None if there are no two such points.
-        """
+        """Return for each point the first point that must have equal predictions: [n], or None."""
         return forecast.alike
 
     def tied_blocks(
@@ -77,8 +71,8 @@ class UtilityClass(ABC):
     ) -> Iterator[Block]:
         """Yield `blocks` with equal predictions where forecasts are equal.
 
-        Matrix products may sum the points at the edges of their tiles in another order. If two such
-        points differed in the last bit, they would be untied, and an interval could separate them.
+        Matrix products may sum the points at the edges of their tiles in another order. If two
+        points then differed in the last bit, an interval could separate them.
         """
         alike = self.alike(forecast)
         for block in self.blocks(forecast, outcomes, part):
@@ -87,11 +81,7 @@ class UtilityClass(ABC):
             yield block
 
     def spread(self, block: Block) -> Tensor:
-        """Return the range ρ of each utility of a block, its largest minus its smallest value: [b].
-
-        This general form uses the payoffs of the block. Override it if a utility can also have
-        other values.
-        """
+        """Return the range ρ of each utility: [b]; override it if payoffs are not all values."""
         return block.payoffs.amax(dim=1) - block.payoffs.amin(dim=1)
 
     def predicted_and_realized(
@@ -104,35 +94,18 @@ class UtilityClass(ABC):
     def errors(self, forecast: Forecast, outcomes: Outcomes) -> Tensor:
         """Return UC of every utility under every draw of the labels: float64 [R, m]."""
         errors = []
-        for predicted, payoffs, codes, orders in self.tied_blocks(forecast, outcomes):
-            weights = outcomes.factors
-            sums = prefix_range(predicted, payoffs, codes, weights=weights, orders=orders)
+        for block in self.tied_blocks(forecast, outcomes):
+            sums = prefix_range(*block[:3], weights=outcomes.factors, orders=block.orders)
             errors.append((sums.high - sums.low) / outcomes.size)
         return torch.cat(errors, dim=1)
 
-    @overload
-    def calibration_errors(
-        self, probabilities: Tensor, labels: Any, sample_weight: Any = None, *, classes: Any = None
-    ) -> Tensor: ...
-    @overload
-    def calibration_errors(
-        self,
-        probabilities: ArrayLike,
-        labels: Any,
-        sample_weight: Any = None,
-        *,
-        classes: Any = None,
-    ) -> NDArray[np.float64]: ...
     def calibration_errors(
         self, probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> Any:
         """Return UC of each utility of the class (eq. 3.2): [m], of the kind of `probabilities`.
 
         Args:
-            probabilities: [n, C], rows that sum to one.
-            labels: [n] class numbers in [0, C).
-            sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-            classes: [C], names of the columns in their order, if labels are names.
+            probabilities, labels, sample_weight, classes: as in `metrics.accuracy`.
 
         Raises:
             InputError: shapes, ranges or row sums are wrong, or the class is for another C.
@@ -171,6 +144,14 @@ def check_classes(name: str, expected: int, classes: int) -> None:
         raise InputError(f"{name}: for {expected} classes, the forecast has {classes}")
 
 
+def check_sample(count: int, classes: int, gain: float = 0.0) -> None:
+    """Raise `InputError` for arguments of which no utilities can be drawn."""
+    if count < 1 or classes < 2:
+        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
+    if not 0 <= gain <= 1:
+        raise InputError(f"sample: a gain of {gain} for errors, expected a number from 0 to 1")
+
+
 def parameter_matrix(values: Any, name: str, ndim: int = 2) -> Tensor:
     """Return the parameters of a utility class as a finite float64 tensor of `ndim` dimensions."""
     tensor = check_numbers(values, name).to(torch.float64)
@@ -194,23 +175,23 @@ class FunctionUtility(UtilityClass):
         self.function = function
 
     def count(self, classes: int) -> int:
-        """Return 1."""
         return 1
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return the function's result, checked for shape and finiteness."""
-        p = forecast.probabilities
+        p, wrong = forecast.probabilities, ""
         vectors = self.function(p)
         if not isinstance(vectors, Tensor):
-            raise InputError(
-                f"utility function: returned {type(vectors).__name__} for a torch tensor of "
-                "probabilities; return a tensor, written with torch's functions"
+            wrong = (
+                f"{type(vectors).__name__} for a torch tensor of probabilities; return a tensor, "
+                "written with torch's functions"
             )
-        if vectors.shape != p.shape:
-            raise InputError(
-                f"utility function: returned shape {list(vectors.shape)} for probabilities of "
-                f"shape {list(p.shape)}; return u(p, e_j) for every outcome j"
+        elif vectors.shape != p.shape:
+            wrong = (
+                f"shape {list(vectors.shape)} for probabilities of shape {list(p.shape)}; "
+                "return u(p, e_j) for every outcome j"
             )
-        if not bool(torch.isfinite(vectors).all()):
-            raise InputError("utility function: returned NaN or infinite values")
+        elif not bool(torch.isfinite(vectors).all()):
+            wrong = "NaN or infinite values"
+        if wrong:
+            raise InputError(f"utility function: returned {wrong}")
         return vectors.detach()

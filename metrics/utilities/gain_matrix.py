@@ -24,6 +24,7 @@ from metrics.utilities.base import (
     Block,
     UtilityClass,
     check_classes,
+    check_sample,
     equal_blocks,
     parameter_matrix,
 )
@@ -33,7 +34,7 @@ ALIGNED_HIGH = 0.1
 SPECIALIST_GAIN = 0.2
 SUBSETS = 10
 """Number of subsets of the labels; the paper does not give it."""
-ROUNDING = 1e-12
+MARGIN = 1e-12
 """Margin of the bounds, which covers the rounding of products with C terms."""
 FEW_CLASSES = 50
 """For points with more possible choices than this, tighter bounds are computed."""
@@ -43,7 +44,9 @@ FEW_CLASSES = 50
 class _Users(ABC):
     """Users and their gains.
 
-    data: [m, ...], a row describes a user; low, high: the range of the gains off the diagonal.
+    Attributes:
+        data: [m, ...], a row describes a user.
+        low, high: the range of the gains off the diagonal.
     """
 
     data: Tensor
@@ -91,10 +94,9 @@ class _Users(ABC):
     def _possible(self, p: Tensor) -> Tensor:
         """Return which classes any user may choose at each point: bool [C, n].
 
-        The expected gain of class j is between p_j + low (1 - p_j) and p_j + high (1 - p_j). If no
-        probability is large, these bounds exclude hardly any class. Then the gains of the most
-        probable class are computed for all users. No user chooses a class that gains less than the
-        smallest of them.
+        The expected gain of class j is between p_j + low (1 - p_j) and p_j + high (1 - p_j). Where
+        these bounds exclude few classes, no user chooses a class that gains less than the most
+        probable class gains the users at least.
         """
         highest, top = p.max(dim=1)
         possible = self._may_gain(p, self.low * p.sum(dim=1) + (1 - self.low) * highest)
@@ -110,7 +112,7 @@ class _Users(ABC):
         """Return which classes may have an expected gain of `at_least` [n]: bool, shape of p."""
         if self.high == 1:
             return torch.ones_like(p, dtype=torch.bool)
-        smallest = (at_least - ROUNDING - self.high * p.sum(dim=1)) / (1 - self.high)
+        smallest = (at_least - MARGIN - self.high * p.sum(dim=1)) / (1 - self.high)
         return p >= smallest[:, None]
 
 
@@ -181,7 +183,7 @@ class GainMatrix(UtilityClass):
         count: int, classes: int, seed: int, high: float = ALIGNED_HIGH
     ) -> GainMatrix:
         """Draw users of low tolerance for errors: off-diagonal gains uniform on [0, `high`)."""
-        _check_sample(count, classes, high)
+        check_sample(count, classes, high)
         return GainMatrix(_Aligned(stream_keys(seed, count), classes, 0.0, high))
 
     @staticmethod
@@ -195,12 +197,11 @@ class GainMatrix(UtilityClass):
     ) -> GainMatrix:
         """Draw specialists: R_ij = `gain` for predictions j in the user's subset, else 0 (i ≠ j).
 
-        A random partition divides the labels into `subsets` disjoint sets of (nearly) equal size.
-        All users share it, and each user specializes in one subset. It depends only on
-        `partition_seed`, so users drawn with other seeds share it, too. With None every user has a
-        different partition.
+        A random partition, which depends only on `partition_seed`, divides the labels into
+        `subsets` disjoint sets of (nearly) equal size, and each user specializes in one. With None
+        every user has a different partition.
         """
-        _check_sample(count, classes, gain)
+        check_sample(count, classes, gain)
         if not 1 <= subsets <= classes:
             raise InputError(f"subsets: {subsets}, expected 1 … {classes}")
         generator = torch.Generator().manual_seed(seed)
@@ -218,7 +219,6 @@ class GainMatrix(UtilityClass):
         return len(self._users.data)
 
     def count(self, classes: int) -> int:
-        """Return the number of matrices; `InputError` if they are for other numbers of classes."""
         check_classes("gains", self._users.classes, classes)
         return self.utilities
 
@@ -236,7 +236,6 @@ class GainMatrix(UtilityClass):
         return part, *part.choose(forecast.probabilities)
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return the gains of utility `index` for its choices, under each outcome: [n, C]."""
         _, _, chosen = self.choose(forecast, slice(index, index + 1))
         return self.matrix(index).to(chosen.device).T[chosen[:, 0].to(torch.int64)]
 
@@ -274,10 +273,3 @@ def _checked(gains: Any) -> _Matrices:
     diagonal = torch.eye(classes, dtype=torch.bool, device=matrices.device)
     off_diagonal = matrices.masked_select(~diagonal)
     return _Matrices(matrices, classes, float(off_diagonal.min()), float(off_diagonal.max()))
-
-
-def _check_sample(count: int, classes: int, gain: float) -> None:
-    if count < 1 or classes < 2:
-        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
-    if not 0 <= gain <= 1:
-        raise InputError(f"sample: a gain of {gain} for errors, expected a number from 0 to 1")

@@ -19,6 +19,7 @@ from metrics.utilities.base import (
     Block,
     UtilityClass,
     check_classes,
+    check_sample,
     equal_blocks,
     parameter_matrix,
 )
@@ -31,24 +32,21 @@ class PayoffClass(UtilityClass):
     coordinate: Literal["class", "rank"]
 
     @abstractmethod
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Return the payoff vectors of the utilities in `part`: float64 [b, C]."""
+    def payoffs(self, classes: int) -> Tensor:
+        """Return the payoff vectors of the utilities: float64 [m, C]."""
 
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
-        """Return v of the utilities in `part`: [b, n]."""
-        payoffs = self.payoffs(forecast.classes, part).to(forecast.probabilities.device)
+    def count(self, classes: int) -> int:
+        return len(self.payoffs(classes))
+
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
+        """Return v of the utilities in `part`, [b, n], for the `payoffs` [m, C] of all."""
         if self.coordinate == "class":
-            return payoffs @ forecast.probabilities.T
-        return forecast.joined(lambda rows: payoffs @ rows.ranked.T)
-
-    def codes(self, outcomes: Outcomes) -> Tensor:
-        """Return the coordinate of each outcome: [R, n]."""
-        return outcomes.labels if self.coordinate == "class" else outcomes.ranks
+            return payoffs[part] @ forecast.probabilities.T
+        return forecast.joined(lambda rows: payoffs[part] @ rows.ranked.T)
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return u⃗: the payoffs of the classes, or those of the classes' ranks: [n, C]."""
         p = forecast.probabilities
-        payoff = self.payoffs(forecast.classes, slice(index, index + 1))[0].to(p.device)
+        payoff = self.payoffs(forecast.classes)[index].to(p.device)
         if self.coordinate == "class":
             return payoff.expand_as(p)
         order = forecast.order.to(torch.int64)
@@ -62,16 +60,16 @@ class PayoffClass(UtilityClass):
         self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
     ) -> Iterator[Block]:
         """Yield blocks whose predictions fill `BLOCK_BYTES`."""
-        codes = self.codes(outcomes)
-        for block in equal_blocks(range(self.count(forecast.classes))[part], forecast.n):
-            payoffs = self.payoffs(forecast.classes, block).to(forecast.probabilities.device)
+        codes = outcomes.labels if self.coordinate == "class" else outcomes.ranks
+        payoffs = self.payoffs(forecast.classes).to(forecast.probabilities.device)
+        for block in equal_blocks(range(len(payoffs))[part], forecast.n):
             known = forecast.known((self, block.start, block.stop))
             predicted = known.predicted
             if predicted is None:
-                predicted = self.predicted(forecast, block)
+                predicted = self.predicted(forecast, payoffs, block)
                 if outcomes.draws > 1:
                     known.predicted = predicted = predicted.contiguous()
-            yield Block(predicted, payoffs, codes, known.orders)
+            yield Block(predicted, payoffs[block], codes, known.orders)
 
 
 class ClassWise(PayoffClass):
@@ -79,15 +77,10 @@ class ClassWise(PayoffClass):
 
     coordinate = "class"
 
-    def count(self, classes: int) -> int:
-        """Return the number of classes, because each class has one utility."""
-        return classes
+    def payoffs(self, classes: int) -> Tensor:
+        return torch.eye(classes, dtype=torch.float64)
 
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Return unit vectors."""
-        return torch.eye(classes, dtype=torch.float64)[part]
-
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return columns of the probabilities. Without a product, ties stay ties."""
         return forecast.probabilities[:, part].T
 
@@ -104,27 +97,17 @@ class TopK(PayoffClass):
     def __init__(self, ks: tuple[int, ...] | None = None) -> None:
         self.ks = ks
 
-    def _chosen(self, classes: int) -> Tensor:
-        if self.ks is None:
-            return torch.arange(1, classes + 1)
-        ks = list(self.ks) if isinstance(self.ks, Iterable) else []
+    def payoffs(self, classes: int) -> Tensor:
+        """Return ones up to rank K, then zeros; `InputError` if a K is not in 1 … `classes`."""
+        chosen = range(1, classes + 1) if self.ks is None else self.ks
+        ks = list(chosen) if isinstance(chosen, Iterable) else []
         if not ks or not all(is_whole(k) and 1 <= k <= classes for k in ks):
             raise InputError(f"TopK: ks must be whole numbers in 1 … {classes}, got {self.ks!r}")
-        return torch.tensor(ks)
+        return (torch.arange(classes) < torch.tensor(ks)[:, None]).to(torch.float64)
 
-    def count(self, classes: int) -> int:
-        """Return the number of K; `InputError` if they are not all in 1 … `classes`."""
-        return len(self._chosen(classes))
-
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Return ones up to rank K, then zeros."""
-        ranks = torch.arange(classes)
-        return (ranks < self._chosen(classes)[part, None]).to(torch.float64)
-
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return the sums of the K largest probabilities, without a copy if all K are used."""
-        chosen = self._chosen(forecast.classes)[part]
-        columns = part if self.ks is None else chosen.to(forecast.probabilities.device) - 1
+        columns = part if self.ks is None else payoffs[part].sum(dim=1).long() - 1
         return forecast.joined(lambda rows: rows.top_sums[:, columns].T)
 
 
@@ -138,7 +121,7 @@ class TopClass(TopK):
     def __init__(self) -> None:
         super().__init__(ks=(1,))
 
-    def predicted(self, forecast: Forecast, part: slice) -> Tensor:
+    def predicted(self, forecast: Forecast, payoffs: Tensor, part: slice) -> Tensor:
         """Return the largest probability, which needs no ranking."""
         return forecast.probabilities.amax(dim=1)[None]
 
@@ -161,15 +144,9 @@ class DiscountedCumulativeGain(PayoffClass):
             raise InputError(f"exponents: expected numbers >= 0, got {list(exponents)}")
         self.exponents = tuple(float(g) for g in exponents)
 
-    def count(self, classes: int) -> int:
-        """Return the number of exponents."""
-        return len(self.exponents)
-
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Return the discounts by rank."""
+    def payoffs(self, classes: int) -> Tensor:
         ranks = torch.arange(1, classes + 1, dtype=torch.float64)
-        gammas = torch.tensor(self.exponents[part], dtype=torch.float64)
-        return torch.log2(1 + ranks)[None, :] ** -gammas[:, None]
+        return torch.log2(1 + ranks) ** -torch.tensor(self.exponents, dtype=torch.float64)[:, None]
 
 
 class GivenPayoffs(PayoffClass):
@@ -179,15 +156,9 @@ class GivenPayoffs(PayoffClass):
         self.matrix = parameter_matrix(matrix, name)
         self.name = name
 
-    def count(self, classes: int) -> int:
-        """Return the number of rows; `InputError` if they are for another number of classes."""
+    def payoffs(self, classes: int) -> Tensor:
         check_classes(self.name, self.matrix.shape[1], classes)
-        return self.matrix.shape[0]
-
-    def payoffs(self, classes: int, part: slice) -> Tensor:
-        """Return rows of the matrix."""
-        self.count(classes)
-        return self.matrix[part]
+        return self.matrix
 
 
 class Linear(GivenPayoffs):
@@ -232,8 +203,7 @@ def sample_unit_sphere_infinity(count: int, classes: int, seed: int) -> Tensor:
 
     A coordinate chosen at random is ±1, the others are uniform in [-1, 1].
     """
-    if count < 1 or classes < 2:
-        raise InputError(f"sample: count {count} and classes {classes} must be >= 1 and >= 2")
+    check_sample(count, classes)
     generator = torch.Generator().manual_seed(seed)
     vectors = torch.rand(count, classes, generator=generator, dtype=torch.float64) * 2 - 1
     face = torch.randint(classes, (count, 1), generator=generator)

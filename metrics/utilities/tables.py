@@ -25,7 +25,6 @@ class Decision(UtilityClass):
         self.losses = parameter_matrix(losses, "losses", ndim=3)
 
     def count(self, classes: int) -> int:
-        """Return the number of losses; `InputError` if they are for another number of classes."""
         check_classes("losses", self.losses.shape[1], classes)
         return self.losses.shape[0]
 
@@ -38,7 +37,6 @@ class Decision(UtilityClass):
         return loss, expected.gather(1, action[:, None])[:, 0], action
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return the negative loss of the chosen action under each outcome: [n, C]."""
         loss, _, action = self._act(forecast, index)
         return -loss[:, action].T
 
@@ -68,15 +66,12 @@ class Similarity(UtilityClass):
             raise InputError(f"similarity matrix: not square, shape {list(self.matrix.shape)}")
 
     def count(self, classes: int) -> int:
-        """Return 1; `InputError` if the matrix is for another number of classes."""
         check_classes("similarity matrix", len(self.matrix), classes)
         return 1
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
-        """Return p S: [n, C]."""
         self.count(forecast.classes)
-        p = forecast.probabilities
-        return p @ self.matrix.to(p.device)
+        return forecast.probabilities @ self.matrix.to(forecast.probabilities.device)
 
     def spread(self, block: Block) -> Tensor:
         """Return the range of S, because u is a mean of its entries."""

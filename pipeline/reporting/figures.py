@@ -140,8 +140,6 @@ def _diagram(worst: Worst) -> UtilityDiagram:
         worst=WorstInterval(worst.error, worst.low, worst.high, int(np.sign(worst.gap))),
         share=worst.share,
         gap=worst.gap,
-        floor=worst.floor,
-        n=0,
     )
 
 

@@ -135,7 +135,7 @@ def worst_of(
     parts = _prepared(splits)
     by_metric = {}
     for metric in metrics_of(options):
-        utilities = metric.utility_class(options)
+        utilities = metric.utilities(options)
         if utilities is not None:
             record = _worst(utilities, parts)
             index, entry = record["utility"], own.get(metric.key)

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from metrics import (
-    InputError,
     binned_class_wise_error,
     binned_top_class_error,
     reference,
@@ -53,18 +52,3 @@ def test_weights_are_taken_per_draw_of_the_labels():
     assert isinstance(outcomes, Outcomes)
     assert class_weights("prior", outcomes, 3).tolist() == [[0.5, 0.25, 0.25], [0, 0, 1]]
     assert class_weights("uniform", outcomes, 3).tolist() == [[1 / 3] * 3] * 2
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({"bins": 0}, "bins"),
-        ({"bins": 2.5}, r"bins: 2\.5, expected a whole number"),
-        ({"scheme": "quantile"}, "scheme"),
-        ({"weights": "balanced"}, "weights"),
-    ],
-)
-def test_unknown_options_are_named(options, field):
-    with pytest.raises(InputError, match=field) as error:
-        binned_class_wise_error([[0.5, 0.5]], [0], **options)
-    assert "\n" not in str(error.value)

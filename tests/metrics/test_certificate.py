@@ -14,7 +14,6 @@ from metrics import (
     Similarity,
     TopK,
     calibration_interval,
-    noise_floor,
     scorecard,
     utility_calibration,
 )
@@ -150,15 +149,3 @@ def test_the_finite_bound_with_weights_needs_those_of_the_population():
             calibration_interval(
                 TopK(), p, y, sample_weight=np.full(300, 4), population_weights=unusable
             )
-
-
-@pytest.mark.parametrize("confidence", [0, 1, 95])
-def test_a_confidence_that_is_no_probability_is_refused(confidence, forecast_of):
-    with pytest.raises(InputError, match="confidence"):
-        calibration_interval(TopK(), *forecast_of("smooth", 20, 3, 0), confidence=confidence)
-
-
-@pytest.mark.parametrize("function", [calibration_interval, noise_floor])
-def test_rows_from_which_no_label_can_be_drawn_are_refused(function):
-    with pytest.raises(InputError, match="rows do not sum to one"):
-        function(TopK(), [[0.5, 0.4], [0.5, 0.5]], [0, 1])

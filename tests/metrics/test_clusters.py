@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from metrics import ClassWise, InputError, TopK, calibration_interval, noise_floor, scorecard
+from metrics import ClassWise, TopK, calibration_interval, noise_floor, scorecard
 from metrics.resampling import resampled_weights
 
 ROWS = 8
@@ -119,21 +119,3 @@ def test_the_bootstrap_draws_whole_clusters_and_every_floor_grows(forecast_of):
     assert card.certificates["u_cwe"].upper > plain.certificates["u_cwe"].upper
     in_splits = scorecard(p, y, clusters=clusters, population=30, **FEW)
     assert in_splits.noise_floor == card.noise_floor
-
-
-@pytest.mark.parametrize(
-    ("clusters", "message"),
-    [
-        (["a", "b"], "clusters: shape \\[2\\] for 5 rows"),
-        ([1, 1, np.nan, 2, 2], "clusters: none in row 2"),
-        (["a", None, "b", "b", "b"], "clusters: none in row 1"),
-        (["a"] * 5, "clusters: all rows are of cluster a"),
-    ],
-)
-def test_clusters_that_name_none_are_refused(clusters, message, forecast_of):
-    p, y = forecast_of("smooth", 5, 3, 0)
-    for measure in (noise_floor, calibration_interval):
-        with pytest.raises(InputError, match=message):
-            measure(TopK(), p, y, clusters=clusters)
-    with pytest.raises(InputError, match=message):
-        scorecard(p, y, clusters=clusters)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from metrics import InputError
 from metrics.decisions import (
     acting_threshold,
     constant_losses,
@@ -52,23 +51,3 @@ def test_the_threshold_of_a_binary_decision_is_where_both_actions_cost_the_same(
     p = np.array([[1 - t - 1e-9, t + 1e-9], [1 - t + 1e-9, t - 1e-9]])
     assert decisions(losses, p, [0, 0]).actions.tolist() == [1, 0]
     assert acting_threshold([[0.0, 1.0], [0.0, 1.0]]) is None
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (
-            lambda: decisions(LOSSES[:2], np.eye(3), [0, 1, 2]),
-            "losses: for 2 classes, the forecast has 3",
-        ),
-        (lambda: net_benefit([0.5, 2], [0, 1], [0.5]), "probability: expected numbers from 0"),
-        (lambda: net_benefit([0.5, 0.5], [0, 0.5], [0.5]), "event: expected whole numbers"),
-        (lambda: net_benefit([0.5], [0], [1.0]), "thresholds"),
-        (lambda: constant_losses(LOSSES, []), "labels: none"),
-        (lambda: acting_threshold(LOSSES), "expected two classes"),
-    ],
-)
-def test_bad_input_is_one_line(call, words):
-    with pytest.raises(InputError, match=words) as caught:
-        call()
-    assert "\n" not in str(caught.value)

@@ -14,11 +14,20 @@ from metrics import (
     Similarity,
     TopK,
     accuracy,
+    binned_class_wise_error,
     brier_score,
+    calibration_interval,
+    constant_losses,
+    decisions,
+    dkw_band,
+    ecdf,
+    net_benefit,
+    noise_floor,
     scorecard,
     utility_calibration,
     worst_interval,
 )
+from metrics.decisions import acting_threshold
 from metrics.validation import (
     check_labels,
     check_logits,
@@ -79,16 +88,122 @@ def message_of(call, *args, words=(), **options):
     return message
 
 
-@pytest.mark.parametrize(("bad", "words"), BAD_PROBABILITIES.values(), ids=BAD_PROBABILITIES)
-def test_bad_probabilities_are_named(bad, words):
-    message = message_of(accuracy, bad, Y, words=words)
-    assert message.startswith("probabilities: ")
+SQUARE4, LOSSES = np.eye(4), np.array([[0.0, 3.0], [5.0, 0.0], [1.0, 1.0]])
+UNIFORM = np.full((5, 3), 1 / 3), np.arange(5) % 3
 
 
-@pytest.mark.parametrize(("bad", "words"), BAD_LABELS.values(), ids=BAD_LABELS)
-def test_bad_labels_are_named(bad, words):
-    message = message_of(accuracy, P, bad, words=words)
-    assert message.startswith("labels: ")
+def card(**options):
+    return lambda: scorecard(P, Y, **options)
+
+
+def all_that_take(name, value):
+    """The calls that take weights or clusters, with a `value` that they refuse."""
+    return [
+        lambda: scorecard(*UNIFORM, **{name: value}),
+        lambda: noise_floor(TopK(), *UNIFORM, **{name: value}),
+        lambda: calibration_interval(TopK(), *UNIFORM, **{name: value}),
+    ]
+
+
+def of_function(function):
+    return lambda: FunctionUtility(function).calibration_errors(P, Y)
+
+
+REFUSED = {
+    "linear for 4": (lambda: Linear(np.ones((2, 4))).worst(P, Y), ["payoffs", "4", "3"]),
+    "similarity for 4": (lambda: Similarity(SQUARE4).worst(P, Y), ["similarity", "4", "3"]),
+    "gains for 4": (lambda: GainMatrix(SQUARE4).worst(P, Y), ["gains", "4", "3"]),
+    "linear 3d": (lambda: Linear(np.ones((2, 3, 4))), ["payoffs", "2 dimensions", "[2, 3, 4]"]),
+    "similarity shape": (lambda: Similarity(np.ones((2, 3))), ["similarity", "square", "[2, 3]"]),
+    "gains shape": (lambda: GainMatrix(np.ones((2, 3))), ["gains", "square"]),
+    "gains range": (lambda: GainMatrix([[1, 2], [0, 1]]), ["gains", "outside [0, 1]"]),
+    "gains diagonal": (lambda: GainMatrix([[0.9, 0], [0, 1]]), ["gains", "diagonal"]),
+    "subsets": (lambda: GainMatrix.sample_misaligned(3, 4, 0, 5), ["subsets", "5"]),
+    "top K of 4": (lambda: TopK(ks=(1, 4)).worst(P, Y), ["ks", "1 … 3"]),
+    "top 1.5": (lambda: TopK(ks=(1.5,)).worst(P, Y), ["ks", "whole", "(1.5,)"]),
+    "no exponents": (lambda: DiscountedCumulativeGain(()), ["exponents"]),
+    "negative exponent": (lambda: DiscountedCumulativeGain((-1.0,)), ["exponents"]),
+    "gain": (lambda: GainMatrix.sample_aligned(1, 2, 0, 1.5), ["gain of 1.5", "from 0 to 1"]),
+    "no sample": (lambda: Linear.sample(0, 4, 0), ["count 0"]),
+    "function of NumPy": (of_function(lambda p: p.numpy()), ["returned ndarray for a torch"]),
+    "function to [n]": (of_function(lambda p: p.sum(dim=1)), ["utility function", "shape [2]"]),
+    "function to NaN": (of_function(lambda p: p * NAN), ["utility function", "NaN or infinite"]),
+    "floor": (card(floor_repetitions=-1), ["floor_repetitions"]),
+    "batch": (card(utility_batch=0), ["utility_batch: 0, expected a whole number of at"]),
+    "users of the floor": (card(floor_utilities=0), ["floor_utilities: 0"]),
+    "similarity of 2": (card(similarity=np.eye(2)), ["similarity", "2", "3"]),
+    "no bin": (lambda: binned_class_wise_error(P, Y, 0), ["bins"]),
+    "half a bin": (lambda: binned_class_wise_error(P, Y, 2.5), ["bins: 2.5, expected a whole"]),
+    "scheme": (lambda: binned_class_wise_error(P, Y, scheme="quantile"), ["scheme"]),
+    "class weights": (lambda: binned_class_wise_error(P, Y, weights="balanced"), ["weights"]),
+    "confidence": (lambda: calibration_interval(TopK(), P, Y, 95), ["confidence"]),
+    "confidence of 1": (lambda: calibration_interval(TopK(), P, Y, 1), ["confidence"]),
+    "floor of row sums": (lambda: noise_floor(TopK(), P * 0.9, Y), ["do not sum to one"]),
+    "bounds of row sums": (lambda: calibration_interval(TopK(), P * 0.9, Y), ["do not sum to one"]),
+    **{
+        f"{repetitions} repetitions": (
+            lambda repetitions=repetitions: noise_floor(TopK(), P, Y, repetitions),
+            ["expected a whole number of at least 1"],
+        )
+        for repetitions in (0, -1, 2.0, True)
+    },
+    **{
+        f"{name} {place} {words}": (call, [f"{name}: {words}"])
+        for name, value, words in (
+            ("sample_weight", np.ones(4), "shape [4] for 5 rows"),
+            ("sample_weight", [1, 1, -1, 1, 1], "-1 in row 2"),
+            ("sample_weight", [1, 1, 1, INF, 1], "inf in row 3"),
+            ("sample_weight", [1, 1, 1, NAN, 1], "nan in row 3"),
+            ("sample_weight", np.zeros(5), "all are zero"),
+            ("clusters", ["a", "b"], "shape [2] for 5 rows"),
+            ("clusters", [1, 1, NAN, 2, 2], "none in row 2"),
+            ("clusters", ["a", None, "b", "b", "b"], "none in row 1"),
+            ("clusters", ["a"] * 5, "all rows are of cluster a"),
+        )
+        for place, call in enumerate(all_that_take(name, value))
+    },
+    "losses of 2 classes": (
+        lambda: decisions(LOSSES[:2], np.eye(3), [0, 1, 2]),
+        ["losses: for 2 classes, the forecast has 3"],
+    ),
+    "probability": (lambda: net_benefit([0.5, 2], [0, 1], [0.5]), ["probability: expected"]),
+    "event": (lambda: net_benefit([0.5, 0.5], [0, 0.5], [0.5]), ["event: expected whole"]),
+    "thresholds": (lambda: net_benefit([0.5], [0], [1.0]), ["thresholds"]),
+    "no labels": (lambda: constant_losses(LOSSES, []), ["labels: none"]),
+    "threshold of 3 classes": (lambda: acting_threshold(LOSSES), ["expected two classes"]),
+    **{
+        f"errors {errors}": (lambda errors=errors: ecdf(np.array(errors)), ["errors"])
+        for errors in ([], [[0.1]], [0.1, NAN], [INF])
+    },
+    **{
+        f"band {given}": (lambda given=given: dkw_band(*given), ["count"])
+        for given in ((0, 0.95), (-1, 0.95), (10, 0), (10, 1))
+    },
+    **{
+        f"{call.__name__} {name}": (
+            lambda call=call, v=predicted, u=realized: call(v, u),
+            words,
+        )
+        for call in (utility_calibration, worst_interval)
+        for name, predicted, realized, words in (
+            ("lengths", [0.1, 0.2], [0.1], ["realized", "[1]", "[2]", "one realized utility"]),
+            ("NaN predicted", [NAN, 0.2], [0.1, 0.2], ["predicted", "NaN"]),
+            ("NaN realized", [0.1, 0.2], [0.1, INF], ["realized", "infinite"]),
+            ("empty", [], [], ["predicted", "at least one point"]),
+            ("a number", 0.5, 0.5, ["predicted", "shape [..., n]"]),
+            ("text", ["a"], [0.5], ["predicted", "not an array of numbers"]),
+        )
+    },
+    **{f"p {name}": (lambda p=p: accuracy(p, Y), ["probabilities: ", *words])
+       for name, (p, words) in BAD_PROBABILITIES.items()},
+    **{f"y {name}": (lambda y=y: accuracy(P, y), ["labels: ", *words])
+       for name, (y, words) in BAD_LABELS.items()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_used_is_named_with_its_fix(call, words):
+    message_of(call, words=words)
 
 
 @pytest.mark.parametrize("call", [accuracy, TopK().worst, scorecard])
@@ -116,62 +231,6 @@ def test_bad_logits_are_named():
     words = ("of size 1e+160", "above 1e+100 in row 1", "divide all logits")
     message_of(check_logits, with_entry(1e160), words=words)  # its square is infinite
     assert float(check_logits(with_entry(-1e160)).min()) == -INF
-
-
-UTILITY_INPUTS = {
-    "lengths": ([0.1, 0.2], [0.1], ["realized", "[1]", "[2]", "one realized utility"]),
-    "NaN predicted": ([NAN, 0.2], [0.1, 0.2], ["predicted", "NaN"]),
-    "NaN realized": ([0.1, 0.2], [0.1, INF], ["realized", "infinite"]),
-    "empty": ([], [], ["predicted", "at least one point"]),
-    "a number": (0.5, 0.5, ["predicted", "shape [..., n]"]),
-    "text": (["a"], [0.5], ["predicted", "not an array of numbers"]),
-}
-
-
-@pytest.mark.parametrize("call", [utility_calibration, worst_interval])
-@pytest.mark.parametrize(
-    ("predicted", "realized", "words"), UTILITY_INPUTS.values(), ids=UTILITY_INPUTS
-)
-def test_bad_utilities_are_named(call, predicted, realized, words):
-    message_of(call, predicted, realized, words=words)
-
-
-SQUARE4 = np.eye(4)
-UTILITY_CLASSES = {
-    "linear for 4": (Linear(np.ones((2, 4))).calibration_errors, (P, Y), ["payoffs", "4", "3"]),
-    "similarity for 4": (Similarity(SQUARE4).calibration_errors, (P, Y), ["similarity", "4", "3"]),
-    "gains for 4": (GainMatrix(SQUARE4).calibration_errors, (P, Y), ["gains", "4", "3"]),
-    "linear 3d": (Linear, (np.ones((2, 3, 4)),), ["payoffs", "2 dimensions", "[2, 3, 4]"]),
-    "similarity shape": (Similarity, (np.ones((2, 3)),), ["similarity", "square", "[2, 3]"]),
-    "gains shape": (GainMatrix, (np.ones((2, 3)),), ["gains", "square"]),
-    "gains range": (GainMatrix, ([[1, 2], [0, 1]],), ["gains", "outside [0, 1]"]),
-    "gains diagonal": (GainMatrix, ([[0.9, 0], [0, 1]],), ["gains", "diagonal"]),
-    "subsets": (GainMatrix.sample_misaligned, (3, 4, 0, 5), ["subsets", "5"]),
-    "top K of 4": (TopK(ks=(1, 4)).calibration_errors, (P, Y), ["ks", "1 … 3"]),
-    "top 1.5": (TopK(ks=(1.5,)).calibration_errors, (P, Y), ["ks", "whole", "(1.5,)"]),
-    "no exponents": (DiscountedCumulativeGain, ((),), ["exponents"]),
-    "negative exponent": (DiscountedCumulativeGain, ((-1.0,),), ["exponents"]),
-    "gain": (GainMatrix.sample_aligned, (1, 2, 0, 1.5), ["gain of 1.5", "from 0 to 1"]),
-    "no sample": (Linear.sample, (0, 4, 0), ["count 0"]),
-}
-
-
-@pytest.mark.parametrize(("call", "args", "words"), UTILITY_CLASSES.values(), ids=UTILITY_CLASSES)
-def test_bad_parameters_of_utilities_are_named(call, args, words):
-    message_of(call, *args, words=words)
-
-
-SCORECARD_OPTIONS = {
-    "floor": ({"floor_repetitions": -1}, ["floor_repetitions"]),
-    "batch": ({"utility_batch": 0}, ["utility_batch: 0, expected at least 1"]),
-    "sampled users of the floor": ({"floor_utilities": 0}, ["floor_utilities: 0"]),
-    "similarity": ({"similarity": np.eye(2)}, ["similarity", "2", "3"]),
-}
-
-
-@pytest.mark.parametrize(("options", "words"), SCORECARD_OPTIONS.values(), ids=SCORECARD_OPTIONS)
-def test_bad_options_of_the_scorecard_are_named(options, words):
-    message_of(scorecard, P, Y, words=words, **options)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -218,19 +277,6 @@ def test_three_decimals_of_three_classes_sum_to_one_but_for_rounding():
     assert accuracy(np.array([above, below]), np.array([0, 0])) == 1
     with pytest.raises(InputError, match="2 rows do not sum to one"):
         accuracy(np.array([[0.335, 0.334, 0.333], [0.333, 0.333, 0.332]]), np.array([0, 0]))
-
-
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        (lambda p: p.numpy(), "returned ndarray for a torch tensor"),
-        (lambda p: p.sum(dim=1), "returned shape [2]"),
-        (lambda p: p * float("nan"), "NaN or infinite"),
-    ],
-)
-def test_what_a_utility_function_may_return(function, words):
-    line = message_of(lambda: FunctionUtility(function).calibration_errors(P, Y))
-    assert line.startswith("utility function: ") and words in line
 
 
 def test_probabilities_are_told_from_logits_by_every_row():

@@ -6,7 +6,6 @@ import pytest
 from metrics import (
     METRICS,
     ClassWise,
-    InputError,
     TopK,
     calibration_interval,
     noise_floor,
@@ -84,12 +83,6 @@ def test_the_p_value_counts_the_observed_error_among_the_draws():
 def test_a_draw_that_falls_short_by_rounding_is_as_large():
     assert NoiseFloor.of([np.nextafter(0.3, 0), 0.2], observed=0.3).p_value == pytest.approx(2 / 3)
     assert NoiseFloor.of([0.3 * (1 - 1e-9), 0.2], observed=0.3).p_value == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize("repetitions", [0, -1, 2.0, True])
-def test_repetitions_are_a_whole_number_of_at_least_one(repetitions):
-    with pytest.raises(InputError, match="expected a whole number of at least 1"):
-        noise_floor(TopK(), *forecast(5), repetitions=repetitions)
 
 
 def test_the_largest_error_of_the_class_is_compared_with_the_floor():

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import special
 
 from metrics import ClassWise, reference
@@ -14,14 +12,6 @@ from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from metrics.resampling import multiplied_outcomes, redrawn_outcomes
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
-POINTS = st.lists(
-    st.tuples(
-        st.one_of(st.sampled_from([0.0, -0.0, 0.3, 0.5, 1.0, -1.0]), st.floats(-1, 1)),
-        st.sampled_from([0.0, 1.0, -1.0, 0.4]),
-    ),
-    min_size=1,
-    max_size=9,
-)
 
 
 def test_the_worked_example_of_one_utility():
@@ -31,17 +21,6 @@ def test_the_worked_example_of_one_utility():
     assert reference.worst_interval(v, u) == pytest.approx((0.6 / 4, 0.2, 0.2, -1))
     tied = reference.worst_interval(v, u, tolerance=0.3)  # .2, .2 and .5 count as one
     assert tied == pytest.approx((0.2 / 4, 0.2, 0.9, -1))
-
-
-@given(points=POINTS)
-def test_the_running_sum_finds_the_supremum_over_intervals(points):
-    v, u = np.array(points).T
-    expected = reference.utility_calibration_by_intervals(v, u)
-    assert reference.utility_calibration(v, u) == pytest.approx(expected, abs=1e-14)
-    error, low, high, sign = reference.worst_interval(v, u)
-    assert error == pytest.approx(expected, abs=1e-14)
-    inside = (v >= low) & (v <= high)
-    assert (v - u)[inside].sum() / len(v) == pytest.approx(sign * error, abs=1e-14)
 
 
 def test_the_worked_example_of_every_class_of_utilities():

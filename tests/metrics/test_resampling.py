@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -63,11 +61,10 @@ def test_a_resampled_metric_is_that_of_the_drawn_points_repeated(forecast_of):
 def test_many_points_are_resampled_but_not_for_the_sampled_users(forecast_of, monkeypatch):
     p, y = forecast_of("smooth", POPULATION, 4, 0)
     few = scorecard(p, y, **OPTIONS).draws
-    of_scorecard = sys.modules["metrics.scorecard"]  # the attribute of `metrics` is the function
-    monkeypatch.setattr(of_scorecard, "LARGEST", POPULATION - 1)
+    monkeypatch.setattr(module, "LARGEST", POPULATION - 1)
     many = scorecard(p, y, **OPTIONS).draws
     assert few.keys() - many.keys() == {f"bootstrap_{k}" for k in METRICS if METRICS[k].sampled}
     for key, draws in many.items():
         np.testing.assert_array_equal(draws, few[key])
-    monkeypatch.setattr(of_scorecard, "LARGEST_WHOLE", 4 * POPULATION - 1)
+    monkeypatch.setattr(module, "LARGEST_WHOLE", 4 * POPULATION - 1)
     assert scorecard(p, y, **OPTIONS).draws == {}

@@ -1,7 +1,5 @@
 """Weighted points: a weight of k counts as the point k times, in every score and error."""
 
-import functools
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,6 @@ from metrics import (
     ClassWise,
     Decision,
     GainMatrix,
-    InputError,
     TopK,
     accuracy,
     binned_class_wise_error,
@@ -28,6 +25,7 @@ from metrics import (
 )
 from metrics.resampling import resampled_weights
 
+LOSSES = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]])
 MEASURES = {
     "accuracy": accuracy,
     "brier": brier_score,
@@ -38,7 +36,18 @@ MEASURES = {
     "tce": binned_top_class_error,
     "class-wise": ClassWise().calibration_errors,
     "top-K": TopK().calibration_errors,
-    "decision": Decision([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]]).calibration_errors,
+    "decision": Decision(LOSSES).calibration_errors,
+    "one utility": lambda p, y, sample_weight=None: utility_calibration(
+        p[:, 0], y == 0, sample_weight
+    ),
+    "worst interval": lambda p, y, sample_weight=None: worst_interval(
+        p[:, 0], y == 0, sample_weight=sample_weight
+    ),
+    "net benefit": lambda p, y, sample_weight=None: net_benefit(
+        p[:, 1], y == 1, [0.2, 0.6], sample_weight
+    ),
+    "constant": lambda p, y, sample_weight=None: constant_losses(LOSSES, y, sample_weight),
+    "gaps": lambda p, y, sample_weight=None: decisions(LOSSES, p, y).gaps(2, sample_weight),
 }
 
 
@@ -61,15 +70,6 @@ def test_only_the_proportions_of_the_weights_count(name, forecast_of):
     assert not np.allclose(first, MEASURES[name](p, y), atol=1e-6)
 
 
-def test_single_utilities_take_weights_too(forecast_of):
-    p, y = forecast_of("dyadic", 60, 3, 5)
-    v, u = p[:, 0], 1.0 * (y == 0)
-    times = np.random.default_rng(2).integers(0, 3, size=60)
-    repeated = np.repeat(v, times), np.repeat(u, times)
-    assert utility_calibration(v, u, times) == pytest.approx(utility_calibration(*repeated))
-    assert worst_interval(v, u, sample_weight=times) == pytest.approx(worst_interval(*repeated))
-
-
 @pytest.mark.parametrize("share", [0.7, 1 / 3])
 def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share, forecast_of):
     """Whole ones cut the bins as repeated rows would; of these some are whole, others are not."""
@@ -81,26 +81,10 @@ def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share, forec
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (np.ones(4), "sample_weight: shape \\[4\\] for 5 rows"),
-        ([1, 1, -1, 1, 1], "sample_weight: -1 in row 2"),
-        ([1, 1, 1, np.inf, 1], "sample_weight: inf in row 3"),
-        (np.zeros(5), "sample_weight: all are zero"),
-    ],
-)
-def test_weights_that_make_no_sense_are_refused(weights, message, forecast_of):
-    p, y = forecast_of("smooth", 5, 3, 0)
-    for measure in (brier_score, TopK().calibration_errors):
-        with pytest.raises(InputError, match=message):
-            measure(p, y, sample_weight=weights)
-
-
 UTILITIES = {
     "class-wise": ClassWise(),
     "top-K": TopK(),
-    "decision": Decision([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]]),
+    "decision": Decision(LOSSES),
     "gain matrices": GainMatrix.sample_aligned(3, 4, seed=0),
 }
 
@@ -172,25 +156,3 @@ def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities
     assert weighted.upper > repeated.upper
     unknown = calibration_interval(utilities, p, y, sample_weight=times)
     assert unknown[:3] == weighted[:3] and unknown.upper_finite == pytest.approx(1, abs=0.3)
-
-
-@pytest.mark.parametrize("weights", [np.full(90, -1.0), np.zeros(90), np.full(90, np.nan)])
-def test_weights_that_are_no_weights_are_refused_everywhere(weights, forecast_of):
-    p, y = forecast_of("smooth", 90, 4, 4)
-    for function in (scorecard, functools.partial(noise_floor, TopK()),
-                     functools.partial(calibration_interval, TopK())):  # fmt: skip
-        with pytest.raises(InputError, match="sample_weight: "):
-            function(p, y, sample_weight=weights)
-
-
-def test_decisions_weigh_their_points(forecast_of):
-    p, y = forecast_of("smooth", 60, 2, 5)
-    times = np.random.default_rng(0).integers(0, 3, size=60)
-    numbers, losses = np.repeat(np.arange(60), times), np.array([[0.0, 1.0], [4.0, 0.5]])
-    for measure in (
-        lambda p, y, w: net_benefit(p[:, 1], y, [0.2, 0.6], w),
-        lambda p, y, w: constant_losses(losses, y, w),
-        lambda p, y, w: decisions(losses, p, y).gaps(2, w),
-    ):
-        repeated = measure(p[numbers], y[numbers], None)
-        np.testing.assert_allclose(measure(p, y, times), repeated, atol=1e-12)

@@ -85,7 +85,7 @@ def test_utilities_by_rank_tie_points_that_name_the_classes_differently(family):
     ordered, ranks = np.sort(row)[::-1], outcomes.ranks[0].numpy()
     utilities = UTILITIES[family]
     for index, error in enumerate(unsteady(utilities).errors(forecast, outcomes)[0]):
-        payoffs = utilities.payoffs(7, slice(index, index + 1))[0].numpy()
+        payoffs = utilities.payoffs(7)[index].numpy()
         assert float(error) == pytest.approx(
             abs(payoffs[ranks].mean() - payoffs @ ordered), abs=1e-12
         )

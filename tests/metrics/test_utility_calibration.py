@@ -6,13 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import (
-    TopClass,
-    binned_top_class_error,
-    utility_calibration,
-    worst_interval,
-)
-from metrics.reference import utility_calibration_by_intervals
+import metrics
+from metrics import TopClass, binned_top_class_error, reference, utility_calibration, worst_interval
 
 NEAR = [0.3, np.nextafter(0.3, 1), 0.1 + 0.2]
 AWKWARD = [0.0, -0.0, 5e-324, 1e-310, *NEAR, 0.5, 1 - 2**-53, 1.0, -0.25, -1.0, -5e-324]
@@ -20,20 +15,18 @@ VALUES = st.one_of(st.sampled_from(AWKWARD), st.floats(-1, 1, width=64))
 POINTS = st.lists(st.tuples(VALUES, st.sampled_from([0.0, 1.0, -1.0, 0.4])), min_size=1, max_size=9)
 
 
+@pytest.mark.parametrize("module", [metrics, reference])
 @given(points=POINTS)
-def test_uc_is_the_supremum_over_all_closed_intervals_and_the_worst_one_attains_it(points):
+def test_uc_is_the_supremum_over_all_closed_intervals_and_the_worst_one_attains_it(module, points):
     v, u = np.array(points).T
-    expected = utility_calibration_by_intervals(v, u)
-    assert utility_calibration(v, u) == pytest.approx(expected, abs=1e-14)
-    worst = worst_interval(v, u)
-    inside = (v >= worst.low) & (v <= worst.high)
-    assert worst.low in v
-    assert worst.high in v
-    assert worst.low <= worst.high
-    assert worst.error == pytest.approx(expected, abs=1e-14)
-    assert (v - u)[inside].sum() / len(v) == pytest.approx(worst.sign * worst.error, abs=1e-14)
-    assert worst.sign in (-1, 0, 1)
-    assert (worst.sign == 0) == (worst.error == 0)
+    expected = reference.utility_calibration_by_intervals(v, u)
+    assert module.utility_calibration(v, u) == pytest.approx(expected, abs=1e-14)
+    error, low, high, sign = module.worst_interval(v, u)
+    inside = (v >= low) & (v <= high)
+    assert low in v and high in v and low <= high
+    assert error == pytest.approx(expected, abs=1e-14)
+    assert (v - u)[inside].sum() / len(v) == pytest.approx(sign * error, abs=1e-14)
+    assert sign in (-1, 0, 1) and (sign == 0) == (error == 0)
 
 
 def large_groups(seed):
@@ -54,7 +47,7 @@ def large_groups(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_large_groups_of_near_equal_values_are_kept_apart(seed):
     v, u = large_groups(seed)
-    expected = utility_calibration_by_intervals(v, u)
+    expected = reference.utility_calibration_by_intervals(v, u)
     assert utility_calibration(v, u) == pytest.approx(expected, abs=1e-13)
     assert worst_interval(v, u).error == pytest.approx(expected, abs=1e-13)
     assert float(utility_calibration(torch.from_numpy(v), torch.from_numpy(u))) == pytest.approx(

@@ -8,14 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from metrics import (
-    ClassWise,
-    Linear,
-    Rank,
-    TopClass,
-    TopK,
-    reference,
-)
+from metrics import ClassWise, Linear, Rank, TopClass, TopK, reference
 
 # The same examples in every run; compiling a kernel on first use is no reason to fail.
 PROPERTY = settings(max_examples=100, derandomize=True, deadline=None)
@@ -35,28 +28,15 @@ def forecasts(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 seeds = st.integers(0, 2**32 - 1)
 
 
-def users(classes: int, seed: int) -> list:
-    """Every standard class of utilities."""
-    return [
-        ClassWise(),
-        TopClass(),
-        TopK(),
-        Linear.sample(3, classes, seed),
-        Rank.sample(3, classes, seed),
-    ]
-
-
 @PROPERTY
 @given(example=forecasts(), seed=seeds)
 def test_the_order_of_the_points_does_not_matter(example, seed):
     p, y = example
     order = np.random.default_rng(seed).permutation(len(y))
-    for utilities in users(p.shape[1], seed % 1000):
-        np.testing.assert_allclose(
-            utilities.calibration_errors(p[order], y[order]),
-            utilities.calibration_errors(p, y),
-            **CLOSE,
-        )
+    sampled = (family.sample(3, p.shape[1], seed % 1000) for family in (Linear, Rank))
+    for utilities in (ClassWise(), TopClass(), TopK(), *sampled):
+        found = utilities.calibration_errors(p[order], y[order])
+        np.testing.assert_allclose(found, utilities.calibration_errors(p, y), **CLOSE)
 
 
 @PROPERTY
@@ -68,11 +48,11 @@ def test_the_names_of_the_classes_do_not_matter(example, seed):
     order = np.random.default_rng(seed).permutation(classes)
     other, label = p[:, order], np.argsort(order)[y]
     payoffs = reference.sample_payoffs(3, classes, np.random.default_rng(seed))
-    pairs_of_utilities = [
+    unchanged = TopClass(), TopK(), Rank(-np.sort(-payoffs))
+    for before, after in [
         (Linear(payoffs), Linear(payoffs[:, order])),
-        *((utilities, utilities) for utilities in (TopClass(), TopK(), Rank(-np.sort(-payoffs)))),
-    ]
-    for before, after in pairs_of_utilities:
+        *zip(unchanged, unchanged, strict=True),
+    ]:
         np.testing.assert_allclose(
             after.calibration_errors(other, label), before.calibration_errors(p, y), **CLOSE
         )

@@ -10,14 +10,15 @@ from metrics import (
     ClassWise,
     Decision,
     DiscountedCumulativeGain,
+    FunctionUtility,
     Linear,
     Rank,
     Similarity,
     TopClass,
     TopK,
+    UtilityClass,
     reference,
 )
-from metrics.forecast import Forecast
 from metrics.utilities.payoffs import sample_unit_sphere_infinity
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -29,6 +30,19 @@ PAYOFFS = RANDOM.choice(EXACT, size=(6, CLASSES))
 SIMILARITY = RANDOM.choice(EXACT, size=(CLASSES, CLASSES))  # not symmetric
 LOSSES = RANDOM.choice(EXACT, size=(5, CLASSES, 3))
 EXPONENTS = (0.5, 0.75, 1, 1.25, 1.5, 2)
+
+
+class Insurance(UtilityClass):
+    """A class of one's own, which needs two methods: pays m · p_j back when j happens."""
+
+    premiums = (0.5, 1.0)
+
+    def count(self, classes):
+        return len(self.premiums)
+
+    def outcome_utilities(self, forecast, index):
+        return self.premiums[index] * forecast.probabilities
+
 
 DEFINITIONS = {
     "class-wise": (ClassWise(), lambda p: [reference.class_wise(p, c) for c in range(CLASSES)]),
@@ -46,6 +60,11 @@ DEFINITIONS = {
         lambda p: [reference.rank(p, reference.discounts(g, CLASSES)) for g in EXPONENTS],
     ),
     "similarity": (Similarity(SIMILARITY), lambda p: [reference.similarity(p, SIMILARITY)]),
+    "a function": (
+        FunctionUtility(lambda p: p.square() - torch.tensor([0.0, 0.5, 1.0, 0.25])),
+        lambda p: [p**2 - [0, 0.5, 1, 0.25]],
+    ),
+    "one's own": (Insurance(), lambda p: [m * p for m in Insurance.premiums]),
 }
 
 
@@ -55,7 +74,11 @@ def test_errors_are_those_of_the_vectors(name, kind, forecast_of):
     p, y = forecast_of(kind, 30, CLASSES, 0)
     utilities, vectors = DEFINITIONS[name]
     expected = reference.calibration_errors(vectors(p), p, y)
-    np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, atol=1e-14)
+    errors = utilities.calibration_errors(p, y)
+    np.testing.assert_allclose(errors, expected, atol=1e-14)
+    index, worst = utilities.worst(p, y)
+    assert index == int(errors.argmax())
+    assert worst.error == pytest.approx(errors.max(), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,29 +105,6 @@ def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
     monkeypatch.setattr("metrics.utilities.base.BLOCK_BYTES", 3 * 8 * 100)  # three utilities
     np.testing.assert_allclose(utilities.calibration_errors(p, y), expected, rtol=0, atol=1e-13)
     assert len(expected) == utilities.count(9)
-
-
-@pytest.mark.parametrize(
-    "utilities",
-    [ClassWise(), TopClass(), TopK(), DiscountedCumulativeGain(), Linear.sample(20, 7, 0),
-     Rank.sample(20, 7, 0)],
-    ids=lambda u: type(u).__name__,
-)  # fmt: skip
-@pytest.mark.parametrize("kind", ["smooth", "dyadic"])
-def test_the_vector_of_a_utility_gives_its_predictions_and_payoffs(utilities, kind, forecast_of):
-    """`outcome_utilities` (the definition) and `blocks` (the fast form) are the same utility."""
-    p, y = forecast_of(kind, 60, 7, 9)
-    forecast = Forecast(torch.from_numpy(p))
-    outcomes = forecast.outcomes(torch.from_numpy(y))
-    index = 0
-    for block in utilities.blocks(forecast, outcomes):
-        for predicted, payoffs in zip(block.predicted, block.payoffs):
-            vectors = utilities.outcome_utilities(forecast, index)
-            torch.testing.assert_close((vectors * forecast.probabilities).sum(dim=1), predicted)
-            realized = vectors.gather(1, outcomes.labels[0][:, None])[:, 0]
-            assert torch.equal(realized, payoffs[block.codes[0]])
-            index += 1
-    assert index == utilities.count(7)
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])

@@ -34,7 +34,7 @@ def test_report_of_the_default_suite(write_scores, tmp_path: Path, capsys, monke
 
     One entry in the registry is enough for a metric to be in every format.
     """
-    monkeypatch.setitem(METRICS, "u_first", utility_metric("u_first", "first", None))
+    monkeypatch.setitem(METRICS, "u_first", utility_metric("u_first", "first", lambda _: None))
     monkeypatch.setattr(made_up, "ALL_METRICS", [*made_up.ALL_METRICS, "u_first"])
     write_scores("digits", "yahoo", (*FEW, "isotonic_raw"), suite="digits", splits=2)
     request = request_of(tmp_path, "digits", suite="digits", splits=2, methods=FEW)
