@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self, get_args, overload
+from typing import IO, Any, ClassVar, Self, overload
 
 import numpy as np
 import torch
@@ -21,14 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from calibrators.class_order import classes_of, codes_of, frame_names
-from calibrators.conditioning import (
-    ConditionedModule,
-    Conditioning,
-    condition,
-    warn_of_absent,
-)
+from calibrators.conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
 from calibrators.files import read_archive, write_archive
-from calibrators.inputs import Inputs, from_probabilities, warn_of_lookalike
+from calibrators.inputs import Inputs, check_choices, from_probabilities, warn_of_lookalike
 from calibrators.modules import OfProbabilities
 from metrics.validation import (
     InputError,
@@ -46,26 +41,23 @@ NOT_STORED = ("tuning_log_",)
 class Calibrator(ClassifierMixin, BaseEstimator):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
-    X holds probabilities if the calibrator was constructed with `inputs="probabilities"`. `fit` and
-    all predictions then take their logarithm by `from_probabilities`.
-
-    Impossible classes may have the logit -inf or a padding such as -1e9. Their probability is 0, or
-    small if calibration points have such classes. A class without a calibration point keeps about
-    the probability that it had. `calibrators.conditioning` says how.
+    With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
+    logarithm. `calibrators.conditioning` says what becomes of impossible classes, whose logits are
+    -inf or a padding such as -1e9, and of classes without a calibration point.
 
     Subclasses define `_fit` and `_predict_proba` on tensors, which have finite logits of classes
     with calibration points. `_fit` stores what it learns in NumPy arrays or numbers whose names end
-    in an underscore. `save` writes these and the fields of the dataclass.
+    in an underscore. `save` writes these and the fields of the dataclass. A field whose type is a
+    `Literal` is checked by this class.
 
-    Attributes
-    ----------
-    classes_ : [C], the class numbers 0 … C-1, or the classes' names, in the order of the columns
-    n_features_in_ : int, C
-    feature_names_in_ : [C], the columns' names, if `fit` was given a data frame
-    present_ : int64 [P], the columns of the classes that have calibration points
-    conditioning_ : float64 [4], the numbers of `Conditioning`
-    tuning_log_ : list of dicts, one per setting scored (`parameters`, `score`, `seconds`); it is
-        empty if nothing was tuned, and `save` does not store it
+    Attributes:
+        classes_: [C], the class numbers 0 … C-1, or the classes' names, in the columns' order.
+        n_features_in_: C.
+        feature_names_in_: [C], the columns' names, if `fit` was given a data frame.
+        present_: int64 [P], the columns of the classes that have calibration points.
+        conditioning_: float64 [4], the numbers of `Conditioning`.
+        tuning_log_: a dict per setting scored (`parameters`, `score`, `seconds`); empty if nothing
+            was tuned. `save` does not store it.
     """
 
     takes_weights: ClassVar[bool] = False
@@ -88,14 +80,15 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
         For two classes X may also be [n] or [n, 1], the log-odds of class 1. NumPy arrays, torch
         tensors and data frames are accepted. Labels may be names, if it is clear which column each
-        name belongs to (`calibrators.class_order`). `InputError` (one line) reports NaN or +inf
-        among the logits, labels out of range, and lengths that differ. `fit` warns about classes
-        without a point, and if the values look like probabilities, percentages or votes.
+        name belongs to (`calibrators.class_order`). `fit` warns about classes without a point, and
+        if the values look like probabilities, percentages or votes.
 
         `sample_weight` [n]: a point of weight 2 counts like two points, a point of weight 0 is left
-        out. Temperature, vector and structured matrix scaling, Dirichlet calibration (its hold-out
-        is a share of the rows, scored with their weights) and isotonic regression take weights. The
-        patchings refuse them (`calibrators.patching.base` says why).
+        out. Methods with `takes_weights` accept them.
+
+        Raises:
+            InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
+                weights that the method does not take.
         """
         names = _column_names(X)
         z = self._logits(X)
@@ -123,8 +116,8 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Any:
         """Return probabilities float64 [n, C] of the kind of X [n, C], on its device.
 
-        `NotFittedError` before `fit`; `InputError` if the number of classes differs from the fit's,
-        or the columns of a data frame from those of the fit.
+        Raises:
+            InputError: the number of classes or the columns of a data frame are not the fit's.
         """
         return like(self._probabilities(X), X)
 
@@ -175,14 +168,16 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     def load(cls, path: str | Path | IO[bytes]) -> Self:
         """Return the calibrator that `save` wrote to `path`; its predictions are bitwise equal.
 
-        `path` may also be the file, opened for reading bytes.
-        `Calibrator.load` accepts every kind of calibrator, a subclass only its own. `InputError`
-        (one line) reports a file that is missing, damaged, of another kind or of a newer format.
+        `path` may also be the file, opened for reading bytes. `Calibrator.load` accepts every kind
+        of calibrator, a subclass only its own.
+
+        Raises:
+            InputError: the file is missing, damaged, of another kind or of a newer format.
         """
         kind, parameters, fitted = read_archive(path)
         package = import_module(str(__package__))  # no `import`: the digest of a fit's code
-        for name in package.__all__:  # importing a calibrator makes it a known subclass
-            getattr(package, name)
+        if kind in package.__all__:  # importing a calibrator makes it a known subclass
+            getattr(package, kind)
         kinds = {subclass.__name__: subclass for subclass in _descendants(cls)}
         if kind not in kinds:
             raise InputError(
@@ -212,8 +207,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
 
     def _logits(self, X: Any) -> Tensor:
         """Return X as checked logits float32 or float64 [n, C]."""
-        if self.inputs not in get_args(Inputs):
-            raise InputError(f"inputs: {self.inputs!r}; choose {' or '.join(get_args(Inputs))}")
+        check_choices(self)
         numbers = check_numbers(X, self.inputs)
         if self.inputs == "probabilities":
             numbers = from_probabilities(numbers)
@@ -228,11 +222,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         self._check_columns(X)
         z = self._logits(X)
         if z.shape[1] != self.n_features_in_:
+            fix = "; give one point as X.reshape(1, -1)" if np.ndim(X) == 1 else ""
             raise InputError(
                 f"logits: {z.shape[1]} columns, but the {type(self).__name__} was fitted on "
-                f"{self.n_features_in_} classes"
-                + "; give one point as X.reshape(1, -1)"
-                * (np.ndim(X) == 1)
+                f"{self.n_features_in_} classes{fix}"
             )
         with torch.no_grad():
             return self._predicted(z)

@@ -99,7 +99,10 @@ def _by_key(columns: Sequence[str], spelling: dict[str, str], key: Key) -> list[
 
 
 def _occurrences(text: str, wanted: float | str | None, key: Key) -> Iterator[tuple[int, int]]:
-    """Where `wanted` stands in the name of a column; a number is never part of a longer one."""
+    """Yield each place (start, stop) of a label in the name of a column.
+
+    A number counts only as a whole: 3 does not stand in p13.
+    """
     if isinstance(wanted, str):
         starts = [found.start() for found in re.finditer(f"(?={re.escape(wanted)})", text)]
         yield from ((start, start + len(wanted)) for start in starts)

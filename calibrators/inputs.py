@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, NamedTuple, overload
+from functools import cache
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from metrics.kernels.threads import row_blocks
 from metrics.scores import LIKELIHOOD_FLOOR
 from metrics.validation import (
     COARSE_ROUNDING,
+    InputError,
     both_classes,
     check_probabilities,
     like,
@@ -57,6 +59,20 @@ def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
     """
     matrix = check_probabilities(probabilities, name)
     return like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
+
+
+@cache
+def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """Return what each argument of a calibrator may be whose type is a `Literal`."""
+    hints = get_type_hints(kind).items()
+    return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
+
+
+def check_choices(calibrator: Any) -> None:
+    """Raise `InputError` for an argument that is none of the literals of its type."""
+    for name, choices in _choices(calibrator.__class__).items():
+        if (value := getattr(calibrator, name)) not in choices:
+            raise InputError(f"{name}: {value!r}; choose {' or '.join(choices)}")
 
 
 class Lookalike(NamedTuple):

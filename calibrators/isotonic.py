@@ -23,7 +23,6 @@ from calibrators.modules import PiecewiseLinearMaps
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
-MODES = ("one_vs_all", "global")
 Map = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The thresholds of a map and its values there."""
 
@@ -40,21 +39,19 @@ class IsotonicCalibration(Calibrator):
 
     It runs on the CPU even if the logits are on another device.
 
-    Parameters
-    ----------
-    mode : "one_vs_all", a map per class, or "global", one map for all
-    normalize : divide rows by their sum; a row of zeros becomes uniform. If False, `predict_proba`
-        returns the mapped values as they are: rows sum to any number (0.3 to 2.5 on the paper's
-        benchmarks) and may be all zero.
-    tie_break : float >= 0. This number times the softmax probability is added to each mapped value,
-        so that classes of equal value keep their order. The maps' constant pieces make many such
-        ties. With 0 they stay ties; the baseline code of the paper adds 1e-9.
-    inputs : "logits" or "probabilities", what X is
+    Args:
+        mode: "one_vs_all", a map per class, or "global", one map for all.
+        normalize: divide rows by their sum; a row of zeros becomes uniform. If False,
+            `predict_proba` returns the mapped values as they are: rows sum to any number (0.3 to
+            2.5 on the paper's benchmarks) and may be all zero.
+        tie_break: this number >= 0 times the softmax probability is added to each mapped value, so
+            that classes of equal value keep their order. The maps' constant pieces make many such
+            ties. With 0 they stay ties; the baseline code of the paper adds 1e-9.
+        inputs: what X is.
 
-    Attributes
-    ----------
-    thresholds_, values_ : float64, the maps' points and values, one map after the other
-    offsets_ : int64 [maps + 1], where each map starts; there is one map if global, else C
+    Attributes:
+        thresholds_, values_: float64, the maps' points and values, one map after the other.
+        offsets_: int64 [maps + 1], where each map starts; there is one map if global, else C.
     """
 
     takes_weights = True
@@ -64,8 +61,6 @@ class IsotonicCalibration(Calibrator):
     tie_break: float = 0.0
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        if self.mode not in MODES:
-            raise InputError(f"mode: {self.mode!r}; choose {' or '.join(MODES)}")
         self._check_options()
         scores = softmax(logits).cpu().numpy()
         n, classes = scores.shape

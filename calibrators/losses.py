@@ -18,7 +18,6 @@ from torch import Tensor
 from metrics.kernels.compiled import compiled_sums
 from metrics.kernels.softmax import exponential, has_kernels
 from metrics.kernels.threads import over_blocks, row_blocks
-from metrics.validation import InputError
 
 Loss = Literal["nll", "brier"]
 """The name of a loss, in every calibrator and in the configuration."""
@@ -106,19 +105,13 @@ def residuals(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> 
 
     Row i of both counts weights[i] times, `weights` [n].
     """
-    n, classes = logits.shape
-    shares = row_weights(weights, logits)
-    if has_kernels(logits) and logits.is_contiguous():
-        return _sum_of_rows(residual_rows, logits, labels, shares)
-    loss = torch.zeros((), dtype=torch.float64, device=logits.device)
-    for start, stop in row_blocks(n, classes, 1 << 24):
-        log_p = torch.log_softmax(logits[start:stop].double(), dim=1)
-        at, share = labels[start:stop, None], shares[start:stop]
-        loss -= log_p.gather(1, at)[:, 0] @ share
-        block = log_p.exp_()
-        block.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
-        logits[start:stop] = block * share[:, None]
-    return float(loss)
+
+    def plain(z: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        log_p = torch.log_softmax(z, dim=1)
+        loss = -log_p.gather(1, at)[:, 0]
+        return loss, log_p.exp_().sub_(torch.zeros_like(z).scatter_(1, at, 1.0))
+
+    return _overwritten(residual_rows, plain, logits, labels, weights)
 
 
 def squared_errors(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
@@ -126,33 +119,40 @@ def squared_errors(logits: Tensor, labels: Tensor, weights: Tensor | None = None
 
     Row i of both counts weights[i] times, `weights` [n].
     """
+
+    def plain(z: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        p = torch.softmax(z, dim=1)
+        away = p - torch.zeros_like(z).scatter_(1, at, 1.0)
+        slope = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
+        return away.square().sum(dim=1), slope
+
+    return _overwritten(squared_error_rows, plain, logits, labels, weights)
+
+
+def _overwritten(
+    kernel: Callable[..., float],
+    plain: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    logits: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+) -> float:
+    """Overwrite `logits` by `kernel`, or where it cannot run by `plain`; return the summed loss.
+
+    `plain` returns each row's loss and gradient.
+    """
     n, classes = logits.shape
     shares = row_weights(weights, logits)
     if has_kernels(logits) and logits.is_contiguous():
-        return _sum_of_rows(squared_error_rows, logits, labels, shares)
-    score = torch.zeros((), dtype=torch.float64, device=logits.device)
+        arrays = logits.numpy(), labels.numpy(), shares.numpy()
+        blocks = row_blocks(n, classes)
+        return math.fsum(over_blocks(lambda i, k: kernel(*(a[i:k] for a in arrays)), blocks))
+    loss = torch.zeros((), dtype=torch.float64, device=logits.device)
     for start, stop in row_blocks(n, classes, 1 << 24):
-        p = torch.softmax(logits[start:stop].double(), dim=1)
-        away = p.clone()
-        at, share = labels[start:stop, None], shares[start:stop]
-        away.scatter_add_(1, at, torch.full_like(at, -1, dtype=torch.float64))
-        score += away.square().sum(dim=1) @ share
-        slope = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
-        logits[start:stop] = slope * share[:, None]
-    return float(score)
-
-
-def _sum_of_rows(
-    kernel: Callable[..., float], logits: Tensor, labels: Tensor, weights: Tensor
-) -> float:
-    """What `kernel` returns for blocks of rows, added up."""
-    values, codes, shares = logits.numpy(), labels.numpy(), weights.numpy()
-
-    def work(start: int, stop: int) -> float:
-        part = slice(start, stop)
-        return float(kernel(values[part], codes[part], shares[part]))
-
-    return math.fsum(over_blocks(work, row_blocks(*logits.shape)))
+        rows, share = slice(start, stop), shares[start:stop]
+        losses, slopes = plain(logits[rows].double(), labels[rows, None])
+        loss += losses @ share
+        logits[rows] = slopes * share[:, None]
+    return float(loss)
 
 
 SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
@@ -161,12 +161,6 @@ SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
 }
 """Functions of logits [n, C], labels [n] and weights [n] or None. They return the loss summed over
 the rows and overwrite the logits with its gradient."""
-
-
-def check_loss(loss: str) -> None:
-    """Raise `InputError` (one line) unless `loss` is a key of `SUMMED`."""
-    if loss not in SUMMED:
-        raise InputError(f"loss: {loss!r}; choose {' or '.join(SUMMED)}")
 
 
 def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:

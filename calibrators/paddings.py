@@ -28,7 +28,10 @@ ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
 
 
 def largest_zero(logits: Tensor) -> float:
-    """Return the largest logit that is a zero: that of 1e-12 among log-probabilities, else -inf."""
+    """Return the largest logit that stands for a probability of 0; -inf if none does.
+
+    Only log-probabilities have such logits: `from_probabilities` raises their zeros to 1e-12.
+    """
     if float(logits.max()) > LOG_SUM or not bool(
         ((low := logits.amin()) <= ZERO) & (low > ZERO - 1)
     ):

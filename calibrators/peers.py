@@ -64,23 +64,21 @@ class PeerCalibration(Calibrator):
     result is the same. It refuses other versions of the packages than those of the fit. After
     `cache_predictions` predicting the same points needs no other fit.
 
-    `MissingResource` (one line) if a package is not installed; `InputError` if `method` is not in
-    `PEERS`, if the class does not have these `options`, or if the package cannot fit these points:
-    beta calibration needs a point of each class.
+    Args:
+        method: ensemble_temperature (Zhang et al. 2020), beta (Kull et al. 2017), venn_abers (Vovk
+            et al. 2015), histogram (Zadrozny and Elkan 2001), spline (Gupta et al. 2021),
+            centred_isotonic (Oron and Flournoy 2017) or order_preserving (Rahimi et al. 2020).
+        options: arguments of the package's class; None means its defaults.
 
-    Parameters
-    ----------
-    method : a key of `PEERS`
-        ensemble_temperature (Zhang et al. 2020), beta (Kull et al. 2017), venn_abers (Vovk et al.
-        2015), histogram (Zadrozny and Elkan 2001), spline (Gupta et al. 2021), centred_isotonic
-        (Oron and Flournoy 2017), order_preserving (Rahimi et al. 2020)
-    options : arguments of the package's class; None means its defaults
+    Attributes:
+        logits_, labels_: the calibration points, [n, C] and [n].
+        versions_: [packages], as `name version`.
+        cached_, cached_for_: float64 [m, C], the cached predictions, and their logits' digest.
 
-    Attributes
-    ----------
-    logits_, labels_ : the calibration points, [n, C] and [n]
-    versions_ : [packages], as `name version`
-    cached_, cached_for_ : float64 [m, C], the cached predictions, and their logits' digest
+    Raises:
+        MissingResource: a package is not installed.
+        InputError: `method` is not in `PEERS`, the class does not have these `options`, or the
+            package cannot fit these points: beta calibration needs a point of each class.
     """
 
     logits_: NDArray[np.floating[Any]]

@@ -67,20 +67,15 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
 
     A fit to 7,000 points takes .1 s for ten classes and a second for a hundred.
 
-    Parameters
-    ----------
-    diagonal, off_diagonal, intercept : float > 0
-        Strengths of the penalties; 1 is the paper's choice for each.
-    max_iterations : int, of L-BFGS
-    inputs : "logits" or "probabilities", what X is
+    Args:
+        diagonal, off_diagonal, intercept: strengths of the penalties, > 0; the paper takes 1.
+        max_iterations: of L-BFGS.
+        inputs: what X is.
 
-    `InputError` (one line) if a strength is not positive.
-
-    Attributes
-    ----------
-    inverse_temperature_, uniform_share_ : float, 1/T and ε
-    matrix_, intercept_ : float64 [C, C] and [C], W and b
-    nll_ : float, mean NLL of the calibration data in nats
+    Attributes:
+        inverse_temperature_, uniform_share_: 1/T and ε.
+        matrix_, intercept_: float64 [C, C] and [C], W and b.
+        nll_: mean NLL of the calibration data in nats.
     """
 
     diagonal: float = 1.0
@@ -129,20 +124,12 @@ class StructuredVectorScaling(_OfMixture):
 
     w, b [C] minimise the mean NLL + C/n · (diagonal Σ_j (w_j - 1)² + intercept Σ_j b_j²).
 
-    Parameters
-    ----------
-    diagonal, intercept : float > 0
-        Strengths of the penalties; 1 is the paper's choice for each.
-    max_iterations : int, of L-BFGS
-    inputs : "logits" or "probabilities", what X is
+    Args:
+        diagonal, intercept, max_iterations, inputs: as there.
 
-    `InputError` (one line) if a strength is not positive.
-
-    Attributes
-    ----------
-    inverse_temperature_, uniform_share_ : float, 1/T and ε
-    scale_, shift_ : float64 [C], w and b
-    nll_ : float, mean NLL of the calibration data in nats
+    Attributes:
+        inverse_temperature_, uniform_share_, nll_: as there.
+        scale_, shift_: float64 [C], w and b.
     """
 
     takes_weights = True

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.losses import Loss, check_loss
+from calibrators.losses import Loss
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.temperature import OUTCOMES, fit_temperature
 from metrics.kernels.softmax import softmax
@@ -27,18 +27,15 @@ class TemperatureScaling(Calibrator):
     error, logits that do not favour the labels, and constant logits have no interior optimum. A
     one-line `ConvergenceWarning` then names the case and the T that was taken (`OUTCOMES`).
 
-    Parameters
-    ----------
-    loss : "nll" or "brier"
-    inputs : "logits" or "probabilities", what X is
+    Args:
+        loss: the loss that T minimises.
+        inputs: what X is.
 
-    Attributes
-    ----------
-    temperature_ : float, T
-    loss_ : float, the mean loss of the calibration data at this T
-    nll_ : float, mean negative log-likelihood of the calibration data, nats
-    outcome_ : str, "optimum" or the boundary case
-    n_evaluations_ : int, passes over all logits
+    Attributes:
+        temperature_: T.
+        loss_, nll_: mean loss and mean NLL (nats) of the calibration data at this T.
+        outcome_: "optimum" or the boundary case.
+        n_evaluations_: passes over all logits.
     """
 
     takes_weights = True
@@ -46,7 +43,6 @@ class TemperatureScaling(Calibrator):
     loss: Loss = "nll"
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        check_loss(self.loss)
         fit = fit_temperature(logits, labels, self.loss, weights)
         if fit.outcome != "optimum":
             message = f"TemperatureScaling: {OUTCOMES[fit.outcome]} (T = {1 / fit.beta:.4g})"

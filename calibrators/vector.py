@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.losses import SUMMED, Loss, check_loss, logit_hessian, mean_logit, row_weights
+from calibrators.losses import SUMMED, Loss, logit_hessian, mean_logit, row_weights
 from calibrators.modules import ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
@@ -132,19 +132,16 @@ class VectorScaling(Calibrator):
     With the default l2 it changes the NLL at the optimum by less than 1e-9 on the paper's
     benchmarks. A `ConvergenceWarning` (one line) says if the optimum was not reached.
 
-    Parameters
-    ----------
-    loss : "nll" or "brier"
-    l2 : float > 0, weight of that ridge
-    max_iterations : int, of L-BFGS
-    inputs : "logits" or "probabilities", what X is
+    Args:
+        loss: the loss that w and b minimise.
+        l2: the weight of that ridge, > 0.
+        max_iterations: of L-BFGS.
+        inputs: what X is.
 
-    Attributes
-    ----------
-    scale_, shift_ : float64 [C], w and b (the b_j sum to zero)
-    loss_ : float, mean loss of the calibration data
-    nll_ : float, mean negative log-likelihood of the calibration data, nats
-    n_evaluations_ : int, passes over the logits
+    Attributes:
+        scale_, shift_: float64 [C], w and b (the b_j sum to zero).
+        loss_, nll_: mean loss and mean NLL (nats) of the calibration data.
+        n_evaluations_: passes over the logits.
     """
 
     takes_weights = True
@@ -158,7 +155,6 @@ class VectorScaling(Calibrator):
             raise InputError(f"l2: {self.l2}, expected a positive number")
         if not (is_whole(self.max_iterations) and self.max_iterations >= 1):
             raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
-        check_loss(self.loss)
         begin = fit_temperature(logits, labels, self.loss, weights)
         centre = mean_logit(logits, weights)
         data = logits.double() - centre, labels

@@ -13,7 +13,7 @@ import warnings
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -28,14 +28,13 @@ from calibrators.dirichlet.linear_map import (
     products_type,
     start_point,
 )
-from calibrators.losses import Loss, check_loss, mean_logit
+from calibrators.losses import Loss, mean_logit
 from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
 from calibrators.solvers.temperature import fit_temperature
 from metrics.validation import InputError
 
-INPUTS = ("log_probabilities", "logits")
 TOLERANCE = 1e-6
 """Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
 TINY = 1e-300
@@ -96,36 +95,32 @@ class DirichletCalibration(LinearMapCalibrator):
     `verbose=True` shows a progress bar, which stays unfinished where the path of λ ends early. With
     `odir` and `l2` given, the fit takes a fraction of that time.
 
-    Parameters
-    ----------
-    on : "log_probabilities" or "logits"
-    l2, odir : float >= 0 or None, μ and λ; None means that it is tuned
-    tuning_runs : int >= 1
-    holdout : float in (0, 1), share of the calibration data that scores the tuning runs
-    seed : int, of the hold-out and the tuning
-    odir_range, l2_range : (low, high), search ranges per entry
-    max_iterations : int, of L-BFGS in the final fit
-    loss : "nll" or "brier"
-    search : "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
-        process as in the paper, which takes longer and found no better λ and μ
-    fallback : bool, whether temperature scaling replaces a clearly worse map
-    inputs : "logits" or "probabilities", what X is
-    verbose : bool, whether tuning shows a progress bar on stderr
+    Args:
+        on: what the map acts on.
+        l2, odir: μ and λ, >= 0; None means that it is tuned.
+        tuning_runs: number of pairs to try.
+        holdout: share of the calibration data that scores the tuning runs, in (0, 1).
+        seed: of the hold-out and the tuning.
+        odir_range, l2_range: (low, high), search ranges per entry.
+        max_iterations: of L-BFGS in the final fit.
+        loss: the loss that W and b minimise.
+        search: "even", points spread evenly over the ranges, or "bayes", scikit-optimize's Gaussian
+            process as in the paper, which takes longer and found no better λ and μ.
+        fallback: whether temperature scaling replaces a clearly worse map.
+        inputs: what X is.
+        verbose: whether tuning shows a progress bar on stderr.
 
-    `InputError` (one line) reports arguments out of range and a hold-out that would be empty.
-
-    Attributes
-    ----------
-    matrix_, intercept_ : float64 [C, C] and [C], W and b
-    odir_, l2_ : float, the λ and μ used
-    loss_, nll_ : float, mean loss and mean NLL of the calibration data
-    worse_than_temperature_ : bool, whether temperature scaling was better on the hold-out than all
-        tuned maps; False if nothing was tuned
-    fell_back_ : bool, whether the fit is temperature scaling, because it was clearly better there
-    n_evaluations_ : int, passes over the data in the final fit
+    Attributes:
+        matrix_, intercept_: float64 [C, C] and [C], W and b.
+        odir_, l2_: the λ and μ used.
+        loss_, nll_: mean loss and mean NLL of the calibration data.
+        worse_than_temperature_: whether temperature scaling was better on the hold-out than all
+            tuned maps; False if nothing was tuned.
+        fell_back_: whether the fit is temperature scaling, because it was clearly better there.
+        n_evaluations_: passes over the data in the final fit.
     """
 
-    on: str = "log_probabilities"
+    on: Literal["log_probabilities", "logits"] = "log_probabilities"
     l2: float | None = None
     odir: float | None = None
     tuning_runs: int = 80
@@ -226,11 +221,6 @@ class DirichletCalibration(LinearMapCalibrator):
         return double if self.on == "logits" else torch.log_softmax(double, dim=1)
 
     def _check_parameters(self) -> None:
-        check_loss(self.loss)
-        if self.on not in INPUTS:
-            raise InputError(f"on: {self.on!r}; choose {' or '.join(INPUTS)}")
-        if self.search not in get_args(How):
-            raise InputError(f"search: {self.search!r}; choose {' or '.join(get_args(How))}")
         for name in ("l2", "odir"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):

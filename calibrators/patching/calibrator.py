@@ -18,7 +18,7 @@ from calibrators.losses import Loss
 from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.audit import find_worst
 from calibrators.patching.base import Patching
-from calibrators.patching.start import PaperStart, check_start, fit_start
+from calibrators.patching.start import PaperStart, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import SCORED_EVERY, STEP_SIZES, HoldOut, TuningRun
 from calibrators.patching.update import ProjectedDescent
@@ -63,36 +63,17 @@ class UtilityPatching(Patching):
         stopped_: why it ended: "calibrated" (UC <= ε), "no step" (none lowers the Brier score), or
         "limit" (as many patches as requested).
 
-    Stability. A patch moves all points of an interval, so a point that a rounding error carries
-    across an end would move by a whole step. Projection also makes many v, and many probabilities
-    of a row, equal except for rounding. Three rules keep rounding from deciding:
-    - intervals end in the middle of gaps of v that are wider than 1e-6 on the calibration points
-      (v that lie closer are tied, in the errors as well);
-    - probabilities of a row that lie within 2.5e-7 of their neighbour are ranked by class;
-    - if utilities, intervals or steps are equal except for rounding, the first is taken.
+    Three rules keep rounding from deciding, so that other processors give the same patches
+    (docs/internals.md): intervals end in the middle of gaps of v that are wider than 1e-6 on the
+    calibration points, probabilities of a row within 2.5e-7 of their neighbour are ranked by class,
+    and of utilities, intervals or steps that are equal except for rounding the first is taken. They
+    tie chains, however far a chain's ends are apart. So for K beyond about 90 the audited U_topK is
+    not the paper's. `errors_` and the tuning score follow these rules, too, and can be slightly
+    below the exact UC.
 
-    The first two rules tie chains: a neighbour of a neighbour belongs to the same group, however
-    far the group's ends are apart. On CIFAR-100, 6,276 of the 7,000 v of class 0 are one group
-    (probabilities up to 4e-5), and a median row has 77 of its 100 classes ranked by their number.
-    At 35,000 x 1,000 the group has 32,441 points (up to 1.8e-4), the row 914 of 1,000 classes, and
-    4.8 % of the labels have another rank than without ties. There the largest error of U_topK is
-    unchanged, and that of U_CWE is 4.32e-4 instead of 4.44e-4. So for K beyond about 90 the audited
-    U_topK is not the paper's, because most of its K classes are chosen by their number.
-
-    Between these decisions every operation is continuous, and projection increases no distance. So
-    logits that differ in the last bit, or another number of threads, processor or device, give the
-    same patches, and the same probabilities up to rounding (1e-9). In float32 a few points of a
-    thousand differ by more than 1e-4: those so near an interval's end that rounding decides.
-
-    Rows that a patch moved are rounded to multiples of 2^-40 (9e-13), so that entries equal up to
-    rounding become exactly equal and the metrics, which have no tolerance, rank them by class.
-    `errors_` and the tuning score are computed with the tie rules above and can be slightly below
-    the exact UC.
-
-    Time. By default settings are tuned on a hold-out, which takes more than a second. On two cores
-    it takes about 3 seconds for 7,000 CIFAR points of ten classes, 15 seconds for a hundred
-    classes, and minutes for 35,000 x 1,000. `verbose=True` shows a progress bar. With `step_size`,
-    `steps` and `sampled` given, nothing is tuned.
+    Time. By default settings are tuned on a hold-out. On two cores that takes about 3 seconds for
+    7,000 CIFAR points of ten classes, 15 seconds for a hundred classes, and minutes for 35,000 x
+    1,000. With `step_size`, `steps` and `sampled` given, nothing is tuned.
     """
 
     step_size: float | None = None
@@ -117,16 +98,10 @@ class UtilityPatching(Patching):
         self._patch(start, self._run(self.step_size_, self.sampled_, state), self.step_limit_)
 
     def _check_options(self) -> None:
-        check_start(self.start, PaperStart)
         self._check_shared({"steps": 0, "max_steps": 1, "tuning_runs": 1, "sampled_count": 0})
-        if self.objective not in ("u_comb", "brier", "nll"):
-            raise InputError(f"objective: {self.objective!r}, expected u_comb, brier or nll")
-        if self.line_search not in ("armijo", "theory"):
-            raise InputError(f"line_search: {self.line_search!r}, expected armijo or theory")
-        if not 0 < self.holdout < 1:
-            raise InputError(f"holdout: {self.holdout}, expected a share between 0 and 1")
-        if not 0 < self.armijo < 1:
-            raise InputError(f"armijo: {self.armijo}, expected a share between 0 and 1")
+        for name in ("holdout", "armijo"):
+            if not 0 < getattr(self, name) < 1:
+                raise InputError(f"{name}: {getattr(self, name)}, expected a share between 0 and 1")
         if self.step_size is not None and not self.step_size > 0:
             raise InputError(f"step_size: {self.step_size}, expected a positive number")
 

@@ -31,7 +31,7 @@ from calibrators.patching.groups import (
     restored_patches,
     stored_patches,
 )
-from calibrators.patching.start import Start, check_start, fit_start
+from calibrators.patching.start import Start, fit_start
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.tuning import FOLDS, MOST, fewest_patches, held_out_losses, most_patches
 from calibrators.patching.update import ExponentialTilting
@@ -48,44 +48,36 @@ class LogitShiftPatching(Patching):
     range of 2. So at most NLL / (2 ν ε²) events can exceed the tolerance ε, for any number of
     classes. Probabilities stay positive and smooth, and there is no step size to tune.
 
-    Parameters
-    ----------
-    start : "temperature", "softmax", or, cross-fitted, "vector", "structured", "dirichlet" or
-        "pooled", a pool of maps (`calibrators.pooled`)
-    steps : int >= 0 or None, the number of patches; None means that cross-validation chooses it,
-        see `tuning.py`
-    shrinkage : float in (0, 1], ν, the share of the minimising shift that a patch applies
-    sampled_count : int >= 0, utilities drawn from each of U_lin and U_rank for every audit
-    tolerance : float >= 0, ε: stop once the worst utility calibration error is at most this
-    objective : "nll" or "brier", the score that chooses `steps`
-    max_steps : int >= 0, largest number of patches that is tried
-    needs_groups : bool, whether `fit` refuses to go without groups
-    seed : int, of the folds and the sampled utilities
-    utilities : list of `metrics.UtilityClass`, to calibrate to; they compete by their errors, each
-        in its own unit
-    standard : bool, whether U_CWE, U_topK and the sampled utilities compete with them
-    inputs : "logits" or "probabilities", what X is
-    verbose : bool, whether cross-validation shows a progress bar on stderr; the bar stays
-        unfinished where more patches gain nothing
+    Args:
+        start: the map before the first patch. "vector", "structured", "dirichlet" and "pooled", a
+            pool of maps (`calibrators.pooled`), are cross-fitted.
+        steps: the number of patches; chosen by cross-validation if None, see `tuning.py`.
+        shrinkage: ν in (0, 1], the share of the minimising shift that a patch applies.
+        sampled_count: utilities drawn from each of U_lin and U_rank for every audit.
+        tolerance: ε; the run stops once the worst utility calibration error is at most this.
+        objective: the score that chooses `steps`.
+        max_steps: the largest number of patches that is tried.
+        needs_groups: whether `fit` refuses to go without groups.
+        seed: of the folds and the sampled utilities.
+        utilities, standard, inputs: as in `UtilityPatching`.
+        verbose: whether cross-validation shows a progress bar on stderr; the bar stays unfinished
+            where more patches gain nothing.
 
-    Time: by default cross-validation chooses the number of patches, which takes more than a second.
-    For 7,000 points of the CIFAR benchmarks (ResNet-56) it takes one second of one core for ten
-    classes and two for a hundred, and from "pooled" two and seven. A start from "vector" or
-    "dirichlet" adds six fits of that calibrator. `verbose=True` shows a progress bar. With `steps`
-    given, a fit is much faster.
+    Time: by default cross-validation chooses the number of patches. For 7,000 points of the CIFAR
+    benchmarks (ResNet-56) it takes one second of one core for ten classes and two for a hundred,
+    and from "pooled" two and seven. A start from "vector" or "dirichlet" adds six fits of that
+    calibrator. With `steps` given, a fit is much faster.
 
-    `InputError` (one line) reports arguments out of range.
-
-    Attributes
-    ----------
-    kinds_, indices_, vectors_, lows_, highs_, shifts_, errors_ : the patches, see `Patching`;
-        `shifts_` holds the signed shifts ν δ
-    losses_ : float64 [T + 1], calibration NLL before the first and after each patch; it falls
-    held_out_ : float64, held-out mean score after 0, 1, … patches; empty if `steps` was given
-    stopped_ : "limit" (as many patches as chosen), "calibrated" (UC <= ε) or "no step"
-    groups_ : [G], names of the groups of the fit; group_names_, group_utilities_, group_numbers_ :
-        the patches of groups, which `to_module` leaves out
-    start_* : the name of the start's class, `start_kind_`, and the values that the start learned
+    Attributes:
+        kinds_, indices_, vectors_, lows_, highs_, shifts_, errors_: the patches, see `Patching`;
+            `shifts_` holds the signed shifts ν δ.
+        losses_: float64 [T + 1], calibration NLL before the first and after each patch; it falls.
+        held_out_: float64, held-out mean score after 0, 1, … patches; empty if `steps` was given.
+        stopped_: "limit" (as many patches as chosen), "calibrated" (UC <= ε) or "no step".
+        groups_: [G], names of the groups of the fit.
+        group_names_, group_utilities_, group_numbers_: the patches of groups, which `to_module`
+            leaves out.
+        start_*: the name of the start's class, `start_kind_`, and the values that it learned.
     """
 
     start: Start = "temperature"
@@ -182,10 +174,7 @@ class LogitShiftPatching(Patching):
         self._fit_groups(logits, labels)
 
     def _check_options(self) -> None:
-        check_start(self.start)
         self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
-        if self.objective not in ("nll", "brier"):
-            raise InputError(f"objective: {self.objective!r}, expected nll or brier")
         if not 0 < self.shrinkage <= 1:
             raise InputError(f"shrinkage: {self.shrinkage}, expected a number above 0, at most 1")
 

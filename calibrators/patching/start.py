@@ -23,7 +23,6 @@ from calibrators.structured import StructuredMatrixScaling
 from calibrators.temperature import TemperatureScaling
 from calibrators.uncalibrated import Uncalibrated
 from calibrators.vector import VectorScaling
-from metrics.validation import InputError
 
 PaperStart = Literal["softmax", "temperature"]
 Start = Literal["pooled", "softmax", "temperature", "vector", "structured", "dirichlet"]
@@ -39,13 +38,6 @@ PREFIX = "start_"
 KIND = "start_kind_"
 COMMON = ("classes_", "n_features_in_", "tuning_log_")
 """Attributes that are not stored for the start, because the patching calibrator has its own."""
-
-
-def check_start(start: Any, allowed: Any = Start) -> None:
-    """Raise `InputError` unless `start` is one of the names of the literal type `allowed`."""
-    names = get_args(allowed)
-    if start not in names:
-        raise InputError(f"start: {start!r}, expected {', '.join(names[:-1])} or {names[-1]}")
 
 
 def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[Calibrator, Tensor]:

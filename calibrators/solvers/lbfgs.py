@@ -12,6 +12,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor
 Objective = Callable[[Tensor], tuple[float, Tensor]]
 ARMIJO, CURVATURE = 1e-4, 0.9
 LINE_SEARCH_STEPS = 12
+HISTORY = 10
 ROUNDING = 1e-15
 """Relative error of a value computed in float64."""
 PRINTED_DIGITS = 1e-18
@@ -110,7 +112,6 @@ def minimize(
     tolerance: float = PRINTED_DIGITS,
     max_iterations: int,
     noise: float = 0.0,
-    history: int = 10,
     give_up: Callable[[int, Tensor], bool] | None = None,
 ) -> Minimum:
     """Minimise `objective` (value, gradient) from `start`, a tensor of any shape.
@@ -123,18 +124,16 @@ def minimize(
     `give_up(iteration, point)` may stop the iteration early; the result then has not converged.
     The value is never above that of the start by more than rounding.
     """
-    evaluations = 0
+    calls = count()
 
     def counted(at: Tensor) -> tuple[float, Tensor]:
-        nonlocal evaluations
-        evaluations += 1
+        next(calls)
         return objective(at)
 
     point = start.clone()
     value, gradient = counted(point)
-    pairs: deque[_Pair] = deque(maxlen=history)
-    decrement, iteration, given_up = float("inf"), 0, False
-    enough = tolerance
+    pairs: deque[_Pair] = deque(maxlen=HISTORY)
+    decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
     while iteration < max_iterations:
         direction = _direction(gradient, pairs, precondition)
         slope = dot(gradient, direction)
@@ -142,8 +141,7 @@ def minimize(
         enough = max(tolerance, noise * abs(value))
         if 0 <= decrement <= enough:
             break
-        if give_up is not None and give_up(iteration, point):
-            given_up = True
+        if given_up := give_up is not None and give_up(iteration, point):
             break
         iteration += 1
         # An uphill direction means that the pairs are stale, or that the problem is not convex.
@@ -164,7 +162,7 @@ def minimize(
         if curvature > 0:  # pragma: no branch - the line search ensures it, except for rounding
             pairs.append(_Pair(direction.mul_(length), change, curvature))
     converged = 0 <= decrement <= max(enough, ACCEPTED) and not given_up
-    return Minimum(point, decrement, iteration, evaluations, converged)
+    return Minimum(point, decrement, iteration, next(calls), converged)
 
 
 def warn_unless_converged(fit: Minimum, name: str) -> None:

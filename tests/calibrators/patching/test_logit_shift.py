@@ -76,8 +76,8 @@ def test_the_last_bit_of_the_logits_changes_no_patch(problem, start):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": "isotonic"}, "start: 'isotonic', expected pooled, softmax, temperature, vector"),
-        ({"objective": "u_comb"}, "objective: 'u_comb', expected nll or brier"),
+        ({"start": "isotonic"}, "start: 'isotonic'; choose pooled or softmax or temperature or v"),
+        ({"objective": "u_comb"}, "objective: 'u_comb'; choose nll or brier"),
         ({"shrinkage": 0}, "shrinkage: 0, expected a number above 0, at most 1"),
     ],
 )
