@@ -64,8 +64,6 @@ def test_probabilities_are_taken_where_they_are_announced(method, made_up, tmp_p
     np.testing.assert_allclose(module(torch.from_numpy(p)).numpy(), expected, rtol=1e-9, atol=1e-12)
     with pytest.raises(InputError, match="probabilities: "):
         announced.predict_proba(logits)
-    with pytest.raises(InputError, match="inputs: 'odds'; choose logits or probabilities"):
-        clone(method).set_params(inputs="odds").fit(logits, labels)
 
 
 def test_an_unfitted_calibrator_says_so(method, made_up):

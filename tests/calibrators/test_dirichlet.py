@@ -15,7 +15,6 @@ from calibrators import DirichletCalibration, TemperatureScaling, losses, refere
 from calibrators.dirichlet.calibrator import HOPELESS
 from calibrators.dirichlet.linear_map import map_loss
 from calibrators.reference import log_probabilities
-from metrics.validation import InputError
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -123,20 +122,6 @@ def test_the_gradient_is_the_derivative(made_up, loss):
     found = map_loss(logits.double(), labels, point.detach(), gradient, loss=loss)
     assert found == pytest.approx(value.item(), rel=1e-13)
     torch.testing.assert_close(gradient, point.grad, rtol=1e-9, atol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"on": "probabilities"}, "choose log_probabilities or logits"),
-        ({"odir": float("nan")}, "odir: nan"),
-        ({"odir_range": (1.0, 0.5)}, "odir_range"),
-        ({"tuning_runs": 0}, "tuning_runs: 0"),
-    ],
-)
-def test_bad_arguments_are_named(made_up, arguments, message):
-    with pytest.raises(InputError, match=message):
-        DirichletCalibration(**arguments).fit(*made_up())
 
 
 # ---- Tuning of the penalties λ (odir) and μ (l2) ----------------------------------------

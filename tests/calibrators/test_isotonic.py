@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from calibrators import IsotonicCalibration, Uncalibrated
-from metrics.validation import InputError
 
 
 def probabilities_of(logits):
@@ -78,16 +77,3 @@ def test_classes_of_equal_value_keep_their_order_on_request(normalize):
     before, after = (np.sign(q[:, first] - q[:, second])[tied] for q in (logits, broken))
     assert (before * after >= 0).all()
     assert (after != 0).mean() > 0.9  # the others differ by less than rounding keeps
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mode": "both"}, "choose one_vs_all or global"),
-        ({"normalize": "no"}, "normalize: .*; give true or false"),  # Hydra reads `no` as text
-        ({"tie_break": -1e-9}, "tie_break"),
-    ],
-)
-def test_options_out_of_range_are_refused(options, message):
-    with pytest.raises(InputError, match=message):
-        IsotonicCalibration(**options).fit(np.eye(3), np.arange(3))

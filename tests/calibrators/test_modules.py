@@ -6,29 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from calibrators import (
-    DirichletCalibration,
-    IsotonicCalibration,
-    LogitShiftPatching,
-    StructuredMatrixScaling,
-    TemperatureScaling,
-    UtilityPatching,
-    VectorScaling,
-)
+from calibrators import IsotonicCalibration, LogitShiftPatching, UtilityPatching
 from metrics import FunctionUtility, InputError
+from tests.calibrators import test_conventions
 
 METHODS = {
-    "temperature": TemperatureScaling(),
-    "vector": VectorScaling(),
-    "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
-    "dirichlet on logits": DirichletCalibration(on="logits", odir=1.0, l2=0.1),
-    "structured": StructuredMatrixScaling(),
-    "isotonic": IsotonicCalibration(),
+    **test_conventions.METHODS,
     "isotonic, global": IsotonicCalibration(mode="global"),
-    "patching": UtilityPatching(step_size=0.1, steps=5, sampled=True, sampled_count=20),
     "patching from temperature": UtilityPatching(0.1, 4, False, start="temperature"),
-    "logit shift": LogitShiftPatching(steps=5),
-    "pooled": LogitShiftPatching("pooled", steps=5),
 }
 CLASSES = 7
 
@@ -66,7 +51,10 @@ def test_in_float32_at_most_two_rows_of_a_thousand_are_off(fitted, new_logits):
     assert rows_off(found, fitted.predict_proba(new_logits)) <= 2
 
 
-@pytest.fixture(params=["temperature", "dirichlet", "patching", "pooled"], scope="module")
+@pytest.fixture(
+    params=["TemperatureScaling", "DirichletCalibration", "UtilityPatching", "pooled"],
+    scope="module",
+)
 def exported(request):
     """Of each kind of module one: export depends on the operations, not on the numbers."""
     return METHODS[request.param].fit(*problem(1500, 0))

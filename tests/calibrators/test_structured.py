@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from calibrators import StructuredMatrixScaling, TemperatureScaling
-from metrics.validation import InputError
 
 ROWS, CLASSES = 300, 3
 
@@ -48,8 +46,3 @@ def test_a_thousand_classes_with_few_points_each_are_fitted_to_the_optimum(made_
     logits, labels = made_up(600, 1000, seed=2)
     fitted = StructuredMatrixScaling().fit(logits, labels)  # warns where it does not converge
     assert fitted.nll_ < TemperatureScaling().fit(logits, labels).nll_ + 1 / 600
-
-
-def test_a_strength_that_is_not_positive_is_named(made_up):
-    with pytest.raises(InputError, match=r"^off_diagonal: 0"):
-        StructuredMatrixScaling(off_diagonal=0.0).fit(*made_up(ROWS, CLASSES, seed=0))

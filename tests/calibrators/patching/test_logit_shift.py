@@ -73,19 +73,6 @@ def test_the_last_bit_of_the_logits_changes_no_patch(problem, start):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"start": "isotonic"}, "start: 'isotonic'; choose pooled or softmax or temperature or v"),
-        ({"objective": "u_comb"}, "objective: 'u_comb'; choose nll or brier"),
-        ({"shrinkage": 0}, "shrinkage: 0, expected a number above 0, at most 1"),
-    ],
-)
-def test_options_out_of_range_are_refused_in_one_line(problem, options, message):
-    with pytest.raises(InputError, match=message):
-        LogitShiftPatching(**options).fit(*problem)
-
-
 def test_groups_are_repaired_and_unseen_ones_get_the_map_without_groups(tmp_path):
     generator = np.random.default_rng(0)
     names = np.array(["a", "b", "c"])[generator.integers(0, 3, 6000)]

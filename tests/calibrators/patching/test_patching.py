@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_limits
 from calibrators import UtilityPatching
 from calibrators.patching.state import PatchedForecast
 from metrics import (
-    InputError,
     brier_score,
     utility_calibration,
 )
@@ -92,19 +91,3 @@ def test_the_same_seed_fits_the_same_bits_on_any_number_of_threads(options):
     for other in runs[1:]:
         for name in FITTED:
             np.testing.assert_array_equal(getattr(other, name), getattr(runs[0], name))
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({"line_search": "exact"}, "line_search"),
-        ({"step_size": 0.0}, "step_size"),
-        ({"steps": -1}, "steps"),
-        ({"tolerance": -0.1}, "tolerance"),
-    ],
-)
-def test_options_out_of_range_are_named(options, field):
-    logits, labels = over_confident(30, 3, 18)
-    with pytest.raises(InputError, match=field) as error:
-        UtilityPatching(**{**FIXED, **options}).fit(logits, labels)
-    assert "\n" not in str(error.value)
