@@ -49,18 +49,15 @@ class ScaledSoftmax(nn.Module):
 
 
 class LinearSoftmax(nn.Module):
-    """softmax(W x + b) for log-probabilities x or, with `on_logits`, for the logits themselves."""
+    """softmax(W x + b)."""
 
-    def __init__(self, matrix: Tensor, intercept: Tensor, on_logits: bool) -> None:
+    def __init__(self, matrix: Tensor, intercept: Tensor) -> None:
         super().__init__()
         self.matrix, self.intercept = nn.Buffer(matrix), nn.Buffer(intercept)
-        self.on_logits = on_logits
 
-    def forward(self, logits: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        x = logits.to(self.matrix.dtype)
-        if not self.on_logits:
-            x = torch.log_softmax(x, dim=1)
+        x = inputs.to(self.matrix.dtype)
         return torch.softmax(x @ self.matrix.T + self.intercept, dim=1)
 
 

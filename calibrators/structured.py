@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -21,10 +20,9 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
-from calibrators.modules import LinearSoftmax, ScaledSoftmax, constant
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
-from calibrators.vector import least_ridge, loss_and_derivatives
+from calibrators.vector import VectorMapCalibrator, least_ridge, loss_and_derivatives
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
@@ -46,6 +44,10 @@ class _OfMixture(Calibrator):
         """Return ln q, float64 [n, C]."""
         q = softmax(logits, self.inverse_temperature_)
         return q.mul_(1 - self.uniform_share_).add_(self.uniform_share_ / q.shape[1]).log_()
+
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
+        return nn.Sequential(mixture, super()._to_module(dtype))
 
     def _check_strengths(self, *names: str) -> None:
         for name in names:
@@ -112,14 +114,9 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
             classes, self.diagonal * share, off_diagonal, self.intercept * share, device
         )
 
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
-        mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
-        return nn.Sequential(mixture, LinearSoftmax(matrix, intercept, on_logits=True))
-
 
 @dataclass(eq=False, repr=False)
-class StructuredVectorScaling(_OfMixture):
+class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
     """softmax(w ⊙ ln q + b), with the q of `StructuredMatrixScaling` and no matrix.
 
     w, b [C] minimise the mean NLL + C/n · (diagonal Σ_j (w_j - 1)² + intercept Σ_j b_j²).
@@ -132,7 +129,6 @@ class StructuredVectorScaling(_OfMixture):
         scale_, shift_: float64 [C], w and b.
     """
 
-    takes_weights = True
     diagonal: float = 1.0
     intercept: float = 1.0
     max_iterations: int = 500
@@ -148,15 +144,6 @@ class StructuredVectorScaling(_OfMixture):
         warn_unless_converged(best, "StructuredVectorScaling")
         self.nll_ = loss_and_derivatives(inputs, labels, best.point, weights=weights)[0]
         self.scale_, self.shift_ = best.point.cpu().numpy()
-
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        scale, shift = torch.from_numpy(np.stack([self.scale_, self.shift_])).to(logits.device)
-        return softmax(self._map_inputs(logits) * scale + shift)
-
-    def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
-        scaled = ScaledSoftmax(constant(self.scale_, dtype), constant(self.shift_, dtype))
-        return nn.Sequential(mixture, scaled)
 
 
 class _LogMixture(nn.Module):

@@ -14,7 +14,7 @@ from numbers import Real
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.base import Calibrator
 from calibrators.losses import SUMMED, Loss, logit_hessian, mean_logit, row_weights
@@ -112,8 +112,26 @@ def least_ridge(
     return minimize(objective, start, newton_step, max_iterations=max_iterations)
 
 
+class VectorMapCalibrator(Calibrator):
+    """softmax(w ⊙ x + b) for inputs x [n, C], by default the logits."""
+
+    takes_weights = True
+    scale_: NDArray[np.float64]
+    shift_: NDArray[np.float64]
+
+    def _map_inputs(self, logits: Tensor) -> Tensor:
+        return logits.double()
+
+    def _predict_proba(self, logits: Tensor) -> Tensor:
+        scale, shift = torch.as_tensor(np.stack([self.scale_, self.shift_]), device=logits.device)
+        return softmax(self._map_inputs(logits) * scale + shift)
+
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        return ScaledSoftmax(constant(self.scale_, dtype), constant(self.shift_, dtype))
+
+
 @dataclass(eq=False, repr=False)
-class VectorScaling(Calibrator):
+class VectorScaling(VectorMapCalibrator):
     """softmax(w ⊙ z + b) with maximum-likelihood w, b [C] (Guo et al. 2017).
 
     `loss="brier"` minimises the calibration data's Brier score instead, starting at the temperature
@@ -144,7 +162,6 @@ class VectorScaling(Calibrator):
         n_evaluations_: passes over the logits.
     """
 
-    takes_weights = True
     needs_little_memory = True
     l2: float = 1e-8
     max_iterations: int = 500
@@ -167,14 +184,5 @@ class VectorScaling(Calibrator):
         self.loss_ = loss_and_derivatives(*data, least.point, self.loss, weights)[0]
         scale, shift = least.point.cpu().numpy()
         shift -= scale * centre
-        self.scale_: NDArray[np.float64] = scale
-        self.shift_: NDArray[np.float64] = shift - shift.mean()  # a common shift changes nothing
+        self.scale_, self.shift_ = scale, shift - shift.mean()  # a common shift changes nothing
         self.n_evaluations_ = least.evaluations + begin.evaluations
-
-    def _predict_proba(self, logits: Tensor) -> Tensor:
-        scale = torch.as_tensor(self.scale_, device=logits.device)
-        shift = torch.as_tensor(self.shift_, device=logits.device)
-        return softmax(logits.double() * scale + shift)
-
-    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
-        return ScaledSoftmax(constant(self.scale_, dtype), constant(self.shift_, dtype))

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.dirichlet.linear_map import (
     DOUBLE_TO_TUNE,
@@ -29,7 +29,6 @@ from calibrators.dirichlet.linear_map import (
     start_point,
 )
 from calibrators.losses import Loss, mean_logit
-from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import Minimum, warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
 from calibrators.solvers.temperature import fit_temperature
@@ -232,9 +231,9 @@ class DirichletCalibration(LinearMapCalibrator):
         if self.tuning_runs < 1:
             raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
 
-    def _to_module(self, dtype: torch.dtype) -> LinearSoftmax:
-        matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
-        return LinearSoftmax(matrix, intercept, on_logits=self.on == "logits")
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        linear = super()._to_module(dtype)
+        return linear if self.on == "logits" else nn.Sequential(nn.LogSoftmax(dim=1), linear)
 
 
 class TuningFits:

@@ -13,11 +13,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.base import Calibrator
 from calibrators.dirichlet.curvature import ClassCurvature
 from calibrators.losses import SUMMED, Loss, row_weights
+from calibrators.modules import LinearSoftmax, constant
 from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import one_thread, row_blocks
@@ -178,6 +179,10 @@ class LinearMapCalibrator(Calibrator):
         """Store the map `point` [C, C + 1]."""
         self.matrix_: NDArray[np.float64] = point[:, :-1].cpu().numpy().copy()
         self.intercept_: NDArray[np.float64] = point[:, -1].cpu().numpy().copy()
+
+    def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
+        return LinearSoftmax(matrix, intercept)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         matrix = torch.as_tensor(self.matrix_, device=logits.device)
