@@ -17,19 +17,16 @@ from calibrators.dirichlet.linear_map import map_loss
 from calibrators.vector import hessian_at, loss_and_derivatives
 from metrics import InputError
 from metrics.kernels.softmax import softmax
+from tests.calibrators.test_conventions import METHODS
 
 WEIGHTED = {
-    "temperature": TemperatureScaling(),
+    **{name: method for name, method in METHODS.items() if method.takes_weights},
     "temperature_brier": TemperatureScaling(loss="brier"),
-    "vector": VectorScaling(),
     "vector_brier": VectorScaling(loss="brier"),
-    "dirichlet": DirichletCalibration(odir=1.0, l2=0.1),
-    "dirichlet_on_logits": DirichletCalibration(odir=1.0, l2=0.1, on="logits"),
     "dirichlet_brier": DirichletCalibration(odir=1.0, l2=0.1, loss="brier"),
-    "structured": StructuredMatrixScaling(),
-    "isotonic": IsotonicCalibration(),
     "isotonic_global": IsotonicCalibration(mode="global"),
 }
+del WEIGHTED["Uncalibrated"]  # it takes weights, and has no use for them
 
 
 @pytest.mark.parametrize("method", WEIGHTED.values(), ids=list(WEIGHTED))

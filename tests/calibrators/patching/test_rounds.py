@@ -10,7 +10,6 @@ import torch
 
 from calibrators.patching import audit
 from calibrators.patching.audit import (
-    TIED,
     Family,
     class_family,
     find_worst,
@@ -50,17 +49,6 @@ def test_errors_of_a_utility_class_are_exact_for_every_utility():
     assert users.bounds.tolist() == pytest.approx(every, abs=1e-12)
 
 
-def test_intervals_end_in_the_middle_of_wide_gaps():
-    v = torch.tensor([0.1, 0.2, 0.2 + 0.5 * TIED, 0.2 + TIED, 0.6, 0.9], dtype=torch.float64)
-    rows = torch.stack([v, 1 - v], dim=1)
-    state = PatchedForecast(rows, torch.tensor([1, 0, 0, 0, 0, 1]))
-    witness = witness_of(state, PayoffUtility.of_class(0, 2))
-    assert (witness.low, witness.high) == (pytest.approx(0.15), pytest.approx(0.75))
-    assert witness.rows.tolist() == [1, 2, 3, 4]
-    assert witness.sign == -1  # predicted less than realized
-    assert witness.error == pytest.approx((4 - v[1:5].sum()) / 6)
-
-
 @pytest.mark.parametrize("ulps", [-1, 1])
 def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
     """An atom of predictions that rounding has torn apart, one of which has the other outcome."""
@@ -77,27 +65,6 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
     assert found[0].sign == found[1].sign
     assert found[0].error == pytest.approx(found[1].error, abs=1e-14)
     assert (found[0].low, found[0].high) == pytest.approx((found[1].low, found[1].high), abs=1e-14)
-
-
-@pytest.mark.parametrize("step_size", [1e-3, 0.3, 1.0, 40.0])
-@pytest.mark.parametrize("error", [1e-9, 1e-3, 0.4])
-def test_the_first_trial_is_neither_too_long_nor_needlessly_short(step_size, error):
-    spread = 0.75
-    most = 4 * error / spread
-    eta = first_step(error, spread, step_size)
-    assert eta == step_size or most / 2 < eta <= most * (1 + 1e-12)
-    assert eta <= step_size
-    assert first_step(error, 0.0, step_size) == step_size  # no way to move
-
-
-@pytest.mark.parametrize("armijo", [1e-4, 0.5, 0.9])
-def test_the_step_is_the_longest_trial_that_brings_its_share_of_the_decrease(armijo):
-    # Without borders, slope and square are -η and η² here: the change is η² - 2η.
-    step = armijo_step(lambda eta: (-eta, eta * eta), 16.0, armijo)
-    passes = [eta for k in range(41) if (eta := 16.0 / 2**k) ** 2 - 2 * eta <= -2 * armijo * eta]
-    assert step is not None
-    assert step.size == passes[0]
-    assert step.change == step.size**2 - 2 * step.size < 0
 
 
 def test_no_step_where_every_one_raises_the_score():

@@ -9,9 +9,7 @@ from calibrators.patching.audit import witness_of
 from calibrators.patching.state import PatchedForecast
 from calibrators.patching.update import (
     LARGEST_SHIFT,
-    NO_RESIDUAL,
     ExponentialTilting,
-    TiltProblem,
 )
 from calibrators.patching.utilities import ClassUtility, PayoffUtility
 from metrics import Decision
@@ -91,15 +89,6 @@ def test_an_event_that_always_happens_is_shifted_by_the_bound():
     assert signed == pytest.approx(LARGEST_SHIFT)
     assert bool(((moved > 0) & (moved < 1)).all())
     assert change < 0
-
-
-@pytest.mark.parametrize(("points", "span"), [(1, 1.0), (4000, 1.0), (50, 250.0)])
-def test_residuals_are_zero_below_a_share_of_the_range_on_average(points, span):
-    """So the search for δ ends at the same accuracy whatever the number of points and the unit."""
-    levels, masses = torch.tensor([[0.0, span]]).double(), torch.full((points, 2), 0.5).double()
-    for share, zero in ((0.2, True), (-0.2, True), (30, False), (-30, False)):
-        realized = points * span * (0.5 + share * NO_RESIDUAL)
-        assert TiltProblem(levels, masses, realized, span).excess(0.0)[2] is zero
 
 
 def test_a_payoff_that_is_the_same_for_all_classes_is_no_reason_to_move(state):

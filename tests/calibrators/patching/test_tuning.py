@@ -146,15 +146,6 @@ def test_one_point_cannot_be_tuned_on():
 # ---- The number of patches of a logit shift, chosen by cross-validation --------------------
 
 
-def test_point_losses_average_to_the_two_scores():
-    logits, labels = over_confident(50, 4, seed=0)
-    p = softmax(logits)
-    state = PatchedForecast(torch.from_numpy(p), torch.from_numpy(labels))
-    expected = negative_log_likelihood(p, labels)
-    assert float(state.losses("nll").mean()) == pytest.approx(expected)
-    assert float(state.losses("brier").mean()) == pytest.approx(brier_score(p, labels))
-
-
 def test_a_gain_on_every_point_is_taken_however_small():
     losses = torch.tensor([[0.5, 0.9, 0.1], [0.4, 0.8, 0.0], [0.41, 0.81, 0.01]])
     assert fewest_patches(losses.double()) == 1
