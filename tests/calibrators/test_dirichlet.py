@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrators.dirichlet.linear_map as map_module
-from calibrators import DirichletCalibration, TemperatureScaling, losses, reference
+from calibrators import DirichletCalibration, TemperatureScaling, reference
 from calibrators.dirichlet.calibrator import HOPELESS
-from calibrators.dirichlet.linear_map import map_loss
 from calibrators.reference import log_probabilities
 
 
@@ -94,34 +93,6 @@ def test_float32_products_give_the_same_map(made_up, monkeypatch):
     np.testing.assert_allclose(
         single.predict_proba(logits), double.predict_proba(logits), atol=2e-3
     )
-
-
-def test_blocks_and_the_torch_twin_change_nothing(made_up, monkeypatch):
-    logits, labels = (torch.from_numpy(part) for part in made_up())
-    point = torch.randn(5, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    one, two = torch.empty_like(point), torch.empty_like(point)
-    whole = map_loss(logits.double(), labels, point, one)
-    monkeypatch.setattr(map_module, "BLOCK", 35)
-    monkeypatch.setattr(losses, "has_kernels", lambda tensor: False)
-    assert map_loss(logits.double(), labels, point, two) == pytest.approx(whole, rel=1e-13)
-    torch.testing.assert_close(one, two, rtol=1e-11, atol=1e-14)
-
-
-@pytest.mark.parametrize("loss", ["nll", "brier"])
-def test_the_gradient_is_the_derivative(made_up, loss):
-    logits, labels = (torch.from_numpy(part) for part in made_up(n=40))
-    point = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
-    mapped = logits.double() @ point[:, :5].T + point[:, 5]
-    if loss == "nll":
-        value = torch.nn.functional.cross_entropy(mapped, labels)
-    else:
-        truth = torch.nn.functional.one_hot(labels, 5)
-        value = (torch.softmax(mapped, dim=1) - truth).square().sum(dim=1).mean()
-    value.backward()
-    gradient = torch.empty(5, 6, dtype=torch.float64)
-    found = map_loss(logits.double(), labels, point.detach(), gradient, loss=loss)
-    assert found == pytest.approx(value.item(), rel=1e-13)
-    torch.testing.assert_close(gradient, point.grad, rtol=1e-9, atol=1e-14)
 
 
 # ---- Tuning of the penalties λ (odir) and μ (l2) ----------------------------------------

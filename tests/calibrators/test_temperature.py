@@ -122,18 +122,6 @@ def brier(logits, labels, beta):
     return ((p - np.eye(logits.shape[1])[labels]) ** 2).sum(axis=1).mean()
 
 
-@pytest.mark.parametrize("beta", [0.01, 0.3, 2.0])
-def test_score_slope_and_curvature_are_finite_differences(made_up, beta):
-    logits, labels = made_up(n=60)
-    found = moments(torch.from_numpy(logits), torch.from_numpy(labels), beta, "brier")
-    step = 1e-4
-    below, at, above = (brier(logits, labels, beta + k * step) for k in (-1, 0, 1))
-    assert found.loss == pytest.approx(at, rel=1e-13)
-    assert found.slope == pytest.approx((above - below) / (2 * step), rel=1e-4, abs=1e-8)
-    assert found.curvature == pytest.approx((above - 2 * at + below) / step**2, rel=1e-3, abs=1e-5)
-    assert found.rounding < 1e-13
-
-
 @settings(deadline=None, max_examples=20)
 @given(
     n=st.integers(2, 40),
