@@ -104,13 +104,13 @@ class PeerCalibration(Calibrator):
         self.cached_, self.cached_for_ = self.predict_proba(logits).cpu().numpy(), _digest(logits)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
-        if self._model is None and _digest(logits) == self.cached_for_:
-            return torch.from_numpy(self.cached_).to(logits.device)
         if self._model is None:
+            if _digest(logits) == self.cached_for_:
+                return torch.from_numpy(self.cached_).to(logits.device)
             self._model = self._fit_again()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            p = self._model.predict_proba(_probabilities(logits))
+            p = self._model.predict_proba(softmax(logits.cpu()).numpy())
         p = np.asarray(p, dtype=np.float64)  # from float32 rows may miss 1
         return torch.from_numpy(p / p.sum(axis=1, keepdims=True)).to(logits.device)
 
@@ -119,7 +119,7 @@ class PeerCalibration(Calibrator):
 
     def _fit_model(self) -> Any:
         model = self._unfitted()
-        x = _probabilities(torch.from_numpy(self.logits_))
+        x = softmax(torch.from_numpy(self.logits_)).numpy()  # float64: rows sum to one
         try:
             with warnings.catch_warnings(), torch.random.fork_rng(devices=()), torch.enable_grad():
                 warnings.simplefilter("ignore")  # betacal changes the filters for the whole process
@@ -163,9 +163,3 @@ class PeerCalibration(Calibrator):
 
 def _digest(logits: Tensor) -> str:
     return hashlib.sha256(logits.cpu().contiguous().numpy().tobytes()).hexdigest()
-
-
-def _probabilities(logits: Tensor) -> NDArray[np.float64]:
-    """softmax(z) in float64, because the packages require rows that sum to one."""
-    p: NDArray[np.float64] = softmax(logits.cpu()).numpy()
-    return p
