@@ -104,17 +104,12 @@ def _occurrences(text: str, wanted: float | str | None, key: Key) -> Iterator[tu
     A number counts only as a whole: 3 does not stand in p13.
     """
     if isinstance(wanted, str):
-        starts = [found.start() for found in re.finditer(f"(?={re.escape(wanted)})", text)]
-        yield from ((start, start + len(wanted)) for start in starts)
+        yield from ((k, k + len(wanted)) for k in range(len(text)) if text.startswith(wanted, k))
         return
-    for digits in re.finditer(r"\d+", text):
-        starts = [digits.start()]
-        if text[: digits.start()].endswith(("-", "+")):
-            starts.append(digits.start() - 1)
-        fraction = re.compile(r"\.\d+").match(text, digits.end())
-        stops = [digits.end(), *([fraction.end()] if fraction else [])]
-        for start in starts:
-            yield from ((start, stop) for stop in stops if key(text[start:stop]) == wanted)
+    for form in (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+"):
+        for found in re.finditer(form, text):
+            if key(found[0]) == wanted:
+                yield found.span()
 
 
 def borne_alone(column: str, labels: Sequence[str]) -> str | None:
@@ -176,7 +171,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
         return np.arange(columns, dtype=np.int64)
     distinct = np.unique(text)
     known = [str(name) for name in distinct]
-    whole = [] if names is None else _whole(names.tolist(), known)
+    whole = [] if names is None else whole_sets(names.tolist(), known)
     if len(whole) == 1 and names is not None:
         named = {**whole[0].labels, **whole[0].others}
         return np.array([named[str(name)] for name in names], dtype=np.str_)
@@ -191,7 +186,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
     return distinct
 
 
-def _whole(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
+def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     """The patterns that bear `labels` and fit all of the columns."""
     sets = bearers_of(names, labels)
     return [held for held in sets if len(held.labels) + len(held.others) == len(names)]
@@ -204,12 +199,9 @@ def _check_numbered(labels: Any, names: Sequence[str]) -> None:
     1 … C where a label is 0.
     """
     values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if values.ndim != 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
-        return  # `codes_of` says what is wrong
-    held = [f"{value:g}" for value in np.unique(values).tolist()]
-    from_one = [str(k + 1) for k in range(len(names))]
-    for known, starts in ((held, (0,)), (from_one, (0, 1))):
-        for found in _whole(names, known) if known else ():
+    starts = (0, 1) if (values == 0).any() else (0,)
+    for digits in re.findall(r"\d+", names[0]):
+        for found in whole_sets(names, [digits]):
             named = {**found.labels, **found.others}
             numbers = [as_number(named[name]) for name in names]
             if not any(numbers == [start + k for k in range(len(names))] for start in starts):

@@ -36,7 +36,7 @@ from pipeline.harness.progress import say
 from pipeline.own.assign import Choices
 from pipeline.own.deployed import read_points
 from pipeline.own.folder import check_replaceable
-from pipeline.own.options import add_class_options
+from pipeline.own.options import add_options
 from pipeline.own.read import check_is_file
 
 ROWS_AT_ONCE = 100_000
@@ -56,7 +56,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         default="auto",
         help="logits: take what looks like probabilities or votes for logits",
     )
-    add_class_options(parser)
+    add_options(parser, ["classes", "ignore"])
     return parser.parse_args(arguments)
 
 

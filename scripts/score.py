@@ -27,12 +27,12 @@ method's probabilities costs; for two classes out/decision_curve.* shows it.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -55,22 +55,22 @@ from pipeline.harness.units import Unit, composed, resolved, units_of
 from pipeline.logits import run_logits
 from pipeline.own.deployed import fit_to_keep
 from pipeline.own.folder import check_replaceable, give_back, names_of, names_of_options, take
-from pipeline.own.options import parsed
+from pipeline.own.options import Options, parsed
 from pipeline.own.read import check_is_file, check_is_given
 from pipeline.own.results import write_results
 from pipeline.own.size import affordable_draws, check_fits
+from pipeline.own.utilities import aim_at, own_utilities, takes_utilities
 from pipeline.scoring.choice import REPAIRS
 from pipeline.scoring.files import score_files
 from pipeline.scoring.points import absent_in_calibration, find_logits
-from pipeline.sources.own_utilities import OWN, aim_at, own_utilities, takes_utilities
 
 
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> Options:
     """The command line."""
     return parsed(__doc__, arguments)
 
 
-def settings_of(options: argparse.Namespace, calibrator: str = "uncalibrated") -> Settings:
+def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
     """The pipeline's configuration for this file, as the stages take it."""
     overrides = [
         "benchmark=file",
@@ -93,7 +93,7 @@ def _composed(overrides: tuple[str, ...]) -> DictConfig:
     return composed(overrides)
 
 
-def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
+def _with_paths(config: DictConfig, options: Options) -> DictConfig:
     """Paths and texts, set after composing: they need no quoting for Hydra's grammar then."""
     config.device = options.device
     config.paths.data = str(options.output / "data")
@@ -123,7 +123,7 @@ def _with_paths(config: DictConfig, options: argparse.Namespace) -> DictConfig:
     return config
 
 
-def units_for(options: argparse.Namespace) -> list[Unit]:
+def units_for(options: Options) -> list[Unit]:
     """The units of all methods and splits."""
     splits = range(len(options.given_splits) or options.splits)
     return [
@@ -133,12 +133,12 @@ def units_for(options: argparse.Namespace) -> list[Unit]:
     ]
 
 
-def score(options: argparse.Namespace) -> None:
+def score(options: Options) -> None:
     """Run the stages on the file and write what the module's docstring lists."""
     began = time.monotonic()
     is_new = not options.output.exists()
     try:
-        points = _prepare(options)
+        options, points = prepared(options)
     except Exception:
         if is_new:  # it has the log and the locks of a run that made nothing
             give_back(options.output)
@@ -160,8 +160,8 @@ def score(options: argparse.Namespace) -> None:
         _save(options)
 
 
-def _prepare(options: argparse.Namespace) -> int:
-    """Read all files and complete the options by what they hold; return the number of points.
+def prepared(options: Options) -> tuple[Options, int]:
+    """Read all files; return the options completed by what they hold, and the number of points.
 
     Raises:
         InputError, UsageError, UnitsFailed: what cannot be used, in one line.
@@ -175,25 +175,20 @@ def _prepare(options: argparse.Namespace) -> int:
     if options.save is not None:
         check_replaceable(options.save, "--save")
     take(options.output, names_of(settings.benchmark.name))
-    used = dict.fromkeys([*options.methods, *filter(None, [options.method])])
     general = any(getattr(options, kind) for kind in ("similarity", "losses", "gain", "utility"))
-    check_fits(options.file, {name: settings_of(options, name) for name in used}, general)
+    check_fits(options.file, {name: settings_of(options, name) for name in options.used}, general)
     _read(settings)
-    options.draws = affordable_draws(settings)
-    if options.draws < settings.evaluation.floor_repetitions:
+    options = replace(options, draws=affordable_draws(settings))
+    if options.draws is not None and options.draws < settings.evaluation.floor_repetitions:
         say(f"many points: {options.draws} redrawn label vectors behind each noise floor")
     record = find_logits(settings).details
-    options.given_splits = record.get("given_splits", [])
+    options = replace(options, given_splits=tuple(record.get("given_splits", ())))
     figures, priced = not options.quick, options.losses is not None
     take(options.output, names_of_options(figures, priced, "groups" in record))
     _tell_absent_classes(settings_of(options), record)
-    _match_groups(options, "groups" in record)
-    if "weights" in record:
-        options.methods = _with_weights(options)
-    files = {kind: value for kind in OWN if (value := getattr(options, kind)) is not None}
+    options = replace(options, methods=_fitting_methods(options, record))
     names = record.get("class_names") or [str(k) for k in range(record["classes"])]
-    options.own = own_utilities(files, names)
-    return int(record["n"])
+    return replace(options, own=own_utilities(options.own_files, names)), int(record["n"])
 
 
 def _tell_absent_classes(settings: Settings, record: Mapping[str, Any]) -> None:
@@ -207,27 +202,29 @@ def _tell_absent_classes(settings: Settings, record: Mapping[str, Any]) -> None:
         )
 
 
-def _match_groups(options: argparse.Namespace, has_groups: bool) -> None:
-    """Add the method that repairs groups to the default ones.
+def _fitting_methods(options: Options, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The methods that can be fitted to the points, with the one that repairs groups.
 
     Raises:
         UsageError: a method that the person named needs groups, and there are none.
     """
-    if has_groups and options.may_add and not options.calibrate_for:
-        options.methods.append(REPAIRS)
-    for method in () if has_groups else {*options.methods, *filter(None, [options.method])}:
-        if settings_of(options, method).calibrator.get("needs_groups"):
-            raise UsageError(f"{method}: needs groups; name their column: --groups NAME")
+    if "groups" not in record:
+        for method in options.used:
+            if settings_of(options, method).calibrator.get("needs_groups"):
+                raise UsageError(f"{method}: needs groups; name their column: --groups NAME")
+    elif options.may_add and not options.calibrate_for:
+        options = replace(options, methods=(*options.methods, REPAIRS))
+    return _with_weights(options) if "weights" in record else options.methods
 
 
-def _with_weights(options: argparse.Namespace) -> list[str]:
+def _with_weights(options: Options) -> tuple[str, ...]:
     """The methods whose fits take weights.
 
     Raises:
         UsageError: none of the methods does, or the one to save does not.
     """
     takes = []
-    for method in dict.fromkeys([*options.methods, *filter(None, [options.method])]):
+    for method in options.used:
         kind: Any = get_class(settings_of(options, method).calibrator["_target_"])
         if kind.takes_weights:
             takes.append(method)
@@ -241,7 +238,7 @@ def _with_weights(options: argparse.Namespace) -> list[str]:
             f"weights: {', '.join(left_out)} cannot be fitted with weights; left out (to include "
             "them, draw points in proportion to their weights)"
         )
-    return takes
+    return tuple(takes)
 
 
 def _read(settings: Settings) -> None:
@@ -253,13 +250,13 @@ def _read(settings: Settings) -> None:
         raise UnitsFailed(str(error).removeprefix(f"{name}: ")) from error
 
 
-def _save(options: argparse.Namespace) -> None:
+def _save(options: Options) -> None:
     """Fit the method to save on all points, or on the calibration points where these are given."""
     on_all = not options.given_splits if options.save_on is None else options.save_on == "all"
-    calibrator = fit_to_keep(settings_of(options, options.method), on_all)
+    calibrator = fit_to_keep(settings_of(options, str(options.method)), on_all)
     points = "all points" if on_all else "the calibration points"
     unscored = "" if options.method in options.methods else " and not scored here"
-    saved = calibrator.save(options.save)
+    saved = calibrator.save(str(options.save))
     say(f"wrote {saved}: {options.method} fitted on {points}{unscored}; see scripts/apply.py")
 
 

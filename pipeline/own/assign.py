@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.archive import array_names, read_arrays
 from metrics.validation import InputError, check_logits
-from pipeline.own.columns import classes_of_table, with_names, without_ignored
-from pipeline.own.labels import (
+from pipeline.own.arrays import arrays_of, coded, has_lists, matrix_of, names_of
+from pipeline.own.cells import (
     Labels,
     Mistakes,
-    class_names_of,
-    classes_by_place,
     distinct_labels,
+    numbers_of,
+    plain_column,
     some_of,
 )
-from pipeline.own.lists import LABELS, arrays_of, has_lists
-from pipeline.own.read import kind_of, numbers_of, plain_column
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pipeline.own.classes import classes_of_table, matching, with_names
+from pipeline.own.read import LABELS
 
 LIKE_LABELS = (
     *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
@@ -38,7 +37,6 @@ LIKE_CLUSTERS = re.compile(
     r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
 )
 """Usual names of what several rows may belong to."""
-WHAT_A_TABLE_HOLDS = "correct it, or say which columns are no classes: --ignore NAME,NAME"
 
 
 @dataclass(frozen=True)
@@ -109,23 +107,40 @@ def assigned(
     Raises:
         InputError: something is missing, or could mean two things; one line with the fix.
     """
-    place, advice = " and ".join(map(str, paths)), _advice_on_clusters(contents[0], choices)
-    contents = without_ignored(place, contents, choices.ignore)
-    if len(paths) == 1:
-        given = _assigned(place, contents[0], choices, mistakes)
-    else:
-        sizes, held = _joined(paths, contents, choices)
-        given = _assigned(place, held, choices, mistakes)
-        if given.splits:
-            raise InputError(f"{paths[0]}: has a `split`; leave it out, or the second file")
-        given = replace(given, tested=np.repeat([False, True], sizes)[None])
-    return replace(given, notes=(*given.notes, *advice))
+    advice = _advice_on_clusters(paths[0], contents[0], choices)
+    contents = without_ignored(contents, choices.ignore)
+    sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths, contents, choices)
+    given = _assigned(held, choices, mistakes)
+    if sizes and given.splits:
+        raise InputError("`split` in both files; leave it out, or the second file")
+    tested = np.repeat([False, True], sizes)[None] if sizes else None
+    return replace(given, tested=tested, notes=(*given.notes, *advice))
 
 
-def _advice_on_clusters(held: Any, choices: Choices) -> list[str]:
+def without_ignored(contents: Sequence[Any], ignore: str | None) -> list[Any]:
+    """Tables, or arrays by name, without what --ignore names: whatever it would have been.
+
+    Raises:
+        InputError: no table has such a column. Other arrays of an npz have not even been read.
+    """
+    names = list(dict.fromkeys(str(name) for held in contents for name in held))
+    has_tables = not all(isinstance(held, dict) for held in contents)
+    gone = matching(ignore or "", names, "--ignore" if has_tables else None)
+    return [
+        {name: of for name, of in held.items() if name not in gone}
+        if isinstance(held, dict)
+        else held[[name for name in held if name not in gone]]
+        for held in contents
+    ]
+
+
+def _advice_on_clusters(path: Path, held: Any, choices: Choices) -> list[str]:
     """A note if values repeat in what looks like the names of patients, documents or images."""
     if choices.clusters is not None or any(str(name).lower() in CLUSTERS for name in held):
         return []
+    if isinstance(held, dict):  # arrays without a purpose have not been read; some cannot be
+        with suppress(InputError):
+            held = read_arrays(path, [*filter(LIKE_CLUSTERS.search, array_names(path))])
     for name in held:
         values = np.asarray(held[name])
         if not LIKE_CLUSTERS.search(str(name)) or values.ndim != 1 or values.dtype.kind == "f":
@@ -141,25 +156,23 @@ def _joined(
     """The numbers of points of two files, and their rows in one table or in one set of arrays."""
     import pandas as pd
 
-    arrays = [arrays_of(str(path), held) for path, held in zip(paths, contents, strict=True)]
+    arrays = [arrays_of(held) for held in contents]
     tables = [array is None for array in arrays]
     names = [set(with_names(list(held))[0]) for held in contents]
     if tables[0] != tables[1] or names[0] != names[1]:
         what = "form" if tables[0] != tables[1] else "columns or arrays"
         odd = some_of(sorted(names[0] ^ names[1]))
-        raise InputError(
-            f"{paths[1]}: not the same {what} as in {paths[0]} ({odd}); give both in one form"
-        )
+        raise InputError(f"not the same {what} as in {paths[0]} ({odd}); give both in one form")
     if tables[0]:
         rows = [held[[name for name in contents[0] if name in names[0]]] for held in contents]
         return [len(held) for held in rows], pd.concat(rows, ignore_index=True)
     first, second = (array or {} for array in arrays)
     for name in first:
         if name == "class_names" and first[name].tolist() != second[name].tolist():
-            raise InputError(f"{paths[1]}: not the same class names as in {paths[0]}")
+            raise InputError(f"not the same class names as in {paths[0]}")
         if first[name].shape[1:] != second[name].shape[1:]:
-            raise InputError(f"{paths[1]}: {name}: not the same number of columns as in {paths[0]}")
-    label = _roles(str(paths[0]), list(first), choices, [])["labels"]
+            raise InputError(f"{name}: not the same number of columns as in {paths[0]}")
+    label = _roles(list(first), choices, [])["labels"]
     joined = {
         name: values if name == "class_names" else np.concatenate([values, second[name]])
         for name, values in first.items()
@@ -167,39 +180,38 @@ def _joined(
     return [len(first[label]), len(second[label])], joined
 
 
-def _assigned(path: str, held: Any, choices: Choices, mistakes: Mistakes) -> Given:
-    arrays, notes = arrays_of(path, held), list[str]()
-    names = list(held)
-    roles = _roles(path, names, choices, notes)
+def _assigned(held: Any, choices: Choices, mistakes: Mistakes) -> Given:
+    """What is what in one table, or in one set of arrays."""
+    notes = list[str]()
+    roles = _roles(list(held), choices, notes)
     for name in roles.values():
         if not isinstance(held, dict) and has_lists(held[name]):
-            raise InputError(
-                f"{path}: column `{name}` holds lists or objects; give one entry per row"
-            )
+            raise InputError(f"column `{name}` holds lists or objects; give one entry per row")
     label = roles.pop("labels")
+    arrays = arrays_of(held)
+    of = (
+        {name: plain_column(held[name]) for name in (label, *roles.values())}
+        if arrays is None
+        else arrays
+    )
+    labels = distinct_labels(of[label], label, mistakes)
     if arrays is None:
-        labels = distinct_labels(plain_column(held[label]), f"{path}: {label}", mistakes)
         roles = {role: name for role, name in roles.items() if name not in labels.texts}
-        given = Given(None, None, labels=labels.places)
-        with mistakes.kept():
-            given = _of_table(path, held, [*roles.values(), label], labels, choices)
-        values = {name: plain_column(held[name]) for name in roles.values()}
-    else:
-        labels, values = distinct_labels(arrays[label], f"{path}: {label}", mistakes), arrays
-        given = Given(None, None, labels=labels.places)
-        with mistakes.kept():
-            given = _of_arrays(path, arrays, labels, choices)
+    given = Given(None, None, labels=labels.places)
+    with mistakes.kept():
+        columns = [name for name in held if name not in (label, *roles.values())]
+        given = answers_of(held, columns, labels, choices)
     return replace(
         given,
-        groups=values.get(roles.get("groups", "")),
-        clusters=values.get(roles.get("clusters", "")),
-        weights=values.get(roles.get("weights", "")),
-        splits={name: values[name] for name in roles.values() if is_split(name)},
+        groups=of.get(roles.get("groups", "")),
+        clusters=of.get(roles.get("clusters", "")),
+        weights=of.get(roles.get("weights", "")),
+        splits={name: of[name] for name in roles.values() if is_split(name)},
         notes=(*notes, *given.notes),
     )
 
 
-def _roles(path: str, names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
+def _roles(names: Sequence[str], choices: Choices, notes: list[str]) -> dict[str, str]:
     """The column or array of each purpose; splits have their own names."""
     labels = [name for name in names if name.lower() in LABELS]
     if not labels:
@@ -212,7 +224,7 @@ def _roles(path: str, names: Sequence[str], choices: Choices, notes: list[str]) 
                 f"no `label` or `labels` (there are {some_of(names)}); name the labels so; the "
                 "first line of a table must name its columns: label, then one per class"
             )
-        raise InputError(f"{path}: {what}")
+        raise InputError(what)
     roles = {name: name for name in names if is_split(name)} | {"labels": labels[0]}
     for role, chosen, usual in (
         ("groups", choices.groups, ("groups",)),
@@ -220,66 +232,57 @@ def _roles(path: str, names: Sequence[str], choices: Choices, notes: list[str]) 
         ("weights", None, WEIGHTS),
     ):
         if chosen is not None and chosen not in names:
-            raise InputError(
-                f"{path}: nothing is called `{chosen}` for {role}; there are {some_of(names)}"
-            )
+            raise InputError(f"nothing is called `{chosen}` for {role}; there are {some_of(names)}")
         found = [name for name in names if name.lower() in usual]
         if chosen is None and len(found) > 1:
-            raise InputError(f"{path}: {' and '.join(found)} are both {role}; keep one")
+            raise InputError(f"{' and '.join(found)} are both {role}; keep one")
         if chosen is not None or found:
             roles[role] = chosen or found[0]
     return roles
 
 
-def _of_table(
-    path: str, table: pd.DataFrame, roles: Sequence[str], labels: Labels, choices: Choices
+def answers_of(
+    held: Any, columns: list[str], labels: Labels, choices: Choices, kind: str | None = None
 ) -> Given:
-    """Answers as one column per class."""
-    found = classes_of_table(path, table, roles, labels, choices.classes)
-    names, notes = found.names, found.notes
-    matrix = numbers_of(path, table, found.columns, WHAT_A_TABLE_HOLDS, -np.inf)
+    """The answers in some columns of a table, or in the one array of answers, as classes.
+
+    `labels` of the result are the places of the given ones among the classes.
+
+    Args:
+        kind: of the answers, if it is known.
+
+    Raises:
+        InputError: which column is which class is not clear; one line with the fix.
+    """
+    arrays = arrays_of(held)
+    if arrays is not None:
+        return _of_arrays(arrays, labels, choices, kind)
+    found = classes_of_table(held, columns, labels, choices.classes)
+    fix = "correct it, or say which columns are no classes: --ignore NAME,NAME"
+    matrix, names, notes = numbers_of(held, found.columns, fix, -np.inf), found.names, found.notes
     if names is None:
-        count = len(found.columns)
-        codes, names, more = classes_by_place(labels, count, None, matrix, f"{path}: labels")
-        names, notes = names or found.columns, (*notes, *more)
+        codes, names, more = coded(labels, len(found.columns), found.columns, matrix)
+        notes = (*notes, *more)
     else:
         codes = np.array([names.index(text) for text in labels.texts])[labels.places]
-    return Given(None, matrix, names, codes, single=found.single, notes=notes)
+    return Given(kind, matrix, names, codes, single=found.single, notes=notes)
 
 
-def _of_arrays(path: str, arrays: dict[str, Any], labels: Labels, choices: Choices) -> Given:
+def _of_arrays(arrays: dict[str, Any], labels: Labels, choices: Choices, kind: str | None) -> Given:
     """Answers as one array; its columns have no names, or those of `class_names`."""
-    kind, name = matrix_of(path, arrays, choices.values)
+    kind, name = matrix_of(arrays, kind or choices.values)
     matrix, n = arrays[name], len(labels.places)
     if matrix.ndim not in (1, 2) or not matrix.size:
-        check_logits(matrix, f"{path}: {name}")
-    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n:
+        check_logits(matrix, name)
+    if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n and not labels.are_known:
         raise InputError(
-            f"{path}: {name}: {list(matrix.shape)} for {n} labels, which looks transposed; give "
-            "one row per point"
+            f"{name}: {list(matrix.shape)} for {n} labels, which looks transposed; give one row "
+            "per point"
         )
-    is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
-    columns = 2 if is_single else matrix.shape[-1]
-    names = class_names_of(path, arrays, columns, choices.classes)
-    codes, names, notes = classes_by_place(labels, columns, names, matrix, f"{path}: labels")
-    return Given(kind, matrix, names, codes, single=1 if is_single else None, notes=notes)
-
-
-def matrix_of(path: str, arrays: dict[str, Any], values: str) -> tuple[str, str]:
-    """Kind and name of the array of answers."""
-    found = [(kind, name) for name in arrays if (kind := kind_of(name)) is not None]
-    if values != "auto":
-        found = [(kind, name) for kind, name in found if kind == values] or [
-            (values, name) for _, name in found if len(found) == 1 and values == "logits"
-        ]
-    exact = [(kind, name) for kind, name in found if kind == name]
-    if len(found) == 1 or (len(exact) == 1 and len({kind for kind, _ in found}) == 1):
-        return (exact or found)[0]
-    held = f"(it holds {some_of(list(arrays)) or 'nothing'})"
-    if not found:
-        wanted = "`logits` or `probabilities`" if values == "auto" else f"`{values}`"
-        raise InputError(f"{path}: no array {wanted} {held}; add one, [n, classes]")
-    raise InputError(
-        f"{path}: both `{found[0][1]}` and `{found[1][1]}`; choose: --values logits or --values "
-        "probabilities, or keep one of them"
-    )
+    single = 1 if matrix.ndim == 1 or matrix.shape[1:] == (1,) else None
+    columns = matrix.shape[-1] if single is None else 2
+    names = names_of(arrays, columns, choices.classes)
+    if labels.are_known and names is None:
+        return Given(kind, matrix, labels.texts, labels.places, single=single)
+    codes, names, notes = coded(labels, columns, names, matrix)
+    return Given(kind, matrix, names, codes, single=single, notes=notes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_weights
 from pipeline.own.assign import Given
-from pipeline.own.labels import Mistakes, cut_off, some_of, text_of
+from pipeline.own.cells import Mistakes, cut_off, some_of, text_of
 from pipeline.own.scale import as_float32, with_logits
 
 CALIBRATES = ("calibration", "cal", "validation", "val")
@@ -25,11 +25,10 @@ BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance; the verdict then recommends nothing."""
 
 
-def checked(place: str, given: Given, values: str, mistakes: Mistakes) -> Given:
+def checked(given: Given, values: str, mistakes: Mistakes) -> Given:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
     Args:
-        place: the file or files, for messages.
         values: the kind of the answers that the person names, or auto.
         mistakes: what is known to be wrong; `given` has no matrix if its columns are not known.
 
@@ -39,37 +38,36 @@ def checked(place: str, given: Given, values: str, mistakes: Mistakes) -> Given:
     n, tested = len(given.labels), given.tested
     with mistakes.kept():
         if given.matrix is not None:
-            given = with_logits(place, given, values)
-            given = replace(given, matrix=as_float32(place, given.matrix))
+            given = with_logits(given, values)
+            given = replace(given, matrix=as_float32(given.matrix))
             if (rows := len(given.matrix)) != n:
-                raise InputError(f"{place}: labels: {n} labels for {rows} rows; give one per row")
+                raise InputError(f"labels: {n} labels for {rows} rows; give one per row")
     if given.splits:
         with mistakes.kept():
-            halves = [_tested(f"{place}: {name}", of, n) for name, of in given.splits.items()]
-            tested = np.array(halves)
+            tested = np.array([_tested(name, of, n) for name, of in given.splits.items()])
     with mistakes.kept():
         if given.weights is not None:
             given = replace(given, weights=check_weights(given.weights, n, "weight").numpy())
     with mistakes.kept():
         if given.groups is not None:
-            field = f"{place}: groups"
-            given = replace(given, groups=_groups(field, given.groups, n))
+            given = replace(given, groups=_groups(given.groups, n))
     with mistakes.kept():
         if given.clusters is not None:
-            given = replace(given, clusters=text_of(given.clusters, n, f"{place}: clusters"))
+            given = replace(given, clusters=text_of(given.clusters, n, "clusters"))
     mistakes.check()
+    _refuse_pairwise(given.matrix, given.labels)
     classes = given.matrix.shape[1]
     names = None if given.names == [str(k) for k in range(classes)] else given.names
     given = replace(given, names=names, tested=tested)
-    notes = (*given.notes, *_notes_on_classes(place, given), *_notes_on_accuracy(given))
+    notes = (*given.notes, *_notes_on_classes(given), *_notes_on_accuracy(given))
     return replace(given, notes=notes)
 
 
-def _groups(field: str, values: Any, n: int) -> NDArray[np.str_]:
-    names = text_of(values, n, field)
+def _groups(values: Any, n: int) -> NDArray[np.str_]:
+    names = text_of(values, n, "groups")
     if (count := len(np.unique(names))) > MOST_GROUPS:
         raise InputError(
-            f"{field}: {count} different names for {n} rows, at most {MOST_GROUPS}; give the group "
+            f"groups: {count} different names for {n} rows, at most {MOST_GROUPS}; give the group "
             "that a point belongs to, not its number"
         )
     return names
@@ -91,7 +89,26 @@ def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
     return tested
 
 
-def _notes_on_classes(place: str, given: Given) -> list[str]:
+def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
+    """Raise `InputError` if columns are scores for pairs of classes: their votes are right oftener.
+
+    The SVC of scikit-learn gives (i, j) a positive score where i wins; mostly one class wins all.
+    """
+    n, columns = matrix.shape
+    classes = round((1 + (1 + 8 * columns) ** 0.5) / 2)
+    if classes < 3 or classes * (classes - 1) != 2 * columns or labels.max() >= classes:
+        return
+    first, second = np.eye(classes)[np.array(np.triu_indices(classes, 1))]
+    votes = (matrix > 0) @ first + (matrix <= 0) @ second
+    gained = np.sum(votes.argmax(axis=1) == labels) - np.sum(matrix.argmax(axis=1) == labels)
+    if gained > 4 * n**0.5 and np.mean(votes.max(axis=1) == classes - 1) > 0.8:
+        raise InputError(
+            f"{columns} columns that fit as scores for pairs of {classes} classes; take one score "
+            'per class (SVC: decision_function_shape="ovr")'
+        )
+
+
+def _notes_on_classes(given: Given) -> list[str]:
     """A note on classes that are no point's label; on points whose own class is impossible.
 
     Raises:
@@ -102,7 +119,7 @@ def _notes_on_classes(place: str, given: Given) -> list[str]:
     names = np.array(given.names or range(classes)).astype(str)
     if counts.max() == n > 1:
         raise InputError(
-            f"{place}: labels: all {n} are {cut_off(names[counts.argmax()])}; give points of at "
+            f"labels: all {n} are {cut_off(names[counts.argmax()])}; give points of at "
             "least two classes"
         )
     notes = []
@@ -113,7 +130,7 @@ def _notes_on_classes(place: str, given: Given) -> list[str]:
     calibrates = True if given.tested is None else ~given.tested.all(axis=0)
     if (never := impossible & calibrates).any():
         raise InputError(
-            f"{place}: labels: {never.sum()} points have a class whose logit is -inf, the first is "
+            f"labels: {never.sum()} points have a class whose logit is -inf, the first is "
             f"row {never.argmax()}; no method can be fitted to them: correct the label or the "
             "logit, or give probabilities"
         )

@@ -31,10 +31,10 @@ from pipeline.harness.artifacts import write_json, write_text
 from pipeline.harness.settings import Evaluation
 from pipeline.harness.units import Unit
 from pipeline.own.decisions_text import decision_curve_figure, decisions_table
+from pipeline.own.utilities import actions_of
 from pipeline.reporting.style import save_figure
 from pipeline.scoring.held_out import HeldOut, held_out
 from pipeline.scoring.inference import FEWEST_SPLITS, paired_difference
-from pipeline.sources.own_utilities import actions_of
 
 Record = dict[str, Any]
 THRESHOLDS = np.round(np.arange(0.01, 1, 0.01), 2)

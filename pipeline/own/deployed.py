@@ -7,6 +7,7 @@ says which column or array names the group of each point, if the calibrator has 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +16,11 @@ from hydra.utils import instantiate
 from numpy.typing import NDArray
 
 from calibrators.base import Calibrator
-from calibrators.class_order import bearers_of
-from metrics.validation import InputError, check_logits
+from metrics.validation import InputError
 from pipeline.harness.settings import Settings
-from pipeline.own.assign import (
-    WHAT_A_TABLE_HOLDS,
-    Choices,
-    Given,
-    matrix_of,
-)
-from pipeline.own.columns import classes_known, without_ignored
-from pipeline.own.labels import class_names_of, some_of, text_of
-from pipeline.own.lists import arrays_of
-from pipeline.own.read import numbers_of, read
+from pipeline.own.assign import Choices, answers_of, without_ignored
+from pipeline.own.cells import Labels, naming, text_of
+from pipeline.own.read import read
 from pipeline.own.scale import with_logits
 from pipeline.scoring.points import find_logits, groups_at, indices_of, logits_at, weights_at
 
@@ -75,62 +68,34 @@ def read_points(
         InputError: one line with file, field and fix.
     """
     takes = str(getattr(calibrator, "takes_", calibrator.inputs))
-    classes, are_named = _classes_of(calibrator)
     named = str(getattr(calibrator, "groups_from_", ""))
-    contents = [read(path, lambda name: name in ("class_names", named))]
-    held = without_ignored(str(path), contents, choices.ignore)[0]
-    if named and named not in held:
-        raise InputError(f"{path}: no `{named}`, which names each point's group; add it")
-    groups: Any = held.pop(named) if named else None
-    arrays = arrays_of(str(path), held)
-    order = None
-    if not isinstance(held, dict) and arrays is None:
-        found = classes_known(str(path), held, classes, choices.classes)
-        matrix: Any = numbers_of(path, held, found.columns, WHAT_A_TABLE_HOLDS, -np.inf)
-        given = Given(takes, matrix, classes, single=found.single)
-    else:
-        assert arrays is not None
-        _, name = matrix_of(str(path), arrays, takes)
-        matrix = arrays[name]
-        if matrix.ndim not in (1, 2):
-            check_logits(matrix, f"{path}: {takes}")
-        is_single = matrix.ndim == 1 or matrix.shape[1:] == (1,)
-        count = 2 if is_single else matrix.shape[-1]
-        names = class_names_of(str(path), arrays, count, choices.classes)
-        if names is not None and (are_named or set(names) == set(classes)):
-            order = _order(str(path), names, classes)
-        given = Given(takes, matrix, classes, single=1 if is_single else None)
-    given = with_logits(path, given, choices.values if takes == "logits" else takes)
-    logits: NDArray[np.float32] = given.matrix
-    if logits.shape[1] != calibrator.n_features_in_:
-        raise InputError(
-            f"{path}: {takes}: {logits.shape[1]} columns, but the calibrator was fitted on "
-            f"{calibrator.n_features_in_} classes; give one column per class and no other"
-        )
-    if groups is not None:
-        groups = text_of(groups, len(logits), f"{path}: {named}")
-    return logits if order is None else logits[:, order], groups
+    held: Any = read(path, lambda name: name in ("class_names", named))
+    with naming(path):
+        (held,) = without_ignored([held], choices.ignore)
+        if named and named not in held:
+            raise InputError(f"no `{named}`, which names each point's group; add it")
+        groups: Any = held.pop(named) if named else None
+        choices = replace(choices, values=choices.values if takes == "logits" else takes)
+        known = _classes_of(calibrator)
+        given = answers_of(held, list(held), known, choices, takes)
+        logits: NDArray[np.float32] = with_logits(given, choices.values).matrix
+        if logits.shape[1] != calibrator.n_features_in_:
+            raise InputError(
+                f"{takes}: {logits.shape[1]} columns, but the calibrator was fitted on "
+                f"{calibrator.n_features_in_} classes; give one column per class and no other"
+            )
+        if groups is not None:
+            groups = text_of(groups, len(logits), named)
+    return logits[:, given.labels], groups
 
 
-def _classes_of(calibrator: Calibrator) -> tuple[list[str], bool]:
-    """The names of the calibrator's columns, and whether a person gave them; else 0 … C-1."""
+def _classes_of(calibrator: Calibrator) -> Labels:
+    """The names of the calibrator's columns, in their order; else 0 … C-1."""
     names = getattr(calibrator, "class_names_", None)
     if names is None and calibrator.classes_.dtype.kind == "U":
         names = calibrator.classes_
     if names is None:
         names = getattr(calibrator, "feature_names_in_", None)
-    if names is None:
-        return [str(k) for k in range(calibrator.n_features_in_)], False
-    return [str(name) for name in names], True
-
-
-def _order(path: str, names: list[str], classes: list[str]) -> list[int]:
-    """The places of the calibrator's classes among the names of a file's columns."""
-    found = bearers_of(names, classes)
-    if len(found) != 1 or len(names) != len(classes):
-        raise InputError(
-            f"{path}: class_names: {some_of(names)}, but the calibrator was fitted on "
-            f"{some_of(classes)}; give the same classes"
-        )
-    place = {label: names.index(name) for name, label in found[0].labels.items()}
-    return [place[name] for name in classes]
+    places = np.arange(calibrator.n_features_in_)
+    texts = [str(name) for name in (places if names is None else names)]
+    return Labels(texts, places, is_text=names is not None, are_known=True)

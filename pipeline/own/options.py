@@ -1,164 +1,24 @@
-"""The command line of scripts/score.py."""
+"""The options of scripts/score.py: its command line, and what the file adds to it."""
 
+# ruff: noqa: RUF009 (`_option` returns a field)
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from pipeline.harness.command import CONF, Parser, known_instead
+from pipeline.own.utilities import OWN, takes_utilities
 from pipeline.reporting.names import METHODS
-from pipeline.sources.own_utilities import OWN, takes_utilities
 
-DEFAULT_SPLITS, QUICK_SPLITS = 10, 3
-QUICK_METHODS = ("uncalibrated", "temperature", "vector")
+QUICK_METHODS, QUICK_SPLITS = ("uncalibrated", "temperature", "vector"), 3
 QUICK_EVALUATION = (
     "evaluation.utilities=200",
     "evaluation.floor_repetitions=100",
     "evaluation.bootstrap_repetitions=100",
 )
-
-
-def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options, each method once. `doc` is the program's docstring, for its help."""
-    parser = Parser(doc)
-    _add_input(parser)
-    _add_work(parser)
-    _add_own_utilities(parser)
-    options = parser.parse_args(arguments)
-    options.own = {}  # known once the classes are
-    options.draws = None  # known once the points are
-    options.given_splits = []  # known once the file is read
-    options.evaluation = QUICK_EVALUATION if options.quick else ()
-    options.may_add = not options.methods
-    methods = options.methods or (QUICK_METHODS if options.quick else METHODS)
-    options.methods = list(dict.fromkeys(methods))
-    if options.splits is None:
-        options.splits = QUICK_SPLITS if options.quick else DEFAULT_SPLITS
-    for check in (_what_to_calibrate_for, _what_to_save):
-        if mistake := check(options):
-            parser.error(mistake)
-    return options
-
-
-def _add_input(parser: Parser) -> None:
-    add = parser.add_argument
-    add("file", type=Path, help="npz, CSV, TSV, JSON lines or parquet with labels and answers")
-    add(
-        "--test",
-        type=Path,
-        metavar="FILE",
-        help="a second such file: its points test, and all of the first one calibrate",
-    )
-    add(
-        "--values",
-        choices=("auto", "logits", "probabilities"),
-        default="auto",
-        help="what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
-    )
-    add(
-        "--groups",
-        metavar="COLUMN",
-        help="column of a table or array of an npz with the groups (default: an npz's `groups`)",
-    )
-    add(
-        "--clusters",
-        metavar="COLUMN",
-        help="column or array with the cluster (patient, image, …) of points that depend on each "
-        "other (default: `cluster` or `clusters`)",
-    )
-    add_class_options(parser)
-    add("--similarity", type=Path, help="class similarity [C, C] for u_w2v: npz `matrix` or CSV")
-
-
-def add_class_options(parser: Parser) -> None:
-    """--classes and --ignore, which settle what a table's columns are."""
-    add = parser.add_argument
-    add(
-        "--classes",
-        metavar="COLUMNS",
-        help="columns of the classes: a pattern such as 'prob_*', or names: cat,dog,bird",
-    )
-    add("--ignore", metavar="COLUMNS", help="columns to leave out: names or patterns: id,pred_*")
-
-
-def _add_work(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--output", type=Path, default=Path("out"), help="folder (default: out)")
-    add("--title", help="heading of table and figure (default: the file's name)")
-    add(
-        "--methods",
-        nargs="+",
-        type=_method,
-        metavar="METHOD",
-        help=f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
-    )
-    add(
-        "--save",
-        type=Path,
-        metavar="FILE.npz",
-        help="refit --method and save it for scripts/apply.py: on all points, or on the "
-        "calibration points where the file says which those are",
-    )
-    add(
-        "--save-on",
-        choices=("calibration", "all"),
-        help="the points that --save fits on; calibration: those of the first split",
-    )
-    add("--method", type=_method, help="the method to save (default: the only one of --methods)")
-    add("--wide", action="store_true", help="print all columns, however long the lines are")
-    add("--splits", type=int, help="random splits, where the file gives none (default: 10)")
-    add(
-        "--quick",
-        action="store_true",
-        help=f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
-    )
-    add(
-        "--tuning",
-        choices=("quick", "paper"),
-        default="quick",
-        help="effort for dirichlet and patching: conf/tuning (default: quick)",
-    )
-    add("--seed", type=int, default=0, help="of splits and tuning (default: 0)")
-    add("--jobs", default="auto", help="processes (default: auto)")
-    add("--device", default="auto", help="auto, cpu or cuda (default: auto)")
-
-
-def _add_own_utilities(parser: Parser) -> None:
-    for kind, text in OWN.items():
-        metavar = "MODULE:FUNCTION" if kind == "utility" else "FILE.csv"
-        parser.add_argument(f"--{kind}", metavar=metavar, help=text)
-    parser.add_argument(
-        "--calibrate-for",
-        nargs="+",
-        default=[],
-        choices=[kind for kind in OWN if kind != "utility"],
-        help="own utilities that both patchings calibrate to, instead of the standard ones",
-    )
-
-
-def _what_to_calibrate_for(options: argparse.Namespace) -> str | None:
-    """What is wrong with --calibrate-for, or None."""
-    for kind in options.calibrate_for:
-        if getattr(options, kind) is None:
-            return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
-    used = {*options.methods, options.method}
-    if options.calibrate_for and not any(takes_utilities(method) for method in used if method):
-        return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
-    return None
-
-
-def _what_to_save(options: argparse.Namespace) -> str | None:
-    """Fill in `options.method`; return what is wrong with --save and --method, or None."""
-    if options.save is None:
-        return "--method: say where to with --save FILE.npz" if options.method else None
-    if options.method is None:
-        if len(options.methods) > 1:
-            return "--save: which of the methods? add --method NAME"
-        options.method = options.methods[0]
-    if options.save.suffix != ".npz":
-        return f"--save {options.save}: end its name with .npz"
-    return None
 
 
 def _method(text: str) -> str:
@@ -169,3 +29,161 @@ def _method(text: str) -> str:
     if method not in known:
         raise argparse.ArgumentTypeError(f"{method}: no such method{known_instead(method, known)}")
     return method
+
+
+def _option(text: str, default: Any = None, **settings: Any) -> Any:
+    """A field that the command line sets; `settings` are those of argparse."""
+    return field(default=default, metadata={"help": text, **settings})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a person says, completed by what the file says."""
+
+    file: Path = _option("npz, CSV, TSV, JSON lines or parquet with labels and answers", type=Path)
+    test: Path | None = _option(
+        "a second such file: its points test, and all of the first one calibrate",
+        type=Path,
+        metavar="FILE",
+    )
+    values: str = _option(
+        "what the matrix holds; auto: the npz says so, a CSV by whether its rows sum to one",
+        default="auto",
+        choices=("auto", "logits", "probabilities"),
+    )
+    groups: str | None = _option(
+        "column of a table or array of an npz with the groups (default: an npz's `groups`)",
+        metavar="COLUMN",
+    )
+    clusters: str | None = _option(
+        "column or array with the cluster (patient, image, …) of points that depend on each other "
+        "(default: `cluster` or `clusters`)",
+        metavar="COLUMN",
+    )
+    classes: str | None = _option(
+        "columns of the classes: a pattern such as 'prob_*', or names: cat,dog,bird",
+        metavar="COLUMNS",
+    )
+    ignore: str | None = _option(
+        "columns to leave out: names or patterns: id,pred_*", metavar="COLUMNS"
+    )
+    similarity: Path | None = _option(
+        "class similarity [C, C] for u_w2v: npz `matrix` or CSV", type=Path
+    )
+    output: Path = _option("folder (default: out)", default=Path("out"), type=Path)
+    title: str | None = _option("heading of table and figure (default: the file's name)")
+    methods: tuple[str, ...] = _option(
+        f"files of conf/calibrator, or how they begin (default: {' '.join(METHODS)})",
+        default=(),
+        nargs="+",
+        type=_method,
+        metavar="METHOD",
+    )
+    save: Path | None = _option(
+        "refit --method and save it for scripts/apply.py: on all points, or on the calibration "
+        "points where the file says which those are",
+        type=Path,
+        metavar="FILE.npz",
+    )
+    save_on: str | None = _option(
+        "the points that --save fits on; calibration: those of the first split",
+        choices=("calibration", "all"),
+    )
+    method: str | None = _option(
+        "the method to save (default: the only one of --methods)", type=_method
+    )
+    wide: bool = _option(
+        "print all columns, however long the lines are", default=False, action="store_true"
+    )
+    splits: int = _option("random splits, where the file gives none (default: 10)", type=int)
+    quick: bool = _option(
+        f"a first look: {', '.join(QUICK_METHODS)}; {QUICK_SPLITS} splits, no images",
+        default=False,
+        action="store_true",
+    )
+    tuning: str = _option(
+        "effort for dirichlet and patching: conf/tuning (default: quick)",
+        default="quick",
+        choices=("quick", "paper"),
+    )
+    seed: int = _option("of splits and tuning (default: 0)", default=0, type=int)
+    jobs: str = _option("processes (default: auto)", default="auto")
+    device: str = _option("auto, cpu or cuda (default: auto)", default="auto")
+    payoffs: str | None = _option(OWN["payoffs"], metavar="FILE.csv")
+    valuations: str | None = _option(OWN["valuations"], metavar="FILE.csv")
+    losses: str | None = _option(OWN["losses"], metavar="FILE.csv")
+    gain: str | None = _option(OWN["gain"], metavar="FILE.csv")
+    utility: str | None = _option(OWN["utility"], metavar="MODULE:FUNCTION")
+    calibrate_for: tuple[str, ...] = _option(
+        "own utilities that both patchings calibrate to, instead of the standard ones",
+        default=(),
+        nargs="+",
+        choices=[kind for kind in OWN if kind != "utility"],
+    )
+    evaluation: tuple[str, ...] = ()
+    """Settings of the evaluation."""
+    may_add: bool = True
+    """Whether the methods are the default ones, to which a repair of groups may be added."""
+    draws: int | None = None
+    """Redrawn label vectors behind each noise floor; None: as configured."""
+    given_splits: tuple[dict[str, int], ...] = ()
+    """The numbers of calibration and test points of each split that the file gives."""
+    own: dict[str, Any] = field(default_factory=dict)
+    """`evaluation.own`, for the own utilities."""
+
+    @property
+    def used(self) -> list[str]:
+        """The methods to score, and the one to save."""
+        return list(dict.fromkeys([*self.methods, *filter(None, [self.method])]))
+
+    @property
+    def own_files(self) -> dict[str, str]:
+        """The file or function of each own utility."""
+        return {kind: value for kind in OWN if (value := getattr(self, kind)) is not None}
+
+
+def add_options(parser: Parser, names: Sequence[str]) -> None:
+    """The options of the command line that have these names of fields."""
+    known = {held.name: held for held in fields(Options)}
+    for name in names:
+        flag = name if name == "file" else f"--{name.replace('_', '-')}"
+        default: dict[str, Any] = {} if name == "file" else {"default": known[name].default}
+        parser.add_argument(flag, **default, **known[name].metadata)
+
+
+def parsed(doc: str | None, arguments: Sequence[str] | None = None) -> Options:
+    """The options, each method once. `doc` is the program's docstring, for its help."""
+    parser = Parser(doc)
+    add_options(parser, [held.name for held in fields(Options) if held.metadata])
+    given = vars(parser.parse_args(arguments))
+    many = {name: tuple(dict.fromkeys(given[name])) for name in ("methods", "calibrate_for")}
+    options = Options(**{**given, **many})
+    splits = QUICK_SPLITS if options.quick else 10
+    options = replace(
+        options,
+        evaluation=QUICK_EVALUATION if options.quick else (),
+        may_add=not options.methods,
+        methods=options.methods or (QUICK_METHODS if options.quick else tuple(METHODS)),
+        splits=splits if options.splits is None else options.splits,
+    )
+    if options.save is not None and options.method is None and len(options.methods) == 1:
+        options = replace(options, method=options.methods[0])
+    if (mistake := _mistake_in(options)) is not None:
+        parser.error(mistake)
+    return options
+
+
+def _mistake_in(options: Options) -> str | None:
+    """What is wrong with --calibrate-for, --save or --method, or None."""
+    for kind in options.calibrate_for:
+        if kind not in options.own_files:
+            return f"--calibrate-for {kind}: give its file, too: --{kind} FILE.csv"
+    if options.calibrate_for and not any(map(takes_utilities, options.used)):
+        return "--calibrate-for: only patching and logit_shift calibrate for a utility; add one"
+    if options.save is None:
+        return "--method: say where to with --save FILE.npz" if options.method else None
+    if options.method is None:
+        return "--save: which of the methods? add --method NAME"
+    if options.save.suffix != ".npz":
+        return f"--save {options.save}: end its name with .npz"
+    return None

@@ -10,8 +10,7 @@ import gzip
 import json
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,7 +21,7 @@ from calibrators.heavy_imports import require
 from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
-from pipeline.own.labels import cut_off, is_plain, normal, some_of
+from pipeline.own.cells import cut_off, is_plain, naming, normal, some_of
 from pipeline.sources.result import MissingResource, reason_of
 
 if TYPE_CHECKING:
@@ -54,6 +53,9 @@ INSTEAD = {
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
 """What to do instead, by the endings of files that are not read."""
+LABELS = ("label", "labels")
+LISTS = (list, tuple, dict, np.ndarray)
+"""What a cell of a column of lists may be."""
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
 
@@ -112,19 +114,21 @@ def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] 
     check_is_given(path)
     if is_table(path):
         return read_table(path)
-    if ending_of(path) not in ("", ".npz"):
-        with path.open("rb") as file:
-            if file.read(2) != b"PK":
-                raise InputError(f"{path}: {ending_of(path)} is not read; give {READ}")
+    with naming(path):
+        if ending_of(path) not in ("", ".npz"):
+            with path.open("rb") as file:
+                if file.read(2) != b"PK":
+                    raise InputError(f"{ending_of(path)} is not read; give {READ}")
     names = array_names(path)
-    if {"indptr", "format", "shape"} <= set(names):
-        raise InputError(f"{path}: a sparse matrix; save matrix.toarray(): {SAVEZ}")
-    if not names:
-        raise InputError(f"{path}: a zip without arrays, no npz; {SAVEZ}")
     matrices = [name for name in names if kind_of(name) is not None]
-    if not matrices:
-        held = f"no array `logits` or `probabilities` (it holds {some_of(names)})"
-        raise InputError(f"{path}: {held}; add one, [n, classes]: {SAVEZ}")
+    with naming(path):
+        if {"indptr", "format", "shape"} <= set(names):
+            raise InputError(f"a sparse matrix; save matrix.toarray(): {SAVEZ}")
+        if not matrices:
+            held = f"it holds {some_of(names) or 'nothing'}"
+            raise InputError(
+                f"no array `logits` or `probabilities` ({held}); add one, [n, classes]: {SAVEZ}"
+            )
     used = [*matrices, *filter(is_used, names)]
     return read_arrays(path, only=used, fix=SAVE, mapped=matrices)
 
@@ -137,37 +141,37 @@ def read_table(path: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
+    with naming(path):
+        table = _table(path)
+        if table.empty:
+            raise InputError("no rows; give a line of names, and one row per point")
+        table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
+        names = list(table.columns)
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise InputError(f"{some_of(twice)}: more than one column of this name; rename them")
+        for place, name in enumerate(names, 1):
+            if not is_plain(name):
+                raise InputError(f"the name of column {place} holds control characters; rename it")
+    return table
+
+
+def _table(path: Path) -> pd.DataFrame:
     form, kind = "text in UTF-8 with a line of names", ending_of(path).removeprefix(".")
     try:
         if path.is_dir():
             kind, form = "a data set", "a folder of save_to_disk"
-            table = _numbered_names(require("datasets").load_from_disk(str(path)))
-        elif ending_of(path) == ".parquet":
+            return _numbered_names(require("datasets").load_from_disk(str(path)))
+        if kind == "parquet":
             form = "parquet"
-            table = _read_parquet(path)
-        else:
-            _check_size(path)
-            table = _read_lines(path) if ending_of(path) in LINES else _read_separated(path)
+            return _read_parquet(path)
+        _check_size(path)
+        return _read_lines(path) if ending_of(path) in LINES else _read_separated(path)
     except (InputError, MissingResource):
         raise
     except Exception as error:  # pandas and Arrow raise many kinds for damaged files
         raise InputError(
-            f"{path}: not readable as {kind}: {form} ({reason_of(error)}); export it again"
+            f"not readable as {kind}: {form} ({reason_of(error)}); export it again"
         ) from error
-    if table.empty:
-        raise InputError(f"{path}: no rows; give a line of names, and one row per point")
-    table.columns = pd.Index([normal(str(name).strip()) for name in table.columns])
-    names = list(table.columns)
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise InputError(
-            f"{path}: {some_of(twice)}: more than one column of this name; rename them"
-        )
-    for place, name in enumerate(names, 1):
-        if not is_plain(name):
-            raise InputError(
-                f"{path}: the name of column {place} holds control characters; rename it"
-            )
-    return table
 
 
 def _check_size(path: Path) -> None:
@@ -179,7 +183,7 @@ def _check_size(path: Path) -> None:
             while size <= LARGEST_ARRAY and (part := file.read(1 << 20)):
                 size += len(part)
     if size > LARGEST_ARRAY:
-        raise InputError(f"{path}: more than {LARGEST_ARRAY:,} bytes; save it as npz")
+        raise InputError(f"more than {LARGEST_ARRAY:,} bytes; save it as npz")
 
 
 def _numbered_names(data: Any) -> pd.DataFrame:
@@ -201,8 +205,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     size = pyarrow.parquet.read_metadata(path)
     if size.num_rows * size.num_columns * 8 > LARGEST_ARRAY:
         raise InputError(
-            f"{path}: {size.num_rows:,} rows of {size.num_columns} columns take more than "
-            f"the limit of {LARGEST_ARRAY:,} bytes; give fewer rows"
+            f"{size.num_rows:,} rows of {size.num_columns} columns take more than the limit of "
+            f"{LARGEST_ARRAY:,} bytes; give fewer rows"
         )
     table = pd.read_parquet(path)
     return table.astype({name: object for name in table if hasattr(table[name], "cat")})
@@ -215,20 +219,18 @@ def _read_lines(path: Path) -> pd.DataFrame:
     with _opened(path) as file:
         for line in filter(str.strip, file):
             if not rows and line.lstrip().startswith("["):
-                raise InputError(f"{path}: an array of JSON; {LINE_BY_LINE}")
-            rows.append(json.loads(line, object_pairs_hook=partial(_each_name_once, path)))
+                raise InputError(f"an array of JSON; {LINE_BY_LINE}")
+            rows.append(json.loads(line, object_pairs_hook=_each_name_once))
     return pd.DataFrame(rows)
 
 
-def _each_name_once(place: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; Python's reader would keep the last of two entries of one name."""
     entries = dict(pairs)
     if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            f"{place}: `{cut_off(twice)}` stands twice in one line; rename one of them"
-        )
+        raise InputError(f"`{cut_off(twice)}` stands twice in one line; rename one of them")
     return entries
 
 
@@ -244,7 +246,7 @@ def _read_separated(path: Path) -> pd.DataFrame:
     with _opened(path) as file:
         first, more = file.readline(), file.read(1 << 20)
     if first.lower().startswith("sep=") or first.startswith("#"):
-        raise InputError(f"{path}: the first line is `{cut_off(first.strip())}`; remove this line")
+        raise InputError(f"the first line is `{cut_off(first.strip())}`; remove this line")
     lines = (first, more.partition("\n")[0])  # names may hold another sign
     separator = max(",;\t|", key=lambda sign: min(line.count(sign) for line in lines))
     options: dict[str, Any] = {
@@ -264,65 +266,3 @@ def _read_separated(path: Path) -> pd.DataFrame:
     pairs = zip(names.iloc[0], table.columns, strict=True)
     table.columns = pd.Index([given if str(given).strip() else made for given, made in pairs])
     return table
-
-
-def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
-    """A column's entries as text without spaces around it; "" for an empty cell."""
-    text = column.astype(object).where(column.notna(), "").to_numpy(str)
-    return np.char.strip(text)
-
-
-def plain_column(column: pd.Series[Any]) -> NDArray[Any]:
-    """Numbers and booleans as they are, with NaN for empty cells; else text."""
-    import pandas as pd
-
-    kind = column.dtype
-    if pd.api.types.is_bool_dtype(kind) and not column.isna().any():
-        return column.to_numpy(bool)
-    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-        if column.isna().any() or kind.kind not in "iu":
-            return column.to_numpy(np.float64, na_value=np.nan)
-        return column.to_numpy(np.int64)
-    return text_column(column)
-
-
-def numbers_of(
-    path: Path | str,
-    table: pd.DataFrame,
-    columns: Sequence[str],
-    fix: str,
-    lowest: float = np.nan,
-) -> NDArray[np.float64]:
-    """The columns called `columns` as numbers [rows, columns].
-
-    Raises:
-        InputError: a cell is no finite number and not `lowest`; the message names every such
-            column with one of its cells, and ends with `fix`.
-    """
-    cells = table[list(columns)]
-    # pandas would return memory that is not writable, of which torch warns.
-    matrix = cells.apply(_as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
-    wrong = ~(np.isfinite(matrix) | (matrix == lowest))
-    told = []
-    for place in np.flatnonzero(wrong.any(axis=0)).tolist():
-        row, cell = int(wrong[:, place].argmax()), cells.iloc[:, place]
-        what = "nothing" if _is_empty(cell.iloc[row]) else f"`{cut_off(str(cell.iloc[row]))}`"
-        told.append(f"column `{cut_off(columns[place])}` holds {what} in row {row}")
-    if told:
-        more = ", …" if len(told) > 5 else ""
-        raise InputError(f"{path}: {', '.join(told[:5])}{more}, which is no finite number; {fix}")
-    return matrix
-
-
-def _is_empty(cell: Any) -> bool:
-    import pandas as pd
-
-    return not isinstance(cell, (list, np.ndarray)) and bool(pd.isna(cell))
-
-
-def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Numbers, and NaN for all else. pandas would convert dates, but not their text."""
-    import pandas as pd
-
-    is_numeric = pd.api.types.is_numeric_dtype(column.dtype)
-    return pd.to_numeric(column if is_numeric else column.astype(str), errors="coerce")

@@ -16,6 +16,7 @@ from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
 from pipeline.own.decisions import decisions_of, write_decisions
 from pipeline.own.decisions_text import decisions_table
+from pipeline.own.utilities import aim_of
 from pipeline.reporting.names import method_name
 from pipeline.reporting.sections import provenance_of, section_of
 from pipeline.reporting.style import draw_all
@@ -23,7 +24,6 @@ from pipeline.reporting.tables import TableSpec
 from pipeline.reporting.write import Part, print_parts, write_page
 from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.points import find_logits
-from pipeline.sources.own_utilities import aim_of
 
 INTRODUCTION = (
     "This page compares calibration methods on {files}. All scores are from points that no method "

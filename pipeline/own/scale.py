@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from metrics.validation import (
     both_classes,
     check_logits,
     check_numbers,
-    look_like_probabilities,
 )
 from pipeline.own.assign import Given
 
@@ -38,126 +36,102 @@ FARTHEST_SUM = 0.2
 """Rounded probabilities are refused where the sum of a row is farther from one than this."""
 
 
-def with_logits(place: Path | str, given: Given, values: str) -> Given:
+def with_logits(given: Given, values: str) -> Given:
     """`given` with logits [n, C] as its matrix; probabilities become their logarithms.
 
     Raises:
         InputError: these are no logits or probabilities, or could be either.
     """
-    kind, matrix, notes = given.kind, given.matrix, list(given.notes)
-    if values != "auto":
-        kind = values
-    if given.single is not None:
-        matrix = np.reshape(matrix, (-1, 1))
-    if kind is None:
-        kind = "probabilities" if _are_probabilities(matrix) else "logits"
-    field = f"{place}: {kind}"
-    if values != "logits":
-        _refuse_votes(field, np.asarray(matrix))
-        _refuse_scores(str(place), kind, matrix)
-    both = both_classes(matrix, field)
+    kind = given.kind if values == "auto" else values
+    matrix = given.matrix if given.single is None else np.reshape(given.matrix, (-1, 1))
+    numbers = check_numbers(matrix, kind or "answers")
+    are_matrix = numbers.ndim == 2 and numbers.numel() > 0
+    near = are_matrix and values != "logits" and _are_probabilities(numbers, kind)
+    kind = kind or ("probabilities" if near else "logits")
+    notes = [note for note in given.notes if given.single is None or "`labels`" in note]
     if kind == "logits":
-        logits = check_logits(both_classes(matrix, field, log_odds=True), name=field).numpy()
+        logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind).numpy()
         if values == "auto":
-            _refuse_lookalikes(place, both)
-            _refuse_two_kinds(place, np.asarray(matrix), given.tested)
+            _refuse_lookalikes(both_classes(numbers, kind))
+            _refuse_two_kinds(np.asarray(matrix), given.tested)
     else:
-        logits, rounded = _logits_of_probabilities(field, both)
-        notes += rounded
+        logits, off = _logarithms(both_classes(numbers, kind))
+        if off > NOTED:
+            why = "taken for rounding or clipping; rows are renormalised"
+            notes.append(f"probabilities are off by up to {off:.1g}, {why}")
     if given.single is not None:
         logits = logits[:, ::-1].copy() if given.single == 0 else logits
-        meant = str((given.names or ["0", "1"])[given.single])
+        meant = (given.names or ["0", "1"])[given.single]
         what = "probability" if kind == "probabilities" else "log-odds"
-        notes = [note for note in notes if "is taken for" not in note or "`labels`" in note]
         notes.append(f"the single column is taken for the {what} of {meant}")
     return replace(given, kind=kind, matrix=logits, notes=tuple(notes))
 
 
-def as_float32(place: Path | str, logits: NDArray[Any]) -> NDArray[np.float32]:
+def as_float32(logits: NDArray[Any]) -> NDArray[np.float32]:
     """Logits as the pipeline keeps them; `InputError` if some become infinite."""
     with np.errstate(over="ignore"):  # what is very small becomes -inf, an impossible class
         small = np.asarray(logits, dtype=np.float32)
     if np.isposinf(small.max()):
         row = int(small.max(axis=1).argmax())
-        raise InputError(
-            f"{place}: logits: row {row} is too large for float32; divide all by one constant"
-        )
+        raise InputError(f"logits: row {row} is too large for float32; divide all by one constant")
     return small
 
 
-def _refuse_scores(place: str, kind: str, matrix: Any) -> None:
-    """Raise `InputError` for values in [0, 1] whose rows do not sum to one."""
-    numbers = check_numbers(matrix, f"{place}: {kind}")
-    if numbers.ndim != 2 or not numbers.numel():
-        return
-    if numbers.shape[1] == 1:
-        low, high = float(numbers.min()), float(numbers.max())
-        if kind == "logits" and low >= 0 and high > 1 + COARSE_ROUNDING:
+def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
+    """Whether all values [n, C] are in [0, 1] and rows sum to one, rounding and clipping included.
+
+    A single column may be of any class.
+
+    Raises:
+        InputError: they are predicted classes, or in [0, 1] with other sums; percentages.
+    """
+    classes = numbers.shape[1]
+    for rows in (numbers[:8], numbers):  # the first rows of logits show what they are
+        if not bool((rows >= -COARSE_ROUNDING).all()):
+            return False
+    if bool((numbers == numbers.round()).all()) and (
+        classes == 1 or bool((numbers.sum(dim=1) == 1).all())
+    ):
+        raise InputError(
+            f"{kind or 'columns'}: only whole numbers, like predicted classes; give the "
+            "classifier's probabilities (predict_proba) or logits"
+        )
+    low, high = map(float, torch.aminmax(numbers))
+    if high > 1 + COARSE_ROUNDING or high != high:
+        if kind == "probabilities" and classes > 1 and (seen := lookalike(numbers)) is not None:
+            raise InputError(f"{kind}: {seen.what}; divide each row by its sum")
+        if classes == 1 and kind != "probabilities":
             raise InputError(
-                f"{place}: a single column with values from {low:g} to {high:g}: percentages? give "
+                f"a single column with values from {low:g} to {high:g}: percentages? give "
                 "probabilities; if they are log-odds, say so: --values logits"
             )
-        return
-    for rows in (numbers[:8], numbers):  # the first rows of logits show what they are
-        if not bool(((rows >= -COARSE_ROUNDING) & (rows <= 1 + COARSE_ROUNDING)).all()):
-            return
+        return False
     sums = numbers.sum(dim=1, dtype=torch.float64)
     off = (sums - 1).abs()
-    if bool((off > ROW_SUM_TOLERANCE).any()) and not _are_rounded(numbers):
-        row = int(off.argmax())
-        transposed = bool(((numbers.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all())
-        fix = (
-            "columns sum to one, so transpose it"
-            if transposed
-            else (
-                "sigmoid scores? rounded to one decimal? cut to the top K? give all classes' "
-                "probabilities, or divide each row by its sum; if they are logits: --values logits"
-            )
-        )
-        raise InputError(
-            f"{place}: all values are in [0, 1], but row {row} sums to {float(sums[row]):.4g}; "
-            f"{fix}"
-        )
+    if classes == 1 or bool((off <= ROW_SUM_TOLERANCE).all()) or _are_rounded(numbers):
+        return True
+    row = int(off.argmax())
+    fix = (
+        "sigmoid scores? rounded to one decimal? cut to the top K? give all classes' "
+        "probabilities, or divide each row by its sum; if they are logits: --values logits"
+    )
+    if bool(((numbers.sum(dim=0) - 1).abs() <= ROW_SUM_TOLERANCE).all()):
+        fix = "columns sum to one, so transpose it"
+    raise InputError(
+        f"all values are in [0, 1], but row {row} sums to {float(sums[row]):.4g}; {fix}"
+    )
 
 
-def _refuse_votes(field: str, matrix: NDArray[Any]) -> None:
-    """Raise `InputError` for predicted classes: numbers in one column, or one 1 in each row."""
-    if matrix.dtype.kind not in "biuf" or matrix.ndim != 2 or not matrix.size:
-        return
-
-    def are_votes(rows: NDArray[Any]) -> bool:
-        are_whole = bool((rows >= 0).all() and (rows == np.round(rows)).all())
-        return are_whole and (rows.shape[1] == 1 or bool((rows.sum(axis=1) == 1).all()))
-
-    # The first rows mostly decide; the matrix may be mapped from a large file.
-    if are_votes(matrix[:8]) and are_votes(matrix):
-        raise InputError(
-            f"{field}: only whole numbers, like predicted classes; give the classifier's "
-            "probabilities (predict_proba) or logits"
-        )
-
-
-def _are_probabilities(matrix: NDArray[Any]) -> bool:
-    """Whether a table's columns are probabilities; a single column may be of any class."""
-    if matrix.shape[1] == 1:
-        return bool((matrix >= 0).all() and (matrix <= 1).all())
-    tensor = torch.from_numpy(matrix)
-    return look_like_probabilities(tensor) or _are_rounded(tensor)
-
-
-def _refuse_lookalikes(place: Path | str, matrix: Any) -> None:
+def _refuse_lookalikes(matrix: Tensor) -> None:
     """Raise `InputError` for probabilities, percentages or votes that are called logits."""
-    seen = lookalike(check_numbers(matrix, f"{place}: logits"))
-    if seen is not None:
+    if (seen := lookalike(matrix)) is not None:
         raise InputError(
-            f"{place}: {seen.what}, but would be read as logits; give logits, or {seen.step}save "
+            f"{seen.what}, but would be read as logits; give logits, or {seen.step}save "
             "them as `probabilities`; if they are logits, say so: --values logits"
         )
 
 
-def _refuse_two_kinds(
-    place: Path | str, matrix: NDArray[Any], tested: NDArray[np.bool_] | None
-) -> None:
+def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:
     """Raise `InputError` if some rows of logits, or those of one of two files, are probabilities.
 
     A thousand rows are looked at, which are spread over all. Whole numbers may be logits.
@@ -173,43 +147,36 @@ def _refuse_two_kinds(
         is_mixed = any(len(half) > 9 and bool(((half >= 0) & (half <= 1)).all()) for half in halves)
     if is_mixed:
         raise InputError(
-            f"{place}: some rows look like probabilities, others do not; give logits of all "
-            "points, or probabilities of all; if all are logits: --values logits"
+            "some rows look like probabilities, others do not; give logits of all points, or "
+            "probabilities of all; if all are logits: --values logits"
         )
 
 
-def _logits_of_probabilities(field: str, matrix: Any) -> tuple[NDArray[np.float32], list[str]]:
-    """The logarithms, and a note if a row's sum differs from one by more than NOTED."""
-    p = check_numbers(matrix, field)
+def _logarithms(p: Tensor) -> tuple[NDArray[np.float32], float]:
+    """The logarithms of probabilities, and how far sums differ from one and values from [0, 1]."""
     off = 0.0
     if p.ndim == 2 and p.numel():
         sums = p.sum(dim=1, keepdim=True, dtype=torch.float64)
         off = float(torch.stack([(sums - 1).abs().max(), -p.min(), p.max() - 1]).max())
-        if _are_rounded(p):
-            p = p / sums
+        p = p / sums if _are_rounded(p) else p
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the note says the same
-        logits = from_probabilities(p, name=field)
-    why = "taken for rounding or clipping; rows are renormalised"
-    note = f"probabilities are off by up to {off:.1g}, {why}"
-    return logits.numpy().astype(np.float32), [note] if off > NOTED else []
+        return from_probabilities(p, name="probabilities").numpy().astype(np.float32), off
 
 
 def _are_rounded(matrix: Tensor) -> bool:
     """Whether rows of probabilities [n, C] may miss a sum of one by rounding or clipping."""
     p = matrix.to(torch.float64)
-    off = float((p.sum(dim=1) - 1).abs().max())
-    gap = off - ROUNDING
-    if float(p.min()) < 0 or float(p.max()) > 1 or not off > ROW_SUM_TOLERANCE:
+    off = (p.sum(dim=1) - 1).abs()
+    gap, low = float(off.max()) - ROUNDING, float(p.min())
+    if low < 0 or float(p.max()) > 1 or not gap + ROUNDING > ROW_SUM_TOLERANCE:
         return False
     if gap > FARTHEST_SUM:
         return False
     if gap <= BFLOAT16:
         return True
-    low = p.min()  # small values may have been raised to this one
-    if bool(low > 0) and bool(
-        ((p.sum(dim=1) - 1).abs() <= low * (p == low).sum(dim=1) + BFLOAT16).all()
-    ):
+    # Small values may have been raised to the smallest one.
+    if low > 0 and bool((off <= low * (p == low).sum(dim=1) + BFLOAT16).all()):
         return True
     # The values show the rounding: what was cut to the top K has more digits. Each value is
     # compared with its digits as a whole number, of which float16 is off by up to .05.

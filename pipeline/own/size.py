@@ -83,28 +83,21 @@ def check_fits(path: Path, methods: Mapping[str, Settings], general: bool = Fals
         test = n  # it may be nearly all points
     matrix = held[0].get("logits") if len(files) == 1 and "logits" in kinds else None
     is_mapped = matrix is not None and matrix.can_be_mapped and matrix.dtype == "float32"
-    per_probability = PER_TEST_PROBABILITY * (1 + ("groups" in held[0])) + GENERAL * general
     reading = 0 if is_mapped else READ_WHOLE * n
-    scaling = classes * max(reading, 4 * (n - test), per_probability * test)
-    _check(path, methods, n, classes, scaling)
-
-
-def _check(path: Path, methods: Mapping[str, Settings], n: int, classes: int, scaling: int) -> None:
-    """Compare the bytes of each method with the free ones; `scaling`: if it needs little memory."""
-    jobs = str(next(iter(methods.values())).jobs)
+    scoring = (PER_TEST_PROBABILITY * (1 + ("groups" in held[0])) + GENERAL * general) * test
+    scaling = max(reading, 4 * (n - test), scoring)
+    jobs = str(first.jobs)
     processes = int(jobs) if jobs.isdecimal() else 1
     needed = {}
     for name, settings in methods.items():
         kind: Any = get_class(settings.calibrator["_target_"])
-        other = BYTES_PER_LOGIT * n * classes
-        needed[name] = processes * (BASE + (scaling if kind.needs_little_memory else other))
+        most = scaling if kind.needs_little_memory else BYTES_PER_LOGIT * n
+        needed[name] = processes * (BASE + classes * most)
     free = free_memory()
     too_large = [name for name, most in needed.items() if most > free]
     if not too_large:
         return
-    fix = "give fewer rows, or a machine with more"
-    if processes > 1:
-        fix = f"--jobs 1, {fix}"
+    fix = f"{'--jobs 1, ' * (processes > 1)}give fewer rows, or a machine with more"
     if fitting := [name for name in needed if name not in too_large]:
         most = max(needed[name] for name in fitting)
         fix = f"--methods {' '.join(fitting)} ({most:,} bytes), or {fix}"

@@ -28,12 +28,12 @@ from pipeline.harness.code import code_digest
 from pipeline.harness.parallel import Progress, Task, run_tasks
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import Unit
+from pipeline.own.utilities import name_of
 from pipeline.scoring.files import rounded
 from pipeline.scoring.held_out import HeldOut, entries_of, held_out, options_of, scored
 from pipeline.scoring.points import CachedLogits, find_logits, indices_of
 from pipeline.scoring.tidy import Scored, curves_of, draws_of, rows_of
 from pipeline.sources.class_names import class_names
-from pipeline.sources.own_utilities import name_of
 
 REPETITIONS = 100
 """Redrawn label vectors behind a diagram's noise band."""

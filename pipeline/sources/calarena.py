@@ -15,6 +15,7 @@ from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.own.assign import Given
+from pipeline.own.cells import naming
 from pipeline.own.read import check_is_file
 from pipeline.own.scale import as_float32, with_logits
 from pipeline.sources.result import SourceResult, reason_of
@@ -42,11 +43,12 @@ def calarena_logits(*, dataset: str, model: str, data_dir: str | Path) -> Source
     arrays = _read(path, dataset, model)
     matrix = np.concatenate([arrays["probas_cal"], arrays["probas_test"]])
     labels = np.concatenate([arrays["labels_cal"], arrays["labels_test"]])
-    place = f"{path}: {dataset}/{model}"
-    given = with_logits(place, Given("probabilities", matrix), "probabilities")
+    with naming(f"{path}: {dataset}/{model}"):
+        given = with_logits(Given("probabilities", matrix), "probabilities")
+        logits = as_float32(given.matrix)
     sizes = [len(arrays[name]) for name in ("labels_cal", "labels_test")]
     return SourceResult(
-        as_float32(place, given.matrix),
+        logits,
         labels.astype(np.int64),
         details={
             "source": "CalArena",

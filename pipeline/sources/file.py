@@ -13,8 +13,8 @@ import numpy as np
 
 from metrics.validation import InputError
 from pipeline.own.assign import Choices, assigned, has_role
+from pipeline.own.cells import Mistakes, naming
 from pipeline.own.check import checked
-from pipeline.own.labels import Mistakes
 from pipeline.own.read import digest_of, read
 from pipeline.sources.result import SourceResult
 
@@ -52,9 +52,9 @@ def file_logits(
     choices = Choices(values, groups, clusters, classes, ignore)
     files = [Path(file) for file in (path, test) if file is not None]
     held = [read(file, lambda name: has_role(name, choices)) for file in files]
-    place = " and ".join(map(str, files))
-    mistakes = Mistakes(place)
-    given = checked(place, assigned(files, held, choices, mistakes), values, mistakes)
+    mistakes = Mistakes()
+    with naming(" and ".join(map(str, files))):
+        given = checked(assigned(files, held, choices, mistakes), values, mistakes)
     origin = {
         "file": str(files[0].absolute()),
         "sha256": digest_of(files[0]),

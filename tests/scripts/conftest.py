@@ -1,5 +1,7 @@
 """How the tests run scripts/score.py."""
 
+from dataclasses import replace
+
 from pipeline.harness.artifacts import read_json
 from scripts import score
 
@@ -13,8 +15,7 @@ FEW_DRAWS = (
 def run(path, out, *arguments):
     """Score `path` as the command line does, with few draws; return metrics.json."""
     options = score.parse([str(path), "--output", str(out), "--jobs", "1", *arguments])
-    options.evaluation = FEW_DRAWS
-    score.score(options)
+    score.score(replace(options, evaluation=FEW_DRAWS))
     return read_json(out / "metrics.json")
 
 

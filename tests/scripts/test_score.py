@@ -122,17 +122,17 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch, capsys, arguments, words):
 
 def test_a_method_is_known_by_how_it_begins():
     options = score.parse(["x.npz", "--methods", "temp", "vec", "isotonic"])
-    assert options.methods == ["temperature", "vector", "isotonic"]
+    assert options.methods == ("temperature", "vector", "isotonic")
     assert score.parse(["x.npz", "--save", "c.npz", "--method", "temp"]).method == "temperature"
 
 
 def test_quick_takes_methods_without_tuning_unless_others_are_named():
     quick = score.parse(["x.npz", "--quick"])
-    assert (quick.methods, quick.splits) == (["uncalibrated", "temperature", "vector"], 3)
+    assert (quick.methods, quick.splits) == (("uncalibrated", "temperature", "vector"), 3)
     settings = score.settings_of(quick, "vector")
     assert settings.evaluation.utilities == 200
     named = score.parse(["x.npz", "--quick", "--methods", "isotonic", "--splits", "2"])
-    assert (named.methods, named.splits) == (["isotonic"], 2)
+    assert (named.methods, named.splits) == (("isotonic",), 2)
 
 
 ONE_METHOD = ("--methods", "temperature")
@@ -214,8 +214,7 @@ def test_a_class_without_a_calibration_point_is_told(tmp_path, arrays, capsys):
     lacking, rest = (np.arange(300) < 200) & (y != 2), np.arange(300) >= 200
     for name, rows in (("cal", lacking), ("test", rest)):
         np.savez(tmp_path / f"{name}.npz", logits=z[rows], labels=y[rows])
-    settings = score.parse([str(tmp_path / "cal.npz"), "--test", str(tmp_path / "test.npz")])
-    settings.output = tmp_path / "out"
-    score._prepare(settings)
+    files = [str(tmp_path / "cal.npz"), "--test", str(tmp_path / "test.npz")]
+    score.prepared(score.parse([*files, "--output", str(tmp_path / "out")]))
     told = " ".join(capsys.readouterr().out.split())
     assert "class 2 has no calibration point in 1 of 1 splits" in told

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from metrics import InputError
 from pipeline.own.assign import Choices, assigned
+from pipeline.own.cells import Mistakes
 from pipeline.own.check import checked
-from pipeline.own.labels import Mistakes
 from pipeline.sources.file import file_logits
 
 PATTERNS = (
@@ -61,8 +61,9 @@ def named(kind: str, classes: int):
 
 def read(table: pd.DataFrame, **options):
     """Probabilities by class and labels, by the classes' names."""
-    mistakes, choices = Mistakes("x"), Choices(**options)
-    held = checked("x", assigned([Path("x")], [table], choices, mistakes), "auto", mistakes)
+    mistakes = Mistakes()
+    given = assigned([Path("x")], [table], Choices(**options), mistakes)
+    held = checked(given, "auto", mistakes)
     z = held.matrix.astype(float)
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     return p[np.arange(len(p)), held.labels], held

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from metrics import InputError
-from pipeline.own.labels import Mistakes, classes_by_place, distinct_labels
+from pipeline.own.arrays import coded
+from pipeline.own.cells import Mistakes, distinct_labels
 
 
 def numbered(labels, classes=3, names=None, matrix=None):
-    mistakes = Mistakes("x")
+    mistakes = Mistakes()
     distinct = distinct_labels(np.asarray(labels), "labels", mistakes)
     mistakes.check()
-    codes, found, notes = classes_by_place(distinct, classes, names, matrix, "labels")
+    codes, found, notes = coded(distinct, classes, names, matrix)
     return codes.tolist(), found, list(notes)
 
 

@@ -212,5 +212,22 @@ def test_a_point_of_an_impossible_class_is_told_by_its_row_in_the_file(tmp_path)
     ids=["repeated", "named", "one row each"],
 )
 def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, options, count):
-    _, notes = given(tmp_path / "a.csv", table(patient_id=values), **options)
-    assert sum("say --clusters patient_id" in note for note in notes) == count
+    arrays = {"logits": LOGITS, "labels": Y, "patient_id": values}
+    for content in (table(patient_id=values), arrays):
+        _, notes = given(tmp_path / "a.csv", content, **options)
+        assert sum("say --clusters patient_id" in note for note in notes) == count
+
+
+@pytest.mark.parametrize("classes", [3, 4])
+def test_scores_for_pairs_of_classes_are_refused(tmp_path, classes):
+    y = np.arange(200) % classes
+    scores = 2 * np.eye(classes)[y] + np.random.default_rng(0).normal(size=(200, classes))
+    first, second = np.triu_indices(classes, 1)
+    content = {"logits": scores[:, first] - scores[:, second], "labels": y}
+    with pytest.raises(InputError, match='SVC: decision_function_shape="ovr"'):
+        given(tmp_path / "a", content)
+
+
+def test_percentages_are_told_by_any_name(tmp_path):
+    with pytest.raises(InputError, match=r"sum to about 100 .*; divide each row by its sum"):
+        given(tmp_path / "a", {"probabilities": 100 * P, "labels": Y})

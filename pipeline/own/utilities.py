@@ -34,8 +34,8 @@ from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest
 from pipeline.harness.settings import Settings
 from pipeline.harness.units import composed
-from pipeline.own.labels import cut_off, normal, some_of
-from pipeline.own.read import check_is_file, numbers_of, read_table, text_column
+from pipeline.own.cells import cut_off, naming, normal, numbers_of, some_of, text_column
+from pipeline.own.read import check_is_file, read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,17 +121,16 @@ def valuations(path: str | Path, class_names: Names, sha256: str | None = None) 
 def losses(path: str | Path, class_names: Names, sha256: str | None = None) -> Decision:
     """The loss of each action under each class."""
     lines = _lines(path, class_names, sha256)
-    return Decision(numbers_of(Path(path), lines, list(lines.columns), FIX))
+    with naming(path):
+        return Decision(numbers_of(lines, list(lines.columns), FIX))
 
 
 def gain(path: str | Path, class_names: Names, sha256: str | None = None) -> GainMatrix:
     """The gain of predicting a class (column) when the true class is that of the line."""
     lines = _lines(path, class_names, sha256)
     _check_match(list(lines.columns), class_names, f"{path}: column", "columns, one per class")
-    try:
-        return GainMatrix(numbers_of(Path(path), lines, class_names, FIX))
-    except InputError as error:
-        raise InputError(str(error).replace("gains:", f"{path}:", 1)) from error
+    with naming(path):
+        return GainMatrix(numbers_of(lines, class_names, FIX))
 
 
 READERS = {"payoffs": payoffs, "valuations": valuations, "losses": losses, "gain": gain}
@@ -187,7 +186,8 @@ def _users(
         f"user {name or k}" if name.isdecimal() or not name else name
         for k, name in enumerate(names, 1)
     ]
-    return users, numbers_of(Path(path), table, wanted, FIX)
+    with naming(path):
+        return users, numbers_of(table, wanted, FIX)
 
 
 def _lines(path: str | Path, class_names: Names, sha256: str | None) -> pd.DataFrame:

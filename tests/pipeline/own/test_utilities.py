@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from metrics.validation import InputError
-from pipeline.sources import own_utilities
+from pipeline.own import utilities as own_utilities
 
 NAMES = ["cat", "dog", "emu"]
 
