@@ -1,0 +1,218 @@
+"""Files as people write them: the numbers that NumPy gives, whatever the form."""
+
+from __future__ import annotations
+
+import csv
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.special import softmax
+
+from pipeline.sources.file import file_logits
+from tests.pipeline.own.files import LOGITS, NAMES, OWN, N, P, Y, own_of, read, rng, table, written
+
+ORDER = [2, 0, 1]
+NFD = [unicodedata.normalize("NFD", f"p_{name}") for name in ("thé", "café", "eau")]
+SPLIT = np.array(["calibration", "cal", "Validation", "val", "test", "TEST"] * 10)
+TESTED = np.array([False, False, False, False, True, True] * 10)
+SPACED = table().to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).replace(",", ", ")
+NAMED = pd.DataFrame(P, columns=["p(a,b,c)", "p(d,e,f)", "p(g)"])
+NAMED["label"] = np.array(["a,b,c", "d,e,f", "g"])[Y]
+LISTS = pd.DataFrame({"logits": list(LOGITS), "label": pd.Categorical.from_codes(Y, NAMES)})
+TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("npz", {"logits": LOGITS, "labels": Y}, {}),
+        ("npz", {"probabilities": P, "labels": Y}, {}),
+        ("npz", {"logits": LOGITS, "labels": Y.astype(np.uint8)}, {}),
+        ("npz", {"logits": LOGITS, "labels": Y.astype(str)}, {}),
+        ("npz", {"logits": LOGITS, "labels": Y + 1}, {}),
+        ("npz", {"logits": LOGITS, "labels": NAMES[Y]}, {}),
+        ("npz", {"logits": LOGITS, "labels": NAMES[Y].astype("S")}, {}),
+        ("npz", {"logits": LOGITS[:, ORDER], "labels": NAMES[Y], "class_names": NAMES[ORDER]}, {}),
+        ("npz", {"logits": LOGITS, "labels": NAMES[Y], "class_names": ["Ant", "BEE", "cat"]}, {}),
+        ("npz", {"logits": LOGITS, "labels": Y + 1, "class_names": NAMES}, {}),
+        ("npz", {"logits": LOGITS, "labels": 10 * Y, "class_names": ["0", "10", "20"]}, {}),
+        ("npz", {"logits": LOGITS, "labels": Y, "probabilities": P}, {"values": "logits"}),
+        ("csv", table(), {}),
+        ("csv", table(y=Y + 1), {"classes": "p_0,p_1,p_2"}),
+        ("csv", table(names=NAMES), {"classes": "ant,bee,cat"}),
+        ("csv", table(P[:, ORDER], names=["2", "0", "1"]), {}),
+        ("csv", table(P[:, ORDER], NAMES[Y], NAMES[ORDER]), {}),
+        ("csv", table(y=NAMES[Y], names=["p_ant", "p_bee", "p_cat"]), {}),
+        ("csv", table(pred=Y, conf=0.5), {"ignore": "pre*,conf"}),
+        ("csv", table(pred=Y, conf=0.5), {"classes": "p_?"}),
+        ("csv", table(pred=Y, conf=0.5), {"classes": "p_2,p_0,p_1"}),
+        ("csv", table(y=np.array(["thé", "café", "eau"])[Y], names=NFD), {}),
+        ("csv", "\ufeff" + table().to_csv(index=False, lineterminator="\r\n"), {}),
+        ("csv", SPACED, {}),
+        ("csv", NAMED.to_csv(sep=";", index=False), {}),
+        ("parquet", TYPED, {"groups": "site"}),
+        ("parquet", LISTS, {}),
+        ("parquet", LISTS.assign(logits=[[str(z) for z in row] for row in LOGITS]), {}),
+    ],
+)
+def test_the_own_class_has_its_probability(tmp_path, name, content, options):
+    result = read(tmp_path / f"a.{name}", content, **options)
+    np.testing.assert_allclose(own_of(result)[0], OWN, rtol=1e-4)
+    assert (result.logits.dtype, result.labels.dtype) == (np.float32, np.int64)
+    assert result.logits.shape == (N, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "note"),
+    [
+        ({"logits": LOGITS, "labels": NAMES[Y]}, list(NAMES), "alphabetical order, ant, bee, cat"),
+        ({"logits": LOGITS, "labels": Y + 1}, ["1", "2", "3"], "labels are not 0 to 2"),
+        (table().rename(columns={"label": "target"}), None, "`target` is taken for the labels"),
+        ({"probabilities": -np.sort(-P, axis=1), "labels": Y}, None, "K largest values"),
+        (table(np.roll(np.eye(3)[Y] * 2.5 - 1, 1, axis=1)), None, "of the points, guessing would"),
+        (table(P[:, ORDER], NAMES[Y], NAMES[ORDER], patient=Y), list(NAMES), "clusters patient"),
+    ],
+)
+def test_what_was_decided_is_noted(tmp_path, content, names, note):
+    ignored = {"ignore": "patient"} if "patient" in content else {}
+    details = read(tmp_path / "a.csv", content, **ignored).details
+    assert details.get("class_names") == names
+    assert note in " ".join(details["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "column", "values", "meant"),
+    [
+        (["well", "sick"], "p_sick", OWN, "probability of sick"),
+        (["well", "sick"], "P(well)", 1 - OWN, "probability of well"),
+        (["No", "Yes"], "probability_of_yes", OWN, "probability of Yes"),
+        ([0, 1], "p", OWN, "probability of 1"),
+        ([0, 1], "p_0", 1 - OWN, "probability of 0"),
+        ([-1, 1], "p_-1", 1 - OWN, "probability of -1"),
+        (["no", "yes"], "z", np.log(OWN / (1 - OWN)), "log-odds of yes"),
+    ],
+)
+def test_one_column_is_of_the_class_that_it_names_or_of_the_second(
+    tmp_path, labels, column, values, meant
+):
+    y = np.arange(N) % 2
+    result = read(tmp_path / "a.csv", pd.DataFrame({column: values, "label": np.array(labels)[y]}))
+    own, notes = own_of(result)
+    expected = np.where(np.array(labels)[y] == max(labels, key=str), OWN, 1 - OWN)
+    if labels == ["well", "sick"]:
+        expected = 1 - expected
+    np.testing.assert_allclose(own, expected, rtol=1e-4)
+    assert f"the single column is taken for the {meant}" in notes
+
+
+TWENTY = rng.dirichlet(np.ones(20), N)
+
+
+@pytest.mark.parametrize(
+    ("p", "off"),
+    [
+        (TWENTY.round(2), "0.0"),
+        (TWENTY.round(3), "0.00"),
+        (TWENTY.round(4), "0.000"),
+        (np.array([[float(f"{value:.2g}") for value in row] for row in TWENTY]), "0.0"),
+        (TWENTY.round(2).astype(np.float16), "0.0"),
+        (TWENTY.clip(0.01, 0.99), "0.0"),
+    ],
+)
+def test_rounded_and_clipped_probabilities_are_renormalised_with_a_note(tmp_path, p, off):
+    result = read(tmp_path / "a", {"probabilities": p, "labels": np.arange(N) % 20})
+    p = p.astype(float)
+    found = softmax(result.logits.astype(float), axis=1)
+    np.testing.assert_allclose(found, p / p.sum(axis=1, keepdims=True), atol=1e-6)
+    assert f"off by up to {off}" in result.details["warnings"][0]
+    assert "taken for rounding or clipping" in result.details["warnings"][0]
+
+
+@pytest.mark.parametrize("rows", [P, np.round(100 * P)])
+def test_a_person_may_say_that_these_are_logits(tmp_path, rows):
+    for content in ({"logits": rows, "labels": Y}, table(rows)):
+        result = read(tmp_path / "a.csv", content, values="logits")
+        np.testing.assert_allclose(result.logits, rows, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("sign", "decimal"), [(";", ","), ("\t", ","), ("|", ".")])
+def test_decimal_commas_are_seen_after_whole_numbers(tmp_path, sign, decimal):
+    names, *rows = table().to_csv(sep=sign, decimal=decimal, index=False).splitlines()
+    text = "\n".join([names, sign.join(["1", "0", "0", "0"]), *rows])
+    np.testing.assert_allclose(own_of(read(tmp_path / "a.csv", text))[0][1:], OWN, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["weight", "split", "cluster", "y", "labels"])
+def test_what_is_ignored_has_no_purpose(tmp_path, name):
+    odd = {name: -np.ones(N)}
+    arrays = {"logits": LOGITS, "label": Y, "probabilities": P, **odd}
+    for content, ignore in (
+        (table().assign(**odd), f"{name},"),
+        (arrays, f"{name}, probabilities"),
+    ):
+        result = read(tmp_path / "a.csv", content, ignore=ignore)
+        np.testing.assert_allclose(own_of(result)[0], OWN, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["npz", "csv"])
+def test_splits_weights_and_groups_come_from_arrays_or_columns(tmp_path, name):
+    more = {"split_1": SPLIT, "split_2": SPLIT[::-1], "sample_weight": np.arange(N), "site": SPLIT}
+    content = {"logits": LOGITS, "labels": Y, **more} if name == "npz" else table(**more)
+    found = read(tmp_path / "a.csv", content, groups="site")
+    np.testing.assert_array_equal(found.tested, [TESTED, TESTED[::-1]])
+    np.testing.assert_array_equal(found.weights, np.arange(N))
+    np.testing.assert_array_equal(found.groups, SPLIT)
+    assert found.logits.shape == (N, 3)
+
+
+def test_a_second_file_tests_its_columns_in_any_order_beside_what_is_ignored(tmp_path):
+    test = written(tmp_path / "b.csv", table(id=1)[["p_2", "id", "label", "p_0", "p_1"]])
+    found = read(tmp_path / "a.csv", table(), test=test, ignore="id")
+    np.testing.assert_allclose(own_of(found)[0], [*OWN, *OWN], rtol=1e-4)
+    np.testing.assert_array_equal(found.tested, [[False] * N + [True] * N])
+
+
+def test_a_test_point_of_an_impossible_class_is_noted(tmp_path):
+    odd = LOGITS.copy()
+    odd[50, Y[50]] = -np.inf
+    split = np.where(np.arange(N) < 40, "calibration", "test")
+    _, notes = own_of(read(tmp_path / "a", {"logits": odd, "labels": Y, "split": split}))
+    assert "1 test points have a class whose logit is -inf" in notes
+
+
+def test_a_data_set_says_the_order_of_its_classes(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    held = datasets.Dataset.from_dict({"logits": LOGITS.tolist(), "label": Y.tolist()})
+    held = held.cast_column("label", datasets.ClassLabel(names=NAMES[ORDER].tolist()))
+    held.save_to_disk(str(tmp_path / "a"))
+    result = file_logits(path=tmp_path / "a")
+    assert result.details["class_names"] == NAMES[ORDER].tolist() and not own_of(result)[1]
+    np.testing.assert_array_equal(result.labels, Y)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "count"),
+    [
+        (np.arange(N) // 6, {"ignore": "patient_id"}, 1),
+        (np.arange(N) // 6, {"clusters": "patient_id"}, 0),
+        (np.arange(N), {"ignore": "patient_id"}, 0),
+    ],
+    ids=["repeated", "named", "one row each"],
+)
+def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, options, count):
+    arrays = {"logits": LOGITS, "labels": Y, "patient_id": values}
+    for content in (table(patient_id=values), arrays):
+        _, notes = own_of(read(tmp_path / "a.csv", content, **options))
+        assert sum("say --clusters patient_id" in note for note in notes) == count
+
+
+def test_a_table_is_read_without_a_warning_of_torch(tmp_path, recwarn):
+    torch.set_warn_always(True)  # else once in a program
+    try:
+        read(tmp_path / "a.csv", table())
+    finally:
+        torch.set_warn_always(False)
+    assert not [str(warning.message) for warning in recwarn]
