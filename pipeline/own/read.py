@@ -176,14 +176,11 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _check_size(path: Path) -> None:
     """Raise `InputError` if the text is larger than the limit, unpacked."""
-    size = path.stat().st_size
-    if path.suffix.lower() == ".gz" and size <= LARGEST_ARRAY:
-        size = 0
-        with gzip.open(path) as file:
-            while size <= LARGEST_ARRAY and (part := file.read(1 << 20)):
-                size += len(part)
-    if size > LARGEST_ARRAY:
-        raise InputError(f"more than {LARGEST_ARRAY:,} bytes; save it as npz")
+    open_bytes: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with open_bytes(path, "rb") as file:
+        file.seek(LARGEST_ARRAY)
+        if file.read(1):
+            raise InputError(f"more than {LARGEST_ARRAY:,} bytes; save it as npz")
 
 
 def _numbered_names(data: Any) -> pd.DataFrame:

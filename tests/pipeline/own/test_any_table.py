@@ -173,13 +173,6 @@ def test_every_format_gives_the_same_numbers(tmp_path, end, kind):
     np.testing.assert_array_equal(found.labels, y)
 
 
-def test_semicolons_and_decimal_commas_as_spreadsheets_write_them(tmp_path):
-    table, p, _ = table_of(0, 3, "words", "p_{}")
-    table.to_csv(tmp_path / "x.csv", index=False, sep=";", decimal=",")
-    found = file_logits(path=tmp_path / "x.csv")
-    np.testing.assert_allclose(found.logits, np.log(p), rtol=1e-5)
-
-
 @pytest.mark.parametrize("end", ["jsonl", "parquet", "folder"])
 def test_a_column_of_lists_is_one_array(tmp_path, end):
     p, y = problem(0, 4)
