@@ -71,7 +71,8 @@ def classes_of_table(
         notes = (*notes, f"{some_of(further)}: a class, since rows sum to one with it only")
         return _ordered({**found.labels, **found.others}, labels, notes)
     if unknown:
-        raise InputError(_in_question(found.pattern, unknown, further))
+        fitting = [] if labels.are_known else further
+        raise InputError(_in_question(found.pattern, unknown, fitting))
     return _ordered(found.labels, labels, notes)
 
 
@@ -106,7 +107,8 @@ def _chosen(columns: list[str], labels: Labels, is_pattern: bool) -> Classes:
     """The columns that the person names are the classes, by name, or by place if labels are."""
     if len(columns) == 1:
         return _single(columns[0], labels)
-    if whole := whole_sets(columns, labels.texts):
+    whole = whole_sets(columns, labels.texts)
+    if whole and not (labels.are_known and whole[0].others):
         return _ordered({**whole[0].labels, **whole[0].others}, labels)
     if labels.are_known and not is_pattern:
         return Classes(columns, labels.texts)

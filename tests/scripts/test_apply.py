@@ -22,8 +22,8 @@ def problem(n: int, seed: int):
     return (2 * np.eye(3)[labels] + 2 * rng.normal(size=(n, 3))).astype(np.float32), labels
 
 
-def run(calibrator, file, output):
-    apply.apply(apply.parse([str(calibrator), str(file), "--output", str(output)]))
+def run(calibrator, file, output, *options):
+    apply.apply(apply.parse([str(calibrator), str(file), "--output", str(output), *options]))
 
 
 @pytest.fixture
@@ -104,6 +104,15 @@ def test_files_that_do_not_fit_are_refused_in_one_line(saved, tmp_path):
     assert not (tmp_path / "x.npz").exists()
 
 
+def test_a_column_of_no_class_is_refused_even_if_a_pattern_means_it(saved, tmp_path):
+    logits, _ = problem(5, 1)
+    table = pd.DataFrame(np.hstack([logits, logits[:, :1]]), columns=["z_0", "z_1", "z_2", "z_3"])
+    table.to_csv(tmp_path / "new.csv", index=False)
+    for options in ((), ("--classes", "z_*")):
+        with pytest.raises(InputError, match="z_3"):
+            run(saved, tmp_path / "new.csv", tmp_path / "x.npz", *options)
+
+
 def test_what_is_read_is_not_replaced(saved, tmp_path):
     logits, _ = problem(50, 1)
     np.savez(tmp_path / "new.npz", logits=logits)
@@ -123,8 +132,7 @@ def test_what_looks_like_probabilities_is_no_logits_unless_said_so(saved, tmp_pa
     told = r"but would be read as logits; give logits, or .*--values logits$"
     with pytest.raises(InputError, match=told):
         run(saved, file, tmp_path / "x.npz")
-    arguments = [str(saved), str(file), "--output", str(tmp_path / "x.npz"), "--values", "logits"]
-    apply.apply(apply.parse(arguments))
+    run(saved, file, tmp_path / "x.npz", "--values", "logits")
     with np.load(tmp_path / "x.npz") as found:
         expected = Calibrator.load(saved).predict_proba(values)
         np.testing.assert_array_equal(found["probabilities"], expected)
