@@ -113,19 +113,21 @@ def _occurrences(text: str, wanted: float | str | None, key: Key) -> Iterator[tu
 
 
 def borne_alone(column: str, labels: Sequence[str]) -> str | None:
-    """The label in the name of a single column, as a word of its own: p_sick, P(sick), p1."""
+    """The label in the name of a single column, as a word: p_sick, P(sick); -1, not 1, in p_-1."""
     if column in labels:
         return column
     words = f"_{folded(column).strip('_')}_"
-    numbers = {as_number(number) for number in re.findall(r"\d+(?:\.\d+)?", column)}
-
-    def is_borne(label: str) -> bool:
-        number = as_number(TRUTH.get(label.casefold(), label))
-        of_text = as_number(label) is None and f"_{folded(label).strip('_')}_" in words
-        return of_text or (number is not None and number in numbers)
-
-    bearing = [label for label in labels if is_borne(label)]
-    return bearing[0] if len(bearing) == 1 else None
+    for form in (r"(?<![^\W_])[+-]\d+(?:\.\d+)?", r"\d+(?:\.\d+)?"):
+        numbers = {as_number(number) for number in re.findall(form, column)}
+        bearing = [
+            label
+            for label in labels
+            if as_number(TRUTH.get(label.casefold(), label)) in numbers
+            or (as_number(label) is None and f"_{folded(label).strip('_')}_" in words)
+        ]
+        if len(bearing) == 1:
+            return bearing[0]
+    return None
 
 
 def check_order_of_text(names: Sequence[str], field: str, fix: str) -> None:

@@ -147,7 +147,7 @@ def _of_few(columns: list[str], labels: Labels, notes: tuple[str, ...]) -> Class
         raise InputError(
             f"labels: all {len(labels.places)} are {texts[0]}; give points of at least two classes"
         )
-    bearing = [name for name in columns if _borne(name, texts)]
+    bearing = [name for name in columns if borne_alone(name, texts)]
     usual = [name for name in columns if SINGLE.fullmatch(name)]
     likely = bearing if len(bearing) == 1 else usual
     if len(texts) == 2 and len(likely) == 1:
@@ -181,28 +181,19 @@ def _single(column: str, labels: Labels, notes: tuple[str, ...] = ()) -> Classes
         raise InputError(
             f"one column `{column}` for {len(labels.texts)} classes; add one per class"
         )
-    meant = labels.texts.index(_borne(column, labels.texts) or labels.texts[1])
+    meant = labels.texts.index(borne_alone(column, labels.texts) or labels.texts[1])
     return Classes([column], labels.texts, meant, notes)
-
-
-def _borne(column: str, labels: Sequence[str]) -> str | None:
-    """The label in the name of a single column: -1, not 1, in p_-1."""
-    signed = [k for k in labels if k[0] == "-" and re.search(rf"(?<![^\W_]){k}(?!\d)", column)]
-    return signed[0] if len(signed) == 1 else borne_alone(column, labels)
 
 
 def _needs(table: pd.DataFrame, labels: list[str], further: list[str]) -> bool:
     """Whether rows sum to one only with the further columns."""
-    return _complete(table, [*labels, *further]) and not _complete(table, labels)
-
-
-def _complete(table: pd.DataFrame, columns: list[str]) -> bool:
-    """Whether these columns alone are probabilities."""
     try:
-        matrix = numbers_of(table, columns, "")
+        matrix = numbers_of(table, [*labels, *further], "")
     except InputError:
         return False
-    return bool((matrix >= 0).all()) and bool((np.abs(matrix.sum(axis=1) - 1) < 0.02).all())
+    sums = matrix[:, : len(labels)].sum(axis=1), matrix.sum(axis=1)
+    without, complete = (bool((np.abs(sum_ - 1) < 0.02).all()) for sum_ in sums)
+    return bool((matrix >= 0).all()) and complete and not without
 
 
 def _in_question(pattern: str, unknown: Sequence[str], fitting: Sequence[str] = ()) -> str:

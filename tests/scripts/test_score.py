@@ -82,15 +82,15 @@ def test_csv_similarity_and_a_single_split(tmp_path):
 
 def test_names_and_groups_reach_the_cached_logits(tmp_path):
     arrays = np.load(write_example(tmp_path / "x.npz"))
-    table = pd.DataFrame(arrays["logits"], columns=["emu", "cat", "dog"])
-    table["label"] = np.array(["emu", "cat", "dog"])[arrays["labels"]]
+    table = pd.DataFrame(arrays["logits"], columns=["ant", "cat", "dog"])
+    table["label"] = np.array(["ant", "cat", "dog"])[arrays["labels"]]
     table["site"] = np.where(np.arange(len(table)) % 3, "A", "B")
     table.to_csv(tmp_path / "named.csv", index=False)
     chosen = ("--methods", "temperature", "--splits", "2")
     named = quick(tmp_path / "named.csv", tmp_path / "out", *chosen, "--groups", "site")
     assert named == quick(tmp_path / "x.npz", tmp_path / "plain", *chosen)
     record = record_of(tmp_path / "out/data/logits/named.npz")
-    assert record is not None and record["details"]["class_names"] == ["emu", "cat", "dog"]
+    assert record is not None and record["details"]["class_names"] == ["ant", "cat", "dog"]
     cached = read_npz(tmp_path / "out/data/logits/named.npz")
     np.testing.assert_array_equal(cached["groups"], table["site"])
     assert not list((tmp_path / "out").glob("*.png")), "quick draws no images"
