@@ -90,6 +90,10 @@ def yahoo_logits(
         InputError: model and data do not fit, a field is missing, or a file is damaged.
     """
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
+    if not isinstance(max_length, int) or max_length < 3:
+        raise InputError(
+            f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
+        )
     setting = "sources.yahoo_model=<folder>"
     folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, NEEDED)
     classifier = _classifier(folder, columns, sha256)
@@ -120,10 +124,6 @@ def _pass(
     classifier: Classifier, texts: list[str], labels: list[int], max_length: int, run: Run
 ) -> Outputs:
     """The forward pass. Texts of a batch have similar lengths."""
-    if not isinstance(max_length, int) or max_length < 3:
-        raise InputError(
-            f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
-        )
     # The tokenizer's own threads use all cores. More processes were not faster.
     tokens = classifier.tokenizer(texts, truncation=True, max_length=max_length).input_ids
     _check_tokens(tokens, classifier.network)
