@@ -43,14 +43,9 @@ class UtilityDisplay:
 
     Attributes:
         kind: the kind of the figure.
-        columns: the numbers of the figure by name, all of one length:
-            "reliability": `predicted` and `realized` utility of bins of equal width, and
-            `noise_low`, `noise_high`, which contain 95 % of calibrated forecasts' realized utility;
-            "running": `difference`, the running difference D(t) = mean((u - v) · 1{v <= t}) at
-            the `predicted` utility t, whose range is UC, and the noise of calibrated forecasts;
-            "ecdf": `error`, the UC of each utility in ascending order, and `share`, the share of
-            utilities with at most this error;
-            "decision_curve": `threshold`, `net_benefit` of acting above it, and `act_always`.
+        columns: the numbers of the figure by name (`COLUMNS`), all of one length. 95 % of
+            calibrated forecasts lie between `noise_low` and `noise_high`; `difference` is
+            D(t) = mean((u - v) · 1{v <= t}) at the `predicted` utility t, whose range is UC.
         name: name of the forecast in the legend.
         worst: the interval of predicted utility with the largest error; None for the last two.
         ax_, figure_: the axes and the figure into which `plot` drew.

@@ -62,23 +62,22 @@ def test_what_is_said_of_several_classes_is_the_largest_of_each():
 
 
 @pytest.mark.parametrize(
-    ("redrawn", "lower", "estimate"),
-    [([0.18, 0.18], 0.105, 0.24), ([0.24, 0.24], 0.06, 0.18), ([0.4, 0.4], 0.0, 0.0)],
+    ("redrawn", "multiplied", "confidence", "upper", "lower", "estimate"),
+    [
+        ([0.18, 0.18], [0.1, 0.2], 0.95, 0.5, 0.105, 0.24),
+        ([0.24, 0.24], [0.1, 0.2], 0.95, 0.5, 0.06, 0.18),
+        ([0.4, 0.4], [0.1, 0.2], 0.95, 0.5, 0.0, 0.0),  # nothing is left of an error below both
+        ([0.1, 0.1, 0.1, 0.9], [0.0], 0.1, 0.5, 0.2, 0.2),  # 0.3 is the mean noise
+        ([0.0], [0.1, 0.1, 0.1, 0.9], 0.1, 0.28, 0.2, 0.28),  # 0.3 without any noise
+    ],
 )
-def test_the_estimate_is_the_error_less_its_noise_by_pythagoras(redrawn, lower, estimate):
-    """The lower bound takes the larger of two noises; nothing is left of an error below both."""
-    noise = torch.tensor(redrawn, dtype=torch.float64)
-    multiplied = torch.tensor([0.1, 0.2], dtype=torch.float64)
-    found = Evidence(0.3, 0.5, 0.9, multiplied, noise).interval(0.95)
-    assert found == pytest.approx((estimate, lower, 0.5, 0.9), abs=1e-12)
-
-
-def test_the_estimate_is_moved_between_the_bounds():
-    noise = torch.tensor([0.1, 0.1, 0.1, 0.9], dtype=torch.float64)
-    low = Evidence(0.3, 0.5, 0.9, 0 * noise, noise).interval(0.1)
-    assert low.estimate == low.lower == pytest.approx(0.2)  # below it: 0.3 is the mean noise
-    high = Evidence(0.3, 0.28, 0.9, noise, 0 * noise).interval(0.1)
-    assert high.estimate == high.upper == 0.28  # above it: 0.3 without any noise
+def test_the_estimate_is_the_error_less_its_noise_by_pythagoras_between_the_bounds(
+    redrawn, multiplied, confidence, upper, lower, estimate
+):
+    """The lower bound takes the larger of two noises."""
+    laws = [torch.tensor(law, dtype=torch.float64) for law in (multiplied, redrawn)]
+    found = Evidence(0.3, upper, 0.9, *laws).interval(confidence)
+    assert found == pytest.approx((estimate, lower, upper, 0.9), abs=1e-12)
 
 
 def test_the_range_of_gains_is_that_of_the_utility_not_of_the_gains_seen():
@@ -90,12 +89,8 @@ def test_the_range_of_gains_is_that_of_the_utility_not_of_the_gains_seen():
     assert found.upper_finite > 0.4
     half = calibration_interval(GainMatrix([[1, 0.5], [0.5, 1]]), p, y)
     assert half == pytest.approx(np.array(expected) / 2, abs=1e-12)
-
-
-def test_the_range_of_a_similarity_is_that_of_its_matrix(forecast_of):
-    similarity = [[1.0, 0.2, -0.4], [0.2, 1, 0], [-0.4, 0, 1]]
-    block = next(Similarity(similarity).blocks(*checked(*forecast_of("smooth", 9, 3, 0))))
-    assert Similarity(similarity).spread(block).tolist() == [1.4]
+    similarity = Similarity([[1, -0.4], [-0.4, 1]])
+    assert similarity.spread(next(similarity.blocks(*checked(p, y)))).tolist() == [1.4]
 
 
 def test_bounds_are_in_the_units_of_the_utility(forecast_of):

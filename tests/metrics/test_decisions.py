@@ -40,8 +40,7 @@ def test_net_benefit_of_a_small_case_by_hand():
     np.testing.assert_allclose(
         benefit, [2 / 4 - 2 / 4 / 19, 2 / 4 - 1 / 4 / 3, 1 / 4 - 1 / 4, 0], atol=1e-15
     )
-    everyone = net_benefit(np.ones(4), event, np.array([0.25]))
-    np.testing.assert_allclose(everyone, 0.5 - 0.5 / 3)
+    assert net_benefit(np.ones(4), event, [0.25]) == pytest.approx(0.5 - 0.5 / 3)
 
 
 def test_the_threshold_of_a_binary_decision_is_where_both_actions_cost_the_same():

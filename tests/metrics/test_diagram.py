@@ -99,16 +99,6 @@ def test_parts_are_pooled_point_by_point():
     np.testing.assert_array_equal(pooled.realized[N:], parts[1].realized)
 
 
-def test_points_with_equal_probabilities_have_equal_predictions():
-    """To the last bit, so that no interval ends between them."""
-    p, labels = forecast()
-    p[300:] = p[:300]
-    payoffs = np.random.default_rng(2).normal(size=C)
-    given = predictions_from(Linear(payoffs), p, labels, 0, np.full((1, N), 0.5))
-    np.testing.assert_array_equal(given.predicted[300:], given.predicted[:300])
-    np.testing.assert_allclose(given.predicted, p @ payoffs, rtol=1e-13)
-
-
 def test_a_weight_of_three_is_the_point_three_times():
     random = np.random.default_rng(0)
     p, labels = random.dirichlet(np.ones(3), 40), random.integers(3, size=40)

@@ -81,14 +81,9 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
         UtilityDisplay.from_estimator(Named(), p, ["maybe"] * 400)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"), [({"kind": "roc"}, "kind: roc"), ({"event": 2}, "event: 2")]
-)
-def test_a_wrong_option_is_named(binary, options, message):
-    with pytest.raises(InputError, match=message):
-        UtilityDisplay.from_predictions(*binary, **({"kind": "decision_curve"} | options))
-
-
-def test_reversed_arguments_are_told_that_labels_come_first(binary):
+def test_wrong_options_are_named_and_reversed_arguments_told_that_labels_come_first(binary):
+    for options, message in (({"kind": "roc"}, "kind: roc"), ({"event": 2}, "event: 2")):
+        with pytest.raises(InputError, match=message):
+            UtilityDisplay.from_predictions(*binary, **({"kind": "decision_curve"} | options))
     with pytest.raises(InputError, match="labels come first here"):
         UtilityDisplay.from_predictions(*binary[::-1])
