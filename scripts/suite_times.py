@@ -52,9 +52,7 @@ def read_times(folder: Path) -> pd.DataFrame:
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Units, seconds and their share per group, the longest first."""
-    groups = times.groupby(list(by), dropna=False).agg(
-        units=("seconds", "size"), seconds=("seconds", "sum")
-    )
+    groups = times.groupby(list(by)).seconds.agg(units="size", seconds="sum")
     groups["share"] = groups.seconds / groups.seconds.sum()
     return groups.sort_values("seconds", ascending=False)
 
@@ -66,18 +64,13 @@ def markdown(times: pd.DataFrame) -> str:
         f"Core seconds of {len(times):,} units, {times.seconds.sum():,.0f} in all. "
         f"Largest resident memory of a process: {times.memory_mib.max():,.0f} MiB.",
     ]
+    shown = {"seconds": "{:,.1f}".format, "share": "{:.1%}".format}
     for by in (["stage"], ["stage", "calibrator"], ["benchmark"]):
         table = sums(times, by).reset_index()
-        lines = [
-            [
-                *(str(row[name]) for name in by),
-                str(row.units),
-                f"{row.seconds:,.1f}",
-                f"{row.share:.1%}",
-            ]
-            for _, row in table.iterrows()
-        ]
-        headings = [*(name.capitalize() for name in by), "Units", "Seconds", "Share"]
+        for name, write in shown.items():
+            table[name] = table[name].map(write)
+        lines = table.astype(str).to_numpy().tolist()
+        headings = [name.capitalize() for name in table]
         blocks += [f"## By {' and '.join(by)}", markdown_table(headings, lines, text=len(by))]
     return "\n\n".join(blocks) + "\n"
 
@@ -85,12 +78,8 @@ def markdown(times: pd.DataFrame) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read, write, print; return the exit code."""
     parser = Parser(__doc__)
-    parser.add_argument(
-        "log", type=Path, nargs="?", default=Path("data/log"), help="default: data/log"
-    )
-    parser.add_argument(
-        "--output", type=Path, default=Path("results/speed"), help="default: results/speed"
-    )
+    parser.add_argument("log", type=Path, nargs="?", default=Path("data/log"))
+    parser.add_argument("--output", type=Path, default=Path("results/speed"))
     parser.add_argument("--name", default="", help="of the files: suite_times_NAME.csv and .md")
     options = parser.parse_args(arguments)
     times = read_times(options.log)

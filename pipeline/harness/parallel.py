@@ -117,7 +117,9 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
     """The number of processes that work on units of `sizes` (n x C each) at the same time.
 
-    `auto` is one process per core, or fewer where the memory is short, and one on a GPU.
+    `auto` is one process per core, or fewer where the memory is short, and one on a GPU. joblib
+    gives each process its share of the cores as threads: all of them if there is one unit, and one
+    where all cores are busy, because threads that share small matrices mostly wait.
     """
     if jobs != "auto":
         return min(int(jobs), len(sizes))

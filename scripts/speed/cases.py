@@ -5,35 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import yaml
 from numpy.typing import NDArray
 from torch import Tensor
 
 import calibrators
-import metrics
 from calibrators import reference as plain_fits
 from calibrators.heavy_imports import require
-from metrics import Linear, Rank, reference
-from metrics.forecast import Forecast
+from calibrators.peers import PeerCalibration
+from metrics import ClassWise, Linear, Rank, TopK, binned_class_wise_error, binned_top_class_error
+from metrics import reference as plain
 from metrics.measurement import Noise, Options
+from metrics.scorecard import scorecard
 from pipeline.sources.synthetic import SyntheticClassifier
 
-SEED, DRAWS, BINS = 0, 20, 15
+SEED, BINS = 0, 15
 PLAIN, OURS = "plain", "ours"
+PEERS = ("probmetrics", "torchmetrics", "netcal")
 EXPONENTS = (0.5, 0.75, 1, 1.25, 1.5, 2)
 COMPARED = ("accuracy", "brier", "nll", "cwe_bin", "tce_bin", "u_cwe", "u_topk", "u_tce", "u_dcg")
 LIKELIHOOD = 5e-7
 """A mean NLL may be worse than the reference's by this much, the resolution of float32 logits."""
-PEER_LIKELIHOOD = 1e-4
-BIN_EDGE = 2e-3
-"""Bin edges of other packages differ by an ulp, which may move a point to another bin."""
+SOURCE = Path(__file__).resolve().parents[2] / "conf" / "benchmark" / "synthetic_imagenet.yaml"
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Points n, classes C and sampled utilities M (0: none)."""
 
     n: int
@@ -53,36 +54,31 @@ class Data:
     logits: Tensor  # float32 [n, C]
     labels: Tensor  # int64 [n]
     p: Tensor  # float64 [n, C], softmax of the logits
-    uniforms: Tensor  # float64 [DRAWS, n]
     linear: Linear  # the sampled utilities
 
     @property
-    def plain(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Probabilities and labels as NumPy arrays."""
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Probabilities and labels, for other packages."""
         return self.p.cpu().numpy(), self.labels.cpu().numpy()
 
     @property
-    def plain_logits(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Logits and labels as NumPy arrays."""
+    def logit_arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Logits and labels, for other packages."""
         return self.logits.cpu().numpy(), self.labels.cpu().numpy()
 
 
 @lru_cache(maxsize=2)
 def data(size: Size, device: str) -> Data:
     """Draw from a classifier that is as accurate and overconfident as `synthetic_imagenet`'s."""
-    truth: dict[str, Any] = {"margin_mean": 7.5, "margin_std": 4.0, "background_std": 1.5}
-    truth |= {"group_size": 5, "rival_gap": 14.0}
-    distortion: dict[str, Any] = {"temperature": 0.75, "class_bias": 0.3, "noise": 0.3}
-    classifier = SyntheticClassifier(size.classes, **truth, **distortion)
-    sample = classifier.sample(size.n, SEED)
+    source = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))["source"]
+    given = {name: source[name] for name in source if name not in ("_target_", "samples", "seed")}
+    sample = SyntheticClassifier(**{**given, "classes": size.classes}).sample(size.n, SEED)
     logits = torch.from_numpy(sample.logits).to(device)
-    uniforms = np.random.default_rng(SEED).random((DRAWS, size.n))
     return Data(
         size,
         logits,
         torch.from_numpy(sample.labels).to(device),
         logits.double().softmax(dim=1),
-        torch.from_numpy(uniforms).to(device),
         Linear.sample(max(1, size.utilities), size.classes, SEED),
     )
 
@@ -97,16 +93,15 @@ class Case:
 
     contenders: name -> the work that is timed; another package's name is the package's.
     sizes: those of the whole table; `--quick` has one of its own.
+    tolerance: of our answers; those of other packages differ by design, such as bin edges.
     answer: data and result -> the numbers to compare; not timed.
     is_loss: an answer may be smaller than the reference's.
     """
 
-    key: str
     title: str
     contenders: Mapping[str, Callable[[Data], Any]]
     sizes: Sequence[Size]
     tolerance: float = 1e-9
-    peer_tolerance: float = BIN_EDGE
     answer: Callable[[Data, Any], NDArray[Any]] = _numbers
     is_loss: bool = False
     note: str = ""
@@ -119,20 +114,20 @@ class Case:
 
 def _nll(data: Data, result: Any) -> NDArray[Any]:
     """The mean NLL on the points of the fit: of a calibrator, or of logits [n, C]."""
-    labels = data.plain[1]
+    labels = data.arrays[1]
     if isinstance(result, np.ndarray):
         return np.array(plain_fits.log_loss(result, labels))
     p = result.predict_proba(data.logits)
-    return np.array(reference.negative_log_likelihood(torch.as_tensor(p).cpu().numpy(), labels))
+    return np.array(plain.negative_log_likelihood(torch.as_tensor(p).cpu().numpy(), labels))
 
 
-def _scaled(data: Data) -> NDArray[Any]:
-    return data.plain_logits[0] * plain_fits.temperature(*data.plain_logits)
+def _temperature(data: Data) -> NDArray[Any]:
+    return data.logit_arrays[0] * plain_fits.temperature(*data.logit_arrays)
 
 
 def _vector(data: Data) -> NDArray[Any]:
-    scale, shift = plain_fits.vector_scaling(*data.plain_logits)
-    return data.plain_logits[0] * scale + shift
+    scale, shift = plain_fits.vector_scaling(*data.logit_arrays)
+    return data.logit_arrays[0] * scale + shift
 
 
 def _penalties(size: Size) -> dict[str, float]:
@@ -145,28 +140,39 @@ def _penalised(data: Data, result: Any) -> NDArray[Any]:
     if not isinstance(result, np.ndarray):
         result = np.column_stack([result.matrix_, result.intercept_])
     penalties = _penalties(data.size).values()
-    return np.array(plain_fits.penalised_loss(*data.plain_logits, result, *penalties))
+    return np.array(plain_fits.penalised_loss(*data.logit_arrays, result, *penalties))
+
+
+def _plain_dirichlet(data: Data) -> NDArray[Any]:
+    return plain_fits.dirichlet(*data.logit_arrays, *_penalties(data.size).values())
+
+
+def _dirichlet(data: Data) -> Any:
+    return _fit("DirichletCalibration", data, **_penalties(data.size))
 
 
 def _fit(name: str, data: Data, **options: Any) -> Any:
     return getattr(calibrators, name)(**options).fit(data.logits, data.labels)
 
 
-def _peer(name: str, data: Data) -> Any:
-    """Fit a calibrator of probmetrics with its defaults, as its users do: to probabilities."""
-    fitted = getattr(require("probmetrics.calibrators"), name)().fit(*data.plain)
-    fitted.predict_proba = partial(_predicted, fitted.predict_proba, data.plain[0])
-    return fitted
+def _ensemble(data: Data) -> Any:
+    return PeerCalibration("ensemble_temperature").fit(data.logits, data.labels)
 
 
-def _predicted(predict: Callable[..., Any], p: NDArray[Any], _: Tensor) -> NDArray[Any]:
-    return np.asarray(predict(p), float)
+class _Peer:
+    """A calibrator of probmetrics with its defaults, fitted to probabilities as its users do."""
+
+    def __init__(self, name: str, data: Data) -> None:
+        fitted = getattr(require("probmetrics.calibrators"), f"{name}Calibrator")().fit(
+            *data.arrays
+        )
+        self.predict_proba = lambda _: np.asarray(fitted.predict_proba(data.arrays[0]), float)
 
 
 def _plain_isotonic(data: Data) -> NDArray[Any]:
     from sklearn.isotonic import IsotonicRegression
 
-    p, labels = data.plain
+    p, labels = data.arrays
     columns = [
         IsotonicRegression().fit_transform(p[:, c], 1.0 * (labels == c)) for c in range(p.shape[1])
     ]
@@ -179,22 +185,32 @@ def _isotonic(data: Data, result: Any) -> NDArray[Any]:
     return np.asarray(result, float)
 
 
-def _torchmetrics(data: Data) -> Any:
+def _torchmetrics(name: str, *arguments: Any, **options: Any) -> float:
     require("torchvision")  # which torchmetrics imports; its own way of importing it may fail
-    error = require("torchmetrics.functional.classification").multiclass_calibration_error
-    return error(data.p, data.labels, num_classes=data.size.classes, n_bins=BINS, norm="l1")
+    error = getattr(require("torchmetrics.functional.classification"), name)
+    return float(error(*arguments, n_bins=BINS, norm="l1", **options))
+
+
+def _torchmetrics_top_class(data: Data) -> float:
+    classes = data.size.classes
+    return _torchmetrics("multiclass_calibration_error", data.p, data.labels, num_classes=classes)
+
+
+def _torchmetrics_class_wise(data: Data) -> float:
+    """The mean over the classes of the error of one class against all others."""
+    columns = ((data.p[:, c], data.labels == c) for c in range(data.size.classes))
+    return float(np.mean([_torchmetrics("binary_calibration_error", *pair) for pair in columns]))
 
 
 def _plain_scorecard(data: Data) -> Any:
     rank = Rank.sample(data.size.utilities, data.size.classes, SEED + 1)
-    return reference.scorecard(
-        *data.plain, data.linear.matrix.numpy(), rank.matrix.numpy(), EXPONENTS
-    )
+    users = data.linear.matrix.numpy(), rank.matrix.numpy()
+    return plain.scorecard(*data.arrays, *users, EXPONENTS)
 
 
 def _scorecard(data: Data, floor: int, bootstrap: int) -> Any:
     noise = Noise(floor_repetitions=floor, bootstrap_repetitions=bootstrap)
-    return metrics.scorecard(data.p, data.labels, Options(data.size.utilities), noise)
+    return scorecard(data.p, data.labels, Options(data.size.utilities), noise)
 
 
 def _metrics(data: Data, result: Any) -> NDArray[Any]:
@@ -202,95 +218,52 @@ def _metrics(data: Data, result: Any) -> NDArray[Any]:
     return np.array([values[key] for key in COMPARED])
 
 
-def _floor(data: Data) -> Tensor:
-    forecast = Forecast(data.p)
-    return metrics.ClassWise().errors(forecast, forecast.redraw(data.uniforms)).amax(dim=1)
-
-
 KERNELS = Size(3000, 100), Size(15_000, 1000)
 SAMPLED = Size(3000, 100, 1500), Size(15_000, 1000, 1500)
 FITS = Size(7000, 10), Size(7000, 100), Size(35_000, 1000)
 
 
-def _metric(key: str, title: str, plain: Any, ours: Any, note: str = "") -> Case:
-    def run(data: Data) -> Any:
-        return ours(data.p, data.labels)
-
-    return Case(key, title, {PLAIN: lambda d: plain(*d.plain), OURS: run}, KERNELS, note=note)
-
-
-def _fits(key: str, ours: str, plain: Any, peer: str, sizes: Any, note: str) -> Case:
-    contenders = {OURS: partial(_fit, ours), "probmetrics": partial(_peer, peer)}
-    if plain is not None:
-        contenders = {PLAIN: plain, **contenders}
-    limits = LIKELIHOOD, PEER_LIKELIHOOD
-    return Case(key, ours, contenders, sizes, *limits, answer=_nll, is_loss=True, note=note)
+def _metric(title: str, plain: Any, ours: Any, sizes: Any, note: str = "", **peers: Any) -> Case:
+    """A metric by its definition, by ours, and by other packages."""
+    contenders = {PLAIN: lambda d: plain(*d.arrays), OURS: lambda d: ours(d.p, d.labels), **peers}
+    return Case(title, contenders, sizes, note=note)
 
 
-Contenders = dict[str, Callable[[Data], Any]]
-_ECDF: Contenders = {
-    PLAIN: lambda d: reference.linear_errors(d.plain[0], d.plain[1], d.linear.matrix.numpy()),
-    OURS: lambda d: d.linear.calibration_errors(d.p, d.labels),
-}
-_ECE: Contenders = {
-    PLAIN: lambda d: reference.binned_top_class_error(*d.plain, BINS, "equal_width"),
-    OURS: lambda d: metrics.binned_top_class_error(d.p, d.labels, scheme="equal_width"),
-    "torchmetrics": _torchmetrics,
-    "netcal": lambda d: require("netcal.metrics").ECE(BINS).measure(*d.plain),
-}
-_FLOOR: Contenders = {
-    PLAIN: lambda d: reference.noise_floor(d.plain[0], d.uniforms.cpu().numpy()),
-    OURS: _floor,
-}
-_SCORECARD: Contenders = {
-    PLAIN: _plain_scorecard,
-    OURS: lambda d: _scorecard(d, 0, 0),
-    "ours, whole evaluation": lambda d: _scorecard(d, 400, 200),
-}
-_ISOTONIC: Contenders = {
-    "scikit-learn": _plain_isotonic,
-    OURS: partial(_fit, "IsotonicCalibration"),
-}
-_DIRICHLET: Contenders = {
-    PLAIN: lambda d: plain_fits.dirichlet(*d.plain_logits, *_penalties(d.size).values()),
-    OURS: lambda d: _fit("DirichletCalibration", d, **_penalties(d.size)),
-}
-_CWE, _TOPK = metrics.ClassWise().calibration_errors, metrics.TopK().calibration_errors
-_BINNED = reference.binned_class_wise_error, metrics.binned_class_wise_error
-_WHOLE = (
-    "whole evaluation: with 400 draws of the labels and 200 resamplings, as the stage does it; "
-    "plain: metrics and eCDFs alone"
-)
-_SOLVER = "plain: SciPy's L-BFGS-B"
+def _fits(title: str, ours: Any, plain: Any, peer: str, sizes: Any, note: str = "") -> Case:
+    """A calibrator by SciPy (plain), by ours (a class or a function) and by probmetrics."""
+    fit = partial(_fit, ours) if isinstance(ours, str) else ours
+    contenders = {} if plain is None else {PLAIN: plain}
+    contenders |= {OURS: fit, "probmetrics": partial(_Peer, peer)}
+    return Case(title, contenders, sizes, LIKELIHOOD, _nll, True, note)
+
+
+_WIDTH: dict[str, Any] = {"bins": BINS, "scheme": "equal_width"}
 _CHECKS = "15 bins of equal width; ours checks all probabilities first"
-
+_SOLVER = "plain: SciPy's L-BFGS-B"
 CASES = (
-    _metric("u_cwe", "U_CWE", reference.class_wise_errors, _CWE),
-    _metric("u_topk", "U_topK", reference.top_k_errors, _TOPK, "both rank the rows first"),
-    _metric("cwe_bin", "CWE, binned", *_BINNED, "15 bins of equal weight"),
-    Case("ecdf", "eCDF of U_lin", _ECDF, SAMPLED),
-    Case("tce_width", "ECE of the top class", _ECE, KERNELS[:1], note=_CHECKS),
-    Case("floor", "Noise floor of U_CWE", _FLOOR, KERNELS[:1], note="20 draws of the labels"),
-    Case("scorecard", "Scorecard", _SCORECARD, SAMPLED[:1], answer=_metrics, note=_WHOLE),
-    _fits(
-        "temperature",
-        "TemperatureScaling",
-        _scaled,
-        "TemperatureScalingCalibrator",
-        FITS,
-        "plain: SciPy's Brent",
-    ),
-    _fits("vector", "VectorScaling", _vector, "VectorScalingCalibrator", FITS[:2], _SOLVER),
-    _fits("structured", "StructuredMatrixScaling", None, "SMSCalibrator", FITS[:2], ""),
-    Case("isotonic", "IsotonicCalibration", _ISOTONIC, FITS, answer=_isotonic),
-    Case(
-        "dirichlet",
-        "DirichletCalibration, one fit",
-        _DIRICHLET,
-        FITS[:1],
-        LIKELIHOOD,
-        answer=_penalised,
-        is_loss=True,
-        note="the answer is the penalised NLL; " + _SOLVER,
-    ),
-)
+    _metric("U_CWE", plain.class_wise_errors, ClassWise().calibration_errors, KERNELS),
+    _metric("U_topK", plain.top_k_errors, TopK().calibration_errors, KERNELS, "rows are ranked"),
+    _metric("ECE by class", partial(plain.binned_class_wise_error, **_WIDTH),
+            partial(binned_class_wise_error, **_WIDTH), FITS, _CHECKS,
+            torchmetrics=_torchmetrics_class_wise),
+    _metric("ECE of the top class", partial(plain.binned_top_class_error, **_WIDTH),
+            partial(binned_top_class_error, **_WIDTH), FITS, _CHECKS,
+            torchmetrics=_torchmetrics_top_class,
+            netcal=lambda d: require("netcal.metrics").ECE(BINS).measure(*d.arrays)),
+    Case("eCDF of U_lin",
+         {PLAIN: lambda d: plain.linear_errors(*d.arrays, d.linear.matrix.numpy()),
+          OURS: lambda d: d.linear.calibration_errors(d.p, d.labels)}, SAMPLED),
+    Case("scorecard",
+         {PLAIN: _plain_scorecard, OURS: partial(_scorecard, floor=0, bootstrap=0),
+          "ours, whole evaluation": partial(_scorecard, floor=400, bootstrap=200)},
+         SAMPLED, answer=_metrics, note="whole: 400 draws of the labels and 200 resamplings"),
+    _fits("temperature", "TemperatureScaling", _temperature, "TemperatureScaling", FITS,
+          "plain: SciPy's Brent"),
+    _fits("vector", "VectorScaling", _vector, "VectorScaling", FITS[:2], _SOLVER),
+    _fits("structured matrix", "StructuredMatrixScaling", None, "SMS", FITS[:2]),
+    _fits("ensemble temperature", _ensemble, None, "ETS", FITS[:2], "ours calls probmetrics"),
+    Case("isotonic", {"scikit-learn": _plain_isotonic, OURS: partial(_fit, "IsotonicCalibration")},
+         FITS, answer=_isotonic),
+    Case("Dirichlet", {PLAIN: _plain_dirichlet, OURS: _dirichlet}, FITS[:1], LIKELIHOOD,
+         _penalised, True, "with given penalties, of the penalised NLL; " + _SOLVER),
+)  # fmt: skip

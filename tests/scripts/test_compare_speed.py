@@ -7,19 +7,20 @@ from importlib.util import find_spec
 import pytest
 
 from scripts import compare_speed
-from scripts.speed.cases import OURS, Case, Size, data
+from scripts.speed.cases import OURS, PEERS, Case, Size, data
 
 TINY = Size(300, 6, utilities=9)
+PEER = 5e-3
+"""Other packages cut bins an ulp elsewhere, and some end their fits earlier."""
 
 
-@pytest.mark.parametrize("case", compare_speed.CASES, ids=lambda case: case.key)
+@pytest.mark.parametrize("case", compare_speed.CASES, ids=lambda case: case.title)
 def test_every_contender_gives_the_reference_s_answer(case: Case) -> None:
     inputs, answers = data(TINY, "cpu"), {}
     assert OURS in case.contenders
     for name, run in case.contenders.items():
-        is_peer = name in compare_speed.PEERS
-        if is_peer and find_spec(name) is None:
+        if name in PEERS and find_spec(name) is None:
             continue
         answers[name] = case.answer(inputs, run(inputs))
         difference = case.difference(next(iter(answers.values())), answers[name])
-        assert difference <= (case.peer_tolerance if is_peer else case.tolerance), name
+        assert difference <= (PEER if name in PEERS else case.tolerance), name
