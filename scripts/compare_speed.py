@@ -15,11 +15,13 @@ import os
 import platform
 import re
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 if not __package__:  # started as a file of a clone
@@ -27,23 +29,24 @@ if not __package__:  # started as a file of a clone
 
 import pandas as pd
 import torch
-from torch.utils.benchmark import Timer, select_unit
+from torch.utils.benchmark import select_unit
 
 from pipeline.harness.artifacts import write_text
 from pipeline.harness.command import Parser
 from pipeline.harness.machine import core_count, versions
 from pipeline.harness.progress import say
 from pipeline.reporting.wording import markdown_table
-from scripts.speed.cases import CASES, OURS, PEERS, Case, Size, data
+from scripts.speed.cases import CASES, OURS, PEERS, Case, Data, Size, data
 
 QUICK = Size(1500, 20, utilities=50)
 MIN_SECONDS = 0.5
-"""A contender runs until its runs together take this long, at least once after a warm-up."""
+"""A contender runs until its runs together take this long, at least once."""
 LEGEND = """\
-The time is the median of runs that together take at least half a second, after one run that does
-not count, on one thread. Speed-up: time of the first contender of the block divided by this one's.
-Difference: largest absolute difference of any number of the answer from the first contender's; of a
-fit, by how much the likelihood is worse. "plain" is the definition in NumPy and SciPy."""
+The time is the median of runs that together take at least half a second, on one thread, after a run
+at a small size that does not count. Speed-up: time of the first contender of the block divided by
+this one's. Difference: largest absolute difference of any number of the answer from the first
+contender's; of a fit, by how much the likelihood is worse. "plain" is the definition in NumPy and
+SciPy."""
 HEADINGS = ("Work", "Size", "Contender", "Median", "Speed-up", "Difference")
 
 
@@ -56,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent := [name for name in PEERS if options.peers and find_spec(name) is None]:
         say(f"--peers: not installed: {', '.join(absent)} (pip install -r requirements-peers.txt)")
     warnings.simplefilter("ignore")  # of other packages about their own code
+    torch.set_num_threads(1)
     wanted = [word.lower() for word in options.cases]
     cases = [case for case in CASES if any(word in case.title.lower() for word in wanted)]
     work = [(case, size) for case in cases for size in ([QUICK] if options.quick else case.sizes)]
@@ -104,9 +108,9 @@ def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[
             continue
         inputs, run = data(size, where), case.contenders[name]
         try:
-            answer = case.answer(inputs, run(inputs))  # imports and compiles, too
-            timer = Timer("run(inputs)", globals={"run": run, "inputs": inputs})
-            seconds = timer.blocked_autorange(min_run_time=MIN_SECONDS).median
+            run(data(QUICK, where))  # imports and compiles
+            result, seconds = timed(run, inputs)
+            answer = case.answer(inputs, result)
         except Exception as error:  # another package may raise anything
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             yield {**row, "failure": reason, "agrees": False}
@@ -117,6 +121,16 @@ def measured(case: Case, size: Size, device: str, with_peers: bool) -> Iterator[
         agrees = name in PEERS or difference <= case.tolerance
         of_first = {"seconds": seconds, "speedup": first / seconds, "difference": difference}
         yield {**row, **of_first, "agrees": agrees}
+
+
+def timed(run: Callable[[Data], Any], inputs: Data) -> tuple[Any, float]:
+    """Return the result, and the median time of runs that take `MIN_SECONDS` together."""
+    times: list[float] = []
+    while sum(times) < MIN_SECONDS:
+        began = time.perf_counter()
+        result = run(inputs)
+        times.append(time.perf_counter() - began)
+    return result, median(times)
 
 
 def cells(row: dict[str, Any]) -> list[str]:

@@ -52,7 +52,7 @@ def read_times(folder: Path) -> pd.DataFrame:
 
 def sums(times: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Units, seconds and their share per group, the longest first."""
-    groups = times.groupby(list(by)).seconds.agg(units="size", seconds="sum")
+    groups = times.groupby(list(by)).agg(units=("seconds", "size"), seconds=("seconds", "sum"))
     groups["share"] = groups.seconds / groups.seconds.sum()
     return groups.sort_values("seconds", ascending=False)
 
@@ -70,7 +70,7 @@ def markdown(times: pd.DataFrame) -> str:
         for name, write in shown.items():
             table[name] = table[name].map(write)
         lines = table.astype(str).to_numpy().tolist()
-        headings = [name.capitalize() for name in table]
+        headings = [str(name).capitalize() for name in table]
         blocks += [f"## By {' and '.join(by)}", markdown_table(headings, lines, text=len(by))]
     return "\n\n".join(blocks) + "\n"
 

@@ -25,10 +25,10 @@ from metrics.kernels.threads import over_blocks, row_blocks
 
 PACKED = 1 << 16
 """Elements that are packed and sorted at a time, so that their memory stays in the cache."""
-SHORT = 32
-"""Bits of a cell's number and the class number together, if cells are sorted."""
 CELLS = 1.02
 """Cells per distance that is tied: a little more than one, so that rounding unties no cell."""
+SHORT, WIDE = 32, 62
+"""Bits of a cell's number and the class number together, in one unsigned or signed integer."""
 
 
 def descending_order(matrix: Tensor, tied: float = 0.0) -> Tensor:
@@ -67,11 +67,8 @@ def descending_order_torch(matrix: Tensor, tied: float) -> Tensor:
 def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32]) -> None:
     """Write `descending_order` of the rows of `values` [n, C] to `order`, on this thread alone."""
     bits = (values.shape[1] - 1).bit_length()
-    if tied and float(np.ptp(values)) * CELLS / tied < 1 << (SHORT - bits):
-        cells = np.empty(values.shape, np.uint32)
-        _pack_cells(values, values.min(), CELLS / tied, bits, cells)
-        cells.sort(axis=1)
-        _order_cells(cells, bits, values, tied, order)
+    if tied:
+        _rank_by_cells(values, tied, bits, order)
         return
     mask = np.uint64((1 << bits) - 1)
     packed, is_sorted = np.empty(values.shape, np.uint64), np.empty(len(values), np.bool_)
@@ -80,26 +77,40 @@ def _rank_rows(values: NDArray[np.float64], tied: float, order: NDArray[np.int32
     _unpack(packed, mask, values, order, is_sorted)
     if not is_sorted.all():
         order[~is_sorted] = np.argsort(-values[~is_sorted], axis=1, kind="stable")
-    if tied:
-        _order_groups(values, tied, order)
+
+
+def _rank_by_cells(
+    values: NDArray[np.float64], tied: float, bits: int, order: NDArray[np.int32]
+) -> None:
+    scale = CELLS / tied
+    last = float(np.ptp(values)) * scale + 1
+    if not last < 1 << (WIDE - bits):
+        order[:] = descending_order_torch(torch.from_numpy(values), tied).numpy()
+        return
+    is_short = last < 1 << (SHORT - bits)
+    cells = np.empty(values.shape, np.uint32 if is_short else np.int64)
+    _pack_cells(values, values.min(), scale, int(last), bits, cells)
+    cells.sort(axis=1)
+    _order_cells(cells, bits, values, tied, order)
 
 
 @compiled
-def _pack_cells(values: Any, smallest: float, scale: float, bits: int, cells: Any) -> None:
+def _pack_cells(
+    values: Any, smallest: float, scale: float, last: int, bits: int, cells: Any
+) -> None:
     """Write numbers of cells that grow as the values fall, with the class number in `bits`."""
     rows, columns = values.shape
-    last = (np.int64(1) << (SHORT - bits)) - 1
     for row in range(rows):
         for k in range(columns):
             cell = last - np.int64((values[row, k] - smallest) * scale)
-            cells[row, k] = np.uint32((cell << bits) | k)
+            cells[row, k] = (cell << bits) | k
 
 
 @compiled
 def _order_cells(cells: Any, bits: int, values: Any, tied: float, order: Any) -> None:
-    """Write the order of rows from their sorted cells, where the values of one cell are tied."""
+    """Write the order of rows from their sorted cells; the values of one cell are tied."""
     rows, columns = cells.shape
-    mask = np.uint32((1 << bits) - 1)
+    mask = (1 << bits) - 1
     group, starts = np.empty(columns, np.int32), np.empty(columns, np.int32)
     for row in range(rows):
         groups, first, lowest = 0, 0, np.inf
@@ -151,26 +162,6 @@ def _unpack(packed: Any, mask: Any, values: Any, order: Any, is_sorted: Any) -> 
             wrong += ranked[k - 1] < ranked[k]
             wrong += (ranked[k - 1] == ranked[k]) & (order[row, k - 1] > order[row, k])
         is_sorted[row] = wrong == 0
-
-
-@compiled
-def _order_groups(values: Any, tied: float, order: Any) -> None:
-    """Put the classes of each group of tied neighbours in the order of their number."""
-    rows, columns = order.shape
-    group, starts = np.empty(columns, np.int32), np.empty(columns, np.int32)
-    for row in range(rows):
-        groups = 0
-        for k in range(columns):
-            j = order[row, k]
-            if k == 0 or values[row, order[row, k - 1]] - values[row, j] > tied:
-                starts[groups] = k
-                groups += 1
-            group[j] = groups - 1
-        if groups == columns:
-            continue
-        for j in range(columns):
-            order[row, starts[group[j]]] = j
-            starts[group[j]] += 1
 
 
 def places_of(labels: Tensor, order: Tensor) -> Tensor:
