@@ -55,12 +55,14 @@ class PatchedForecast:
         Blocks are small, so that intermediate results stay in the cache.
         """
 
+        own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
+        arrays = [tensor.numpy() for tensor in own] if self.on_cpu else []
+
         def work(start: int, stop: int) -> None:
             block, p = rows[start:stop], moved(slice(start, stop))
             order = descending_order(p, TIED_RANKS)
             if self.on_cpu:
-                own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
-                _replace_rows(*(tensor.numpy() for tensor in (p, order, block, *own)))
+                _replace_rows(p.numpy(), order.numpy(), block.numpy(), *arrays)
             else:
                 self.probabilities[block] = p
                 self.order[block] = order

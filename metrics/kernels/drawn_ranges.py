@@ -7,8 +7,8 @@ point and draw. Between two unusual outcomes all draws change by the same amount
 extremes of the shared sum and add each draw's difference once per stretch.
 
 A point's unusual outcomes are in the order of their codes. A class or a K of the K most probable
-classes pays the same for most codes, so few of them are read. That halves the time of these
-utilities.
+classes pays the same for most codes, so few of them are read. That takes 1.8 core seconds from an
+evaluation of 15,000 points and a thousand classes, which has 23.
 
 A bin ends where the weight passed reaches an edge. A point across an edge is divided.
 

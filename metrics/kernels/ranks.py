@@ -83,13 +83,14 @@ def _rank_by_cells(
     values: NDArray[np.float64], tied: float, bits: int, order: NDArray[np.int32]
 ) -> None:
     scale = CELLS / tied
-    last = float(np.ptp(values)) * scale + 1
+    smallest = float(values.min())
+    last = (float(values.max()) - smallest) * scale + 1
     if not last < 1 << (WIDE - bits):
         order[:] = descending_order_torch(torch.from_numpy(values), tied).numpy()
         return
     is_short = last < 1 << (SHORT - bits)
     cells = np.empty(values.shape, np.uint32 if is_short else np.int64)
-    _pack_cells(values, values.min(), scale, int(last), bits, cells)
+    _pack_cells(values, smallest, scale, int(last), bits, cells)
     cells.sort(axis=1)
     _order_cells(cells, bits, values, tied, order)
 

@@ -61,18 +61,6 @@ def test_both_implementations_equal_the_loop(utilities, n, codes, draws, bins, d
                 assert result.at_edges[draw, row].tolist() == pytest.approx(sums, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [191, 192, 193, 2500])
-@pytest.mark.parametrize("distinct", [2, 10_000])
-def test_compiled_and_plain_torch_agree_on_longer_rows(n, distinct):
-    predicted, payoffs, outcome = problem(6, n, 11, 4, n, distinct)
-    edges = (torch.arange(16) * n // 15)[None]
-    compiled = prefix_range(predicted, payoffs, outcome, edges)
-    plain = prefix_range_torch(predicted, payoffs, outcome, edges)
-    for ours, theirs in zip(compiled, plain):
-        assert ours.shape == theirs.shape
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
-
-
 def test_outcome_codes_may_be_many():
     """More than 16 bits hold, as where every point has payoffs of its own."""
     n = 70_000
@@ -88,10 +76,10 @@ def test_outcome_codes_may_be_many():
 
 
 @given(
-    n=st.integers(1, 100),
+    n=st.integers(1, 300),
     draws=st.integers(1, 4),
-    bins=st.integers(0, 6),
-    distinct=st.sampled_from([1, 5, 40]),
+    bins=st.integers(0, 15),
+    distinct=st.sampled_from([1, 5, 40, 10_000]),
     kind=st.sampled_from(["whole", "float32", "float64", "signed"]),
     of_labels=st.booleans(),
     seed=st.integers(0, 999),
