@@ -17,7 +17,6 @@ from torch import Tensor
 import calibrators
 from calibrators import reference as plain_fits
 from calibrators.heavy_imports import require
-from calibrators.peers import PeerCalibration
 from metrics import ClassWise, Linear, Rank, TopK, binned_class_wise_error, binned_top_class_error
 from metrics import reference as plain
 from metrics.measurement import Noise, Options
@@ -155,10 +154,6 @@ def _fit(name: str, data: Data, **options: Any) -> Any:
     return getattr(calibrators, name)(**options).fit(data.logits, data.labels)
 
 
-def _ensemble(data: Data) -> Any:
-    return PeerCalibration("ensemble_temperature").fit(data.logits, data.labels)
-
-
 class _Peer:
     """A calibrator of probmetrics with its defaults, fitted to probabilities as its users do."""
 
@@ -229,11 +224,10 @@ def _metric(title: str, plain: Any, ours: Any, sizes: Any, note: str = "", **pee
     return Case(title, contenders, sizes, note=note)
 
 
-def _fits(title: str, ours: Any, plain: Any, peer: str, sizes: Any, note: str = "") -> Case:
-    """A calibrator by SciPy (plain), by ours (a class or a function) and by probmetrics."""
-    fit = partial(_fit, ours) if isinstance(ours, str) else ours
+def _fits(title: str, ours: str, plain: Any, peer: str, sizes: Any, note: str = "") -> Case:
+    """A calibrator by SciPy (plain), by ours and by probmetrics."""
     contenders = {} if plain is None else {PLAIN: plain}
-    contenders |= {OURS: fit, "probmetrics": partial(_Peer, peer)}
+    contenders |= {OURS: partial(_fit, ours), "probmetrics": partial(_Peer, peer)}
     return Case(title, contenders, sizes, LIKELIHOOD, _nll, True, note)
 
 
@@ -261,7 +255,6 @@ CASES = (
           "plain: SciPy's Brent"),
     _fits("vector", "VectorScaling", _vector, "VectorScaling", FITS[:2], _SOLVER),
     _fits("structured matrix", "StructuredMatrixScaling", None, "SMS", FITS[:2]),
-    _fits("ensemble temperature", _ensemble, None, "ETS", FITS[:2], "ours calls probmetrics"),
     Case("isotonic", {"scikit-learn": _plain_isotonic, OURS: partial(_fit, "IsotonicCalibration")},
          FITS, answer=_isotonic),
     Case("Dirichlet", {PLAIN: _plain_dirichlet, OURS: _dirichlet}, FITS[:1], LIKELIHOOD,
