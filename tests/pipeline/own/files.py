@@ -35,8 +35,10 @@ def written(path, content):
         path.write_text(content, encoding="utf-8")
     elif path.suffix == ".parquet":
         content.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        content.to_json(path, orient="records", lines=True, double_precision=15)
     else:
-        content.to_csv(path, index=False)
+        content.to_csv(path, index=False, sep="\t" if ".tsv" in path.name else ",")
     return path
 
 

@@ -15,6 +15,7 @@ from pipeline.own.assign import Choices, assigned
 from pipeline.own.cells import Mistakes
 from pipeline.own.check import checked
 from pipeline.sources.file import file_logits
+from tests.pipeline.own.files import written
 
 PATTERNS = (
     *("p_{}", "{}", "p{}", "class{}", "{}_prob", "p({})", "P[{}]", "class_{}_score", "Class={}"),
@@ -152,23 +153,11 @@ def test_a_class_that_does_not_occur_gives_the_same_numbers_or_a_refusal(drawn, 
         )
 
 
-def written(table: pd.DataFrame, path: Path) -> Path:
-    if path.name.endswith((".csv", ".csv.gz")):
-        table.to_csv(path, index=False)
-    elif path.name.endswith((".tsv", ".tsv.gz")):
-        table.to_csv(path, index=False, sep="\t")
-    elif path.suffix == ".jsonl":
-        table.to_json(path, orient="records", lines=True, double_precision=15)
-    elif path.suffix == ".parquet":
-        table.to_parquet(path)
-    return path
-
-
 @pytest.mark.parametrize("end", ["csv", "csv.gz", "tsv", "tsv.gz", "jsonl", "parquet"])
 @pytest.mark.parametrize("kind", ["words", "from one", "text 001"])
 def test_every_format_gives_the_same_numbers(tmp_path, end, kind):
     table, p, y = table_of(0, 4, kind, "p_{}")
-    found = file_logits(path=written(table, tmp_path / f"x.{end}"))
+    found = file_logits(path=written(tmp_path / f"x.{end}", table))
     np.testing.assert_allclose(found.logits, np.log(p), rtol=1e-5)
     np.testing.assert_array_equal(found.labels, y)
 
@@ -187,7 +176,7 @@ def test_a_column_of_lists_is_one_array(tmp_path, end):
 
         datasets.Dataset.from_pandas(table).save_to_disk(str(path))
     else:
-        written(table, path)
+        written(path, table)
     found = file_logits(path=path)
     np.testing.assert_allclose(found.logits, np.array(values), rtol=1e-6)
     np.testing.assert_array_equal(found.labels, y)
@@ -251,7 +240,7 @@ def test_values_in_the_unit_interval_that_do_not_sum_to_one_are_refused(tmp_path
     table = pd.DataFrame(rows, columns=[*"0123"]).assign(label=y)
     with pytest.raises(InputError, match=r"in \[0, 1\], but row \d+ sums to .*--values logits"):
         read(table)
-    written(table, tmp_path / "x.csv")
+    written(tmp_path / "x.csv", table)
     assert file_logits(path=tmp_path / "x.csv", values="logits").logits.max() <= 1
     np.savez(tmp_path / "x.npz", probabilities=rows, labels=y)
     with pytest.raises(InputError, match="sigmoid scores"):

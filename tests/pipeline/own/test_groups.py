@@ -9,8 +9,10 @@ from pipeline.harness.artifacts import read_json
 from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.held_out import held_out
 from scripts import score as script
+from tests.scripts.conftest import quick
 
 N = 420
+ONE = ("--methods", "uncalibrated", "--splits", "1")
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +88,7 @@ def test_other_groups_and_class_names_of_the_same_points_replace_earlier_ones(tm
     for (one, other), names in ((("n", "s"), ["a", "b", "c"]), (("old", "young"), ["x", "y", "z"])):
         groups = np.where(np.arange(200) % 2, one, other)
         np.savez(tmp_path / "in.npz", **arrays, groups=groups, class_names=names)
-        arguments = [str(tmp_path / "in.npz"), "--output", str(tmp_path / "out"), "--quick"]
-        chosen = ["--jobs", "1", "--methods", "uncalibrated", "--splits", "1"]
-        script.score(script.parse([*arguments, *chosen]))
+        quick(tmp_path / "in.npz", tmp_path / "out", *ONE)
         facts = read_json(tmp_path / "out/scores/in.json")["calibrators"]["uncalibrated"]
         assert set(facts["groups"]) == {one, other}
         assert facts["worst"]["u_cwe"]["name"].removeprefix("class ") in names
@@ -99,8 +99,6 @@ def test_a_group_whose_points_have_no_weight_is_too_small(tmp_path):
     arrays = {"logits": random.normal(size=(200, 3)), "labels": random.integers(0, 3, 200)}
     groups = np.where(np.arange(200) % 2, "north", "south")
     np.savez(tmp_path / "in.npz", **arrays, groups=groups, weight=(groups == "north") * 2.0)
-    arguments = [str(tmp_path / "in.npz"), "--output", str(tmp_path / "out"), "--quick"]
-    chosen = ["--jobs", "1", "--methods", "uncalibrated", "--splits", "1"]
-    script.score(script.parse([*arguments, *chosen]))
+    quick(tmp_path / "in.npz", tmp_path / "out", *ONE)
     report = (tmp_path / "out/report.md").read_text()
     assert "Group south (100 points) is too small" in report

@@ -11,7 +11,7 @@ import pytest
 from metrics import InputError
 from pipeline.sources.file import file_logits
 from pipeline.sources.result import MissingResource
-from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, rng, table, written
+from tests.pipeline.own.files import LOGITS, NAMES, N, P, Y, table, written
 
 TEXT = "label,c0,c1\n0,1.5,2\n1,0,3\n"
 WRONG = LOGITS.copy()
@@ -19,9 +19,6 @@ WRONG[1, 1] = np.nan
 IMPOSSIBLE = LOGITS.copy()
 IMPOSSIBLE[50, Y[50]] = -np.inf
 SOME = np.where(np.arange(N) == 4, np.nan, np.arange(N) // 3)
-TWENTY = rng.dirichlet(np.ones(20), N)
-CUT = np.where(np.sort(TWENTY, axis=1)[:, [5]] <= TWENTY, TWENTY, 0)
-VOTES = np.round(255 * P)
 BOTH = {"logits": LOGITS, "probabilities": P, "labels": Y}
 LISTS = pd.DataFrame({"logits": list(LOGITS), "label": Y})
 EMPTY = table().convert_dtypes()
@@ -58,7 +55,6 @@ def refused(path, content, **options) -> str:
         ({"probabilities": P / 2, "labels": Y}, "sums to 0.5; sigmoid scores?"),
         ({"probabilities": LOGITS, "labels": Y}, "values outside [0, 1]"),
         ({"probabilities": 100 * P, "labels": Y}, "sum to about 100"),
-        ({"probabilities": CUT, "labels": TWENTY.argmax(axis=1)}, "cut to the top K"),
         (arrays(labels=np.eye(3)[Y]), "argmax of one-hot rows"),
         (arrays(labels=Y[:1]), "1 labels for 60 rows"),
         (arrays(labels=Y[:, None]), "shape [60, 1], not [n]; save labels[:, 0]"),

@@ -200,7 +200,6 @@ def test_a_data_set_says_the_order_of_its_classes(tmp_path):
         (np.arange(N) // 6, {"clusters": "patient_id"}, 0),
         (np.arange(N), {"ignore": "patient_id"}, 0),
     ],
-    ids=["repeated", "named", "one row each"],
 )
 def test_repeated_names_of_patients_bring_one_line_of_advice(tmp_path, values, options, count):
     arrays = {"logits": LOGITS, "labels": Y, "patient_id": values}
