@@ -200,7 +200,7 @@ def _assigned(held: Any, choices: Choices, mistakes: Mistakes) -> Given:
     given = Given(None, None, labels=labels.places)
     with mistakes.kept():
         columns = [name for name in held if name not in (label, *roles.values())]
-        given = answers_of(held, columns, labels, choices)
+        given = answers_of(held if arrays is None else arrays, columns, labels, choices)
     return replace(
         given,
         groups=of.get(roles.get("groups", "")),
