@@ -24,6 +24,9 @@ from metrics.utility_calibration import WorstInterval, worst_interval
 Array = NDArray[np.float64]
 BAND = (0.025, 0.975)
 """The quantiles between which the noise band lies, at each place of the curve and in each bin."""
+ROUNDED = 1e-12
+"""Predictions that differ by less than this share of the largest are one place of the curve. Equal
+ones differ by so little where a matrix product adds in another order, as processors do."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
     v, u, weights = predictions.predicted, predictions.realized, predictions.weights
     worst, total = worst_interval(v, u, sample_weight=weights), weights.sum()
     order = np.argsort(v, kind="stable")
-    ends = np.flatnonzero(np.append(v[order][1:] != v[order][:-1], True))
+    ends = np.flatnonzero(np.append(np.diff(v[order]) > ROUNDED * np.abs(v).max(), True))
     running, at = np.cumsum((weights * (u - v))[order])[ends] / total, v[order][ends]
     # Half of the places are evenly spread by number, half by value, and the extremes are kept.
     last, half = len(running) - 1, max(2, points // 2)

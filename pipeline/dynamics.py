@@ -19,7 +19,7 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from pipeline.harness.artifacts import json_text, read_npz, update_text
+from pipeline.harness.artifacts import json_text, read_npz, write_text
 from pipeline.harness.cache import record_of
 from pipeline.harness.code import code_digest
 from pipeline.harness.command import command
@@ -84,7 +84,7 @@ def write_results(task: Task) -> list[Path]:
         tables.setdefault(name, {})[column] = values
     texts = {f"{name}.csv": csv_text(pd.DataFrame(table)) for name, table in tables.items()}
     texts["dynamics.json"] = json_text(rounded(content))
-    return [update_text(folder / name, text) for name, text in texts.items()]
+    return [write_text(folder / name, text) for name, text in texts.items()]
 
 
 if __name__ == "__main__":

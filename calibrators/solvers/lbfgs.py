@@ -22,14 +22,21 @@ from torch import Tensor
 Objective = Callable[[Tensor], tuple[float, Tensor]]
 ARMIJO, CURVATURE = 1e-4, 0.9
 LINE_SEARCH_STEPS = 12
-HISTORY = 10
-ROUNDING = 1e-15
-"""Relative error of a value computed in float64."""
-PRINTED_DIGITS = 1e-18
+ROUNDING = 1e-13
+"""Relative error of a value in float64, with a margin. A smaller bound rejects steps near the
+minimum because of rounding, and the fit ends early."""
+PRINTED_DIGITS = 1e-26
 """Newton decrement in nats below which the 7 printed digits no longer depend on the path.
 
 The path depends on the processor. Along a flat direction the gap to the minimum is much larger than
-the decrement says: on scikit-learn's digits a decrement of 1e-9 left the NLL's fourth digit open.
+the decrement says: on scikit-learn's digits a decrement of 1e-9 left the NLL's fourth digit open,
+and one of 1e-18 the eighth digit of a probability, which decides some of the redrawn labels.
+"""
+PAIRS, PAIRED = 100, 10_000_000
+"""The steps that the inverse Hessian remembers, and the numbers in all of them together, at most.
+
+Along flat directions ten steps are too few: with a hundred, Dirichlet calibration of scikit-learn's
+digits (λ 9, μ .02, twelve splits) takes 76 to 96 iterations instead of 224 to 947.
 """
 ACCEPTED = 1e-9
 """Newton decrement in nats below which a fit that can get no further counts as converged."""
@@ -132,7 +139,7 @@ def minimize(
 
     point = start.clone()
     value, gradient = counted(point)
-    pairs: deque[_Pair] = deque(maxlen=HISTORY)
+    pairs: deque[_Pair] = deque(maxlen=max(10, min(PAIRS, PAIRED // start.numel())))
     decrement, iteration, given_up, enough = float("inf"), 0, False, tolerance
     while iteration < max_iterations:
         direction = _direction(gradient, pairs, precondition)

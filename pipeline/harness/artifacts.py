@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,14 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrators.files import atomic_path
 from metrics.errors import InputError
-
-NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
-SAME = {"rel_tol": 1e-4, "abs_tol": 1e-6}
-"""Results that differ less were computed by the same code on another processor."""
-
-
-FEWEST_DIGITS = 4
-"""A number of results has as many significant digits, mostly seven; settings have fewer."""
 
 
 class CorruptFile(InputError):
@@ -37,25 +27,6 @@ def write_text(path: Path | str, text: str) -> Path:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
-
-
-def update_text(path: Path, text: str) -> Path:
-    """Write `text`, but keep each number of the file that lies there if both are the `SAME`.
-
-    So results in git change with the code and not with the processor.
-    """
-    before = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if NUMBER.split(text) == NUMBER.split(before):
-        held = iter(NUMBER.findall(before))
-        text = NUMBER.sub(lambda found: _kept(found[0], next(held)), text)
-    return write_text(path, text)
-
-
-def _kept(number: str, held: str) -> str:
-    """The held number if both are the same result; a count has no dot, a setting few digits."""
-    digits = [text.partition("e")[0].lstrip("-0.").replace(".", "") for text in (number, held)]
-    is_result = "." in number + held and max(map(len, digits)) >= FEWEST_DIGITS
-    return held if is_result and math.isclose(float(number), float(held), **SAME) else number
 
 
 def json_text(content: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.harness.artifacts import CorruptFile, json_text, read_json, update_text, write_text
+from pipeline.harness.artifacts import CorruptFile, json_text, read_json, write_text
 from pipeline.harness.settings import Settings
 
 DEFAULT_EVALUATION = "default"
@@ -233,9 +233,9 @@ def write_files(
     # Diagrams have many numbers, so each list of numbers is on one line.
     text = re.sub(r"\[[^\[\]{}]*\]", lambda match: " ".join(match[0].split()), text)
     return [
-        update_text(files.rows, _sorted(rows, "calibrator", "group", "split")),
-        update_text(files.curves, _sorted(curves, "calibrator", "group")),
-        update_text(files.facts, text),
+        write_text(files.rows, _sorted(rows, "calibrator", "group", "split")),
+        write_text(files.curves, _sorted(curves, "calibrator", "group")),
+        write_text(files.facts, text),
     ]
 
 

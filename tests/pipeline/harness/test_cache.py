@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline.harness.artifacts import read_npz, save_npz, update_text
+from pipeline.harness.artifacts import read_npz, save_npz
 from pipeline.harness.cache import arrays_digest, is_current, publish, record_of
 from pipeline.harness.parallel import Task, attempt
 
@@ -117,14 +117,3 @@ def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
     holder.join(60)
     assert attempt(task, wait=False).state != "busy"
     assert task.is_current()
-
-
-def test_text_keeps_the_numbers_that_another_processor_computes_otherwise(tmp_path):
-    path = tmp_path / "scores.csv"
-    update_text(path, "a1,0.1234567,1.234e-09,10000,1e-09\n")
-    update_text(path, "a1,0.1234561,1.3e-09,10001,1e-12\n")  # the last two: a count, a setting
-    assert path.read_text() == "a1,0.1234567,1.234e-09,10001,1e-12\n"
-    update_text(path, "a1,0.12350,0.0025,10001,1e-12\n")
-    assert path.read_text() == "a1,0.12350,0.0025,10001,1e-12\n"
-    update_text(path, "a1,0.12349,0.0025\n")  # another form is written as it is
-    assert path.read_text() == "a1,0.12349,0.0025\n"
