@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +34,13 @@ from calibrators.patching.groups import (
 )
 from calibrators.patching.start import Start, fit_start
 from calibrators.patching.state import PatchedForecast
-from calibrators.patching.tuning import FOLDS, MOST, fewest_patches, held_out_losses, most_patches
+from calibrators.patching.tuning import (
+    FOLDS,
+    PATIENCE,
+    POOLED_PATIENCE,
+    fewest_patches,
+    held_out_losses,
+)
 from calibrators.patching.update import ExponentialTilting
 from calibrators.solvers.search import with_progress
 from metrics.validation import InputError
@@ -163,12 +170,13 @@ class LogitShiftPatching(Patching):
         if steps is None and len(labels) < 2 * FOLDS:
             steps = 0  # too few points for folds
         elif steps is None:
-            is_pooled = self.start == "pooled"
-            best = most_patches if is_pooled else fewest_patches
-            most = min(self.max_steps, MOST) if is_pooled else self.max_steps
-            shown = with_progress(best, "LogitShiftPatching: patches", max(1, most), self.verbose)
-            options = self.objective, most, self.seed
-            losses = held_out_losses(probabilities, labels, self._run, *options, shown)
+            pooled = self.start == "pooled"
+            best = partial(fewest_patches, errors=0.0) if pooled else fewest_patches
+            patience = POOLED_PATIENCE if pooled else PATIENCE
+            most = max(1, self.max_steps)
+            shown = with_progress(best, "LogitShiftPatching: patches", most, self.verbose)
+            options = self.objective, self.max_steps, self.seed, shown, patience
+            losses = held_out_losses(probabilities, labels, self._run, *options)
             steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
         self._patch(start, self._run(PatchedForecast(probabilities, labels)), steps)
         self._fit_groups(logits, labels)

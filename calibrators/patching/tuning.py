@@ -17,8 +17,9 @@ held-out loss lies within one standard error of the smallest loss (the standard 
 difference, point by point). It may be zero. A few hundred points cannot distinguish a gain from
 noise, and patches that gain nothing cost time in every prediction.
 
-The pooled start is hardly improved in likelihood, but the first patches lower the errors of new
-points all the same. So there the largest number is chosen that costs hardly any likelihood.
+The pooled start gets the number of smallest mean loss. It leaves little likelihood to gain, so one
+standard error would admit hardly a patch at a hundred classes, although patches lower the errors of
+new points there.
 """
 
 from __future__ import annotations
@@ -51,11 +52,8 @@ ENOUGH = 4000
 """Once this many points are held out, further folds would add little information."""
 PATIENCE = 25
 """The search ends this many patches after the best number of patches."""
-WORSE, AT_MOST = 1e-6, 0.005
-"""The patches of the pooled start may cost this share of the held-out loss per held-out point, and
-no larger share. With few points a patch fits more noise, so a smaller share admits fewer."""
-MOST = 40
-"""The pooled start gets no more patches. On generated data further ones gained nothing."""
+POOLED_PATIENCE = 15
+"""The same for the pooled start. More patience costs time, and chose no better numbers."""
 ROUNDING = 1e-9
 """Mean losses that differ by less are equal."""
 
@@ -165,6 +163,7 @@ def held_out_losses(
     most: int,
     seed: int,
     best: Callable[[Tensor], int],
+    patience: int = PATIENCE,
 ) -> Tensor:
     """Return the losses of held-out points after 0, 1, … patches: float64 [T + 1, held].
 
@@ -174,7 +173,8 @@ def held_out_losses(
         loss: the loss of the held-out points.
         most: the largest T; T is smaller if all runs end, or if the best number is clear.
         seed: the seed of the folds.
-        best: `fewest_patches` or `most_patches`, or the same with a progress bar.
+        best: `fewest_patches`, or the same with other noise or a progress bar.
+        patience: the number of patches after the best number at which the search ends.
     """
     runs: list[tuple[Algorithm1, PatchedForecast]] = []
     for kept, held in folds_of(labels, seed):
@@ -183,7 +183,7 @@ def held_out_losses(
             runs.append((run(fitted), scored))
     states = [state for _, state in runs]
     losses = torch.cat([state.losses(loss) for state in states])[None]
-    while len(losses) <= min(most, best(losses) + PATIENCE):
+    while len(losses) <= min(most, best(losses) + patience):
         patches = [algorithm.round() for algorithm, _ in runs]
         if all(patch is None for patch in patches):
             break
@@ -195,17 +195,14 @@ def held_out_losses(
     return losses
 
 
-def fewest_patches(losses: Tensor) -> int:
-    """Return the smallest t whose mean of `losses` [T + 1, n] is within noise of the smallest."""
+def fewest_patches(losses: Tensor, errors: float = 1.0) -> int:
+    """Return the smallest t whose mean of `losses` [T + 1, n] is within noise of the smallest.
+
+    Noise is so many standard `errors` of the paired difference.
+    """
     means = losses.mean(dim=1)
     best = int(torch.nonzero(means <= means.min() + ROUNDING)[0])
     excess = losses[: best + 1] - losses[best]
-    noise = excess.std(dim=1) / losses.shape[1] ** 0.5 if losses.shape[1] > 1 else torch.inf
+    points = losses.shape[1]
+    noise = errors * excess.std(dim=1) / points**0.5 if points > 1 else torch.inf
     return int(torch.nonzero(excess.mean(dim=1) <= noise + ROUNDING)[0])
-
-
-def most_patches(losses: Tensor) -> int:
-    """Return the largest t whose mean of `losses` [T + 1, n] is hardly above the smallest."""
-    means = losses.mean(dim=1)
-    share = min(WORSE * losses.shape[1], AT_MOST)
-    return int(torch.nonzero(means <= (1 + share) * means.min() + ROUNDING)[-1])

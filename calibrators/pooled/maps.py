@@ -27,7 +27,7 @@ from metrics.kernels.threads import row_blocks
 
 OFF_DIAGONAL = 3.0
 """Strength of the penalty off the diagonal."""
-TOLERANCE = 1e-14
+TOLERANCE = 1e-10
 """Newton decrement in nats at which a fit ends. The penalties leave no flat direction."""
 MAX_ITERATIONS = 200
 Precondition = Callable[[Tensor], Tensor]

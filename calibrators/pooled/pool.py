@@ -2,7 +2,7 @@
 
     ℓ       ln q, q the temperature-scaled softmax with a share 1/(n + 1) of the uniform forecast
     fit     N and B on all points, and five times without a fifth (`maps.py`)
-    pool    p ∝ exp(w_1 ℓ + w_2 N + w_3 B), w by the held-out NLL + 3200/n² |w - (1, 0, 0)|²
+    pool    p ∝ exp(w_1 ℓ + w_2 N + w_3 B), w by the held-out NLL + 800/n² |w - (1, 0, 0)|²
     choose  the pool, if its held-out NLL is more than a standard error below the temperature's
 
 The scores are linear in the parameters, so a pool of maps is again one map.
@@ -35,7 +35,7 @@ from calibrators.solvers.lbfgs import dot, minimize
 from calibrators.temperature import TemperatureScaling
 from metrics.kernels.softmax import softmax
 
-RIDGE = 3200.0
+RIDGE = 800.0
 """Times 1/n², the weight of the squared distance of w from (1, 0, 0)."""
 MATRIX_WORK = 2_000_000_000
 """n C² up to which B is a member. Beyond, its fits would take longer than everything else."""

@@ -116,7 +116,7 @@ def test_held_out_scores_do_not_know_their_own_labels(log_q):
     changed = labels.copy()
     changed[7] = (labels[7] + 1) % CLASSES
     _, again = cross_fit(data_of(log_q, changed), seed=0)
-    torch.testing.assert_close(scores[:, 7], again[:, 7], rtol=0, atol=1e-6)
+    torch.testing.assert_close(scores[:, 7], again[:, 7], rtol=0, atol=1e-4)
     assert float((scores[1:] - again[1:]).abs().max()) > 1e-3
 
 

@@ -15,7 +15,6 @@ from calibrators.patching.tuning import (
     TuningRun,
     fewest_patches,
     held_out_losses,
-    most_patches,
 )
 from calibrators.patching.update import ProjectedDescent
 from metrics import InputError, brier_score, negative_log_likelihood
@@ -164,12 +163,7 @@ def test_the_fewest_patches_as_good_as_the_best_are_enough():
     losses = -torch.tensor([0.0, 0.5, 0.9, 0.99, 1.0]).double()[:, None].repeat(1, 64)
     losses[3:] += 0.3 * (noise - noise.mean()) * torch.tensor([[0.0], [1.0]])
     assert fewest_patches(losses) == 3
-
-
-def test_the_pooled_start_gets_the_patches_that_cost_hardly_any_likelihood():
-    losses = torch.tensor([1.001, 1.0, 1.006, 1.004, 1.006])[:, None]
-    assert most_patches(losses.expand(-1, 9000)) == 3
-    assert most_patches(losses.expand(-1, 2000)) == 1  # few points admit fewer patches
+    assert fewest_patches(losses, errors=0.0) == 4
 
 
 def test_every_fifth_point_is_predicted_by_patches_of_the_others():
