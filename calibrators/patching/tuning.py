@@ -17,7 +17,7 @@ held-out loss lies within one standard error of the smallest loss (the standard 
 difference, point by point). It may be zero. A few hundred points cannot distinguish a gain from
 noise, and patches that gain nothing cost time in every prediction.
 
-The pooled start gets the number of smallest mean loss. It leaves little likelihood to gain, so one
+A pool of maps gets the number of smallest mean loss. It leaves little likelihood to gain, so one
 standard error would admit hardly a patch at a hundred classes, although patches lower the errors of
 new points there.
 """

@@ -2,8 +2,8 @@
 
     ℓ       ln q, q the temperature-scaled softmax with a share 1/(n + 1) of the uniform forecast
     fit     N and B on all points, and five times without a fifth (`maps.py`)
-    pool    p ∝ exp(w_1 ℓ + w_2 N + w_3 B), w by the held-out NLL + 800/n² |w - (1, 0, 0)|²
-    choose  the pool, if its held-out NLL is more than a standard error below the temperature's
+    pool    p ∝ exp(w_1 ℓ + w_2 N + w_3 B), w by the held-out NLL + 640,000/n³ |w - (1, 0, 0)|²
+    choose  the pool, if its held-out NLL is two standard errors below the temperature's
 
 The scores are linear in the parameters, so a pool of maps is again one map.
 """
@@ -35,8 +35,10 @@ from calibrators.solvers.lbfgs import dot, minimize
 from calibrators.temperature import TemperatureScaling
 from metrics.kernels.softmax import softmax
 
-RIDGE = 800.0
-"""Times 1/n², the weight of the squared distance of w from (1, 0, 0)."""
+RIDGE = 640_000.0
+"""Times 1/n³, the weight of the squared distance of w from (1, 0, 0): .08 for 200 points."""
+NOISE = 2.0
+"""Standard errors by which the pool's held-out NLL must be below that of temperature scaling."""
 MATRIX_WORK = 2_000_000_000
 """n C² up to which B is a member. Beyond, its fits would take longer than everything else."""
 
@@ -78,7 +80,7 @@ class PooledScaling(Calibrator):
         at = labels[:, None]
         gains = (pooled.gather(1, at) / self.cross_fitted.gather(1, at)).log()
         self.gain_, self.gain_error_ = float(gains.mean()), float(gains.std()) / n**0.5
-        if not self.gain_ > self.gain_error_:
+        if not self.gain_ > NOISE * self.gain_error_:
             return
         point = MapPoint.of(weights @ members, classes)
         kept = (part.cpu().numpy() for part in (weights, point.theta, point.shift, point.slopes))
@@ -152,7 +154,7 @@ def cross_fit(data: Data, seed: int) -> tuple[Tensor, Tensor]:
 def pool_weights(scores: Tensor, labels: Tensor) -> Tensor:
     """Return the weights [M] of the members with the held-out `scores` [M, n, C]."""
     count, n, _ = scores.shape
-    alone, ridge = torch.eye(count).to(scores)[0], RIDGE / n**2
+    alone, ridge = torch.eye(count).to(scores)[0], RIDGE / n**3
 
     def objective(weights: Tensor) -> tuple[float, Tensor]:
         pooled = torch.einsum("m,mnc->nc", weights, scores)
