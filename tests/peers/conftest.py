@@ -34,7 +34,7 @@ def real(folder: Any, name: str, points: int = POINTS) -> Data:
     logits = torch.from_numpy(file["logits"][:points].astype(np.float32))
     labels = torch.from_numpy(file["labels"][:points].astype(np.int64))
     size, p = Size(len(labels), logits.shape[1]), logits.double().softmax(dim=1)
-    return Data(size, logits, labels, p, torch.empty(0), Linear.sample(1, size.classes, 0))
+    return Data(size, logits, labels, p, Linear.sample(1, size.classes, 0))
 
 
 def package(name: str) -> Any:

@@ -75,7 +75,7 @@ class LogitsAsDecisions(ClassifierMixin, BaseEstimator):
 
 def sklearn_temperature(inputs: Data) -> NDArray[Any]:
     model = FrozenEstimator(LogitsAsDecisions(inputs.size.classes))
-    logits, labels = inputs.plain_logits
+    logits, labels = inputs.logit_arrays
     fitted = CalibratedClassifierCV(model, method="temperature").fit(logits, labels)
     return logits * fitted.calibrated_classifiers_[0].calibrators[0].beta_
 
@@ -88,19 +88,19 @@ def probmetrics(name: str, inputs: Data) -> Any:
 
 def probmetrics_temperature(inputs: Data) -> NDArray[Any]:
     fitted = probmetrics("TemperatureScalingCalibrator", inputs)
-    return inputs.plain_logits[0] * fitted.invtemp_
+    return inputs.logit_arrays[0] * fitted.invtemp_
 
 
 def netcal_temperature(inputs: Data) -> NDArray[Any]:
     calibrator = package("netcal.scaling").TemperatureScaling()
     with contextlib.redirect_stderr(io.StringIO()):  # its progress bars
-        fitted = calibrator.fit(*inputs.plain)
-    return inputs.plain_logits[0] * float(np.ravel(fitted.temperature)[0])
+        fitted = calibrator.fit(*inputs.arrays)
+    return inputs.logit_arrays[0] * float(np.ravel(fitted.temperature)[0])
 
 
 def probmetrics_vector(inputs: Data) -> NDArray[Any]:
     fitted = probmetrics("VectorScalingCalibrator", inputs)
-    return inputs.plain_logits[0] / fitted.temp_.numpy() + fitted.bias_.numpy()
+    return inputs.logit_arrays[0] / fitted.temp_.numpy() + fitted.bias_.numpy()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_scaling_reaches_the_likelihood_of_others_or_a_better_one(
 
 
 def sklearn_isotonic(inputs: Data) -> NDArray[Any]:
-    p, labels = inputs.plain
+    p, labels = inputs.arrays
     mapped = [
         IsotonicRegression().fit_transform(p[:, c], 1.0 * (labels == c)) for c in range(p.shape[1])
     ]
@@ -128,8 +128,8 @@ def sklearn_isotonic(inputs: Data) -> NDArray[Any]:
 
 
 def netcal_isotonic(inputs: Data) -> NDArray[Any]:
-    calibrator = package("netcal.binning").IsotonicRegression().fit(*inputs.plain)
-    return np.asarray(calibrator.transform(inputs.plain[0]), float)
+    calibrator = package("netcal.binning").IsotonicRegression().fit(*inputs.arrays)
+    return np.asarray(calibrator.transform(inputs.arrays[0]), float)
 
 
 @pytest.mark.parametrize("peer", [sklearn_isotonic, netcal_isotonic])
@@ -146,7 +146,7 @@ def test_structured_scaling_reaches_the_likelihood_of_probmetrics(
     name: str, ours: Calibrator, inputs: Data
 ) -> None:
     """Its solver stops earlier, and it rounds the logarithms to float32."""
-    p, labels = inputs.plain
+    p, labels = inputs.arrays
     peer = getattr(package("probmetrics.calibrators"), name)().fit(p, labels)
     theirs = negative_log_likelihood(np.asarray(peer.predict_proba(p), float), labels)
     assert fitted_nll(ours, inputs) == pytest.approx(theirs, abs=SOLVER)
@@ -155,7 +155,7 @@ def test_structured_scaling_reaches_the_likelihood_of_probmetrics(
 def test_dirichlet_without_penalties_is_logistic_regression_on_log_probabilities() -> None:
     """As Kull et al. (2019, sec. 3) say."""
     inputs = data(Size(3000, 5), "cpu")
-    x, labels = np.log(inputs.plain[0]), inputs.plain[1]
+    x, labels = np.log(inputs.arrays[0]), inputs.arrays[1]
     regression = LogisticRegression(C=np.inf, tol=1e-8, max_iter=5000).fit(x, labels)
     theirs = negative_log_likelihood(regression.predict_proba(x), labels)
     ours = fitted_nll(DirichletCalibration(odir=0.0, l2=0.0), inputs)
@@ -174,7 +174,7 @@ def test_dirichlet_with_penalties_reaches_the_minimum_of_dirichletcal(
     else:
         folder = request.getfixturevalue("shared_dir") / "logits"
         inputs = real(folder, "cifar10_resnet56", points=1000)
-    logits, labels = inputs.plain_logits
+    logits, labels = inputs.logit_arrays
     fitted = DirichletCalibration(odir=odir, l2=l2, max_iterations=1000).fit(logits, labels)
     point = np.column_stack([fitted.matrix_, fitted.intercept_])
     ours = penalised_loss(logits, labels, point, odir, l2)

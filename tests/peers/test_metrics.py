@@ -47,7 +47,7 @@ def test_top_class_bins_of_equal_width_agree_with_torchmetrics(inputs: Data) -> 
 
 
 def test_top_class_bins_of_equal_width_agree_with_netcal(inputs: Data) -> None:
-    theirs = package("netcal.metrics").ECE(BINS).measure(*inputs.plain)
+    theirs = package("netcal.metrics").ECE(BINS).measure(*inputs.arrays)
     ours = binned_top_class_error(inputs.p, inputs.labels, scheme="equal_width")
     assert ours == pytest.approx(float(theirs), abs=BIN_EDGE)
 
@@ -101,7 +101,7 @@ def test_uc_is_the_kuiper_statistic_of_mapie() -> None:
 
 
 def test_top_class_uc_of_predictions_without_ties_is_the_kuiper_statistic(inputs: Data) -> None:
-    p, labels = inputs.plain
+    p, labels = inputs.arrays
     distinct = np.unique(p.max(axis=1).astype(np.float32), return_index=True)[1]
     p, labels = p[distinct], labels[distinct]
     hit = (p.argmax(axis=1) == labels).astype(np.int64)

@@ -33,7 +33,7 @@ def test_the_adapter_answers_as_the_package_does(method, inputs, tmp_path) -> No
     direct = getattr(package(PEERS[method].module), PEERS[method].name)()
     if PEERS[method].one_vs_rest:
         direct = library.MulticlassOneVsRestCalibrator(direct)
-    p, labels = inputs.plain
+    p, labels = inputs.arrays
     torch.manual_seed(SEED)
     direct.fit(p[:POINTS], labels[:POINTS])
     np.testing.assert_allclose(answer, direct.predict_proba(p[POINTS:]), atol=1e-6)
