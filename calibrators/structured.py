@@ -122,10 +122,10 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
     w, b [C] minimise the mean NLL + C/n · (diagonal Σ_j (w_j - 1)² + intercept Σ_j b_j²).
 
     Args:
-        diagonal, intercept, max_iterations, inputs: as there.
+        diagonal, intercept, max_iterations, inputs: as in `StructuredMatrixScaling`.
 
     Attributes:
-        inverse_temperature_, uniform_share_, nll_: as there.
+        inverse_temperature_, uniform_share_, nll_: as in `StructuredMatrixScaling`.
         scale_, shift_: float64 [C], w and b.
     """
 

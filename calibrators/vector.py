@@ -23,7 +23,7 @@ from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import row_blocks
-from metrics.validation import InputError, is_whole
+from metrics.validation import InputError, check_whole
 
 BLOCK = 1 << 18
 """Logits per block, few enough that their copies in float64 fit into the cache."""
@@ -170,8 +170,7 @@ class VectorScaling(VectorMapCalibrator):
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         if not (isinstance(self.l2, Real) and self.l2 > 0):
             raise InputError(f"l2: {self.l2}, expected a positive number")
-        if not (is_whole(self.max_iterations) and self.max_iterations >= 1):
-            raise InputError(f"max_iterations: {self.max_iterations}, expected 1 or more")
+        check_whole(self.max_iterations, "max_iterations", 1)
         begin = fit_temperature(logits, labels, self.loss, weights)
         centre = mean_logit(logits, weights)
         data = logits.double() - centre, labels

@@ -40,7 +40,7 @@ from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from metrics.samples import Sample, sample_of
 from metrics.utilities.base import UtilityClass
-from metrics.validation import InputError, is_whole
+from metrics.validation import check_whole
 
 Floats = NDArray[np.float64]
 Draws = Iterator[tuple[Forecast, Outcomes]]
@@ -108,8 +108,7 @@ def noise_floor(
     Raises:
         InputError: shapes, ranges or row sums are wrong, or there are no repetitions.
     """
-    if not is_whole(repetitions) or repetitions < 1:
-        raise InputError(f"repetitions: {repetitions!r}, expected a whole number of at least 1")
+    check_whole(repetitions, "repetitions", 1)
     sample = sample_of(probabilities, labels, sample_weight, classes, clusters, points)
     observed = utilities.errors(sample.forecast, sample.outcomes).max()
     return NoiseFloor.of(largest_by_chance(utilities, sample, repetitions, seed), float(observed))

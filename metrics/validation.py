@@ -27,21 +27,19 @@ LARGEST_LOGIT = 1e100
 """Largest allowed logit, so that squares do not overflow. Only float64 can hold larger ones."""
 
 
-def as_tensor(values: Any, dtype: torch.dtype | None = None) -> Tensor:
+def as_tensor(values: Any) -> Tensor:
     """Return `values` as a tensor on their own device, without a copy if possible."""
     if isinstance(values, Tensor):
-        tensor = values.detach()
-    else:
-        array = np.asarray(values)
-        if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
-            array = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        # torch cannot wrap read-only memory or negative strides without a warning or an error.
-        if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-            array = array.copy()
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        tensor = torch.from_numpy(array)
-    return tensor if dtype is None else tensor.to(dtype)
+        return values.detach()
+    array = np.asarray(values)
+    if array.dtype == object and hasattr(values, "to_numpy"):  # pandas' nullable types
+        array = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    # torch cannot wrap read-only memory or negative strides without a warning or an error.
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return torch.from_numpy(array)
 
 
 def like(result: Tensor, original: Any) -> Any:
@@ -267,17 +265,3 @@ def check_probabilities(
         matrix = matrix.clamp(0, 1)
         matrix = matrix / matrix.sum(dim=1, keepdim=True)
     return matrix
-
-
-def look_like_probabilities(matrix: Tensor, sum_tolerance: float = ROW_SUM_TOLERANCE) -> bool:
-    """Whether all rows of `matrix` [n, C] could be probabilities, rounding included.
-
-    The first rows usually reveal logits, so for logits this takes no time.
-    """
-    for rows in (matrix[:8], matrix):
-        low, high = torch.aminmax(rows)
-        if not (low >= -COARSE_ROUNDING and high <= 1 + COARSE_ROUNDING):
-            return False
-        if bool(((rows.sum(dim=1, dtype=torch.float64) - 1).abs() > sum_tolerance).any()):
-            return False
-    return True

@@ -76,7 +76,7 @@ def evaluate_task(unit: Unit) -> Task:
 
 
 def _evaluated(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
-    """Evaluate; what this imports takes seconds, which `status` does not need."""
+    """Evaluate; what this imports takes seconds, which `pipeline.status` does without."""
     from pipeline.scoring.held_out import evaluated
 
     return evaluated(unit, device, progress)

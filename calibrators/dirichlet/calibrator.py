@@ -32,7 +32,7 @@ from calibrators.losses import Loss, mean_logit
 from calibrators.solvers.lbfgs import Minimum, warn_unless_converged
 from calibrators.solvers.search import How, best_run, search, with_progress
 from calibrators.solvers.temperature import fit_temperature
-from metrics.validation import InputError
+from metrics.validation import InputError, check_whole
 
 TOLERANCE = 1e-6
 """Bound on the Newton decrement, which is about twice the gap to the minimal objective, in nats."""
@@ -228,8 +228,8 @@ class DirichletCalibration(LinearMapCalibrator):
             low, high = getattr(self, name)
             if not 0 < low < high < math.inf:
                 raise InputError(f"{name}: {low} … {high}; give 0 < low < high")
-        if self.tuning_runs < 1:
-            raise InputError(f"tuning_runs: {self.tuning_runs}; give at least 1")
+        for name in ("tuning_runs", "max_iterations"):
+            check_whole(getattr(self, name), name, 1)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         linear = super()._to_module(dtype)

@@ -35,7 +35,7 @@ from calibrators.patching.utilities import (
     described,
     numbered,
 )
-from metrics.validation import InputError, is_whole
+from metrics.validation import InputError, check_whole
 
 SAMPLED = ("linear", "rank")
 
@@ -84,8 +84,8 @@ class Patching(Calibrator):
             raise InputError(f"tolerance: {self.tolerance}, expected 0 or more")
         for name, bound in least.items():
             value = getattr(self, name)
-            if not (is_whole(value) and value >= bound) and not (name == "steps" and value is None):
-                raise InputError(f"{name}: {value}, expected a whole number, {bound} or more")
+            if name != "steps" or value is not None:
+                check_whole(value, name, bound)
 
     def _needs_all_classes(self) -> bool:
         return self.utilities is not None  # they are defined on all classes

@@ -66,10 +66,10 @@ class UtilityPatching(Patching):
     Three rules keep rounding from deciding, so that other processors give the same patches
     (docs/internals.md): intervals end in the middle of gaps of v that are wider than 1e-6 on the
     calibration points, probabilities of a row within 2.5e-7 of their neighbour are ranked by class,
-    and of utilities, intervals or steps that are equal except for rounding the first is taken. They
-    tie chains, however far a chain's ends are apart. So for K beyond about 90 the audited U_topK is
-    not the paper's. `errors_` and the tuning score follow these rules, too, and can be slightly
-    below the exact UC.
+    and of utilities, intervals or steps that are equal except for rounding the first is taken. The
+    first two tie chains of neighbours, however far the ends of a chain are apart. So for K beyond
+    about 90 the audited U_topK is not the paper's. `errors_` and the tuning score follow these
+    rules, too, and can be slightly below the exact UC.
 
     Time. By default settings are tuned on a hold-out. On two cores that takes about 3 seconds for
     7,000 CIFAR points of ten classes, 15 seconds for a hundred classes, and minutes for 35,000 x

@@ -72,9 +72,9 @@ class LogitShiftPatching(Patching):
             where more patches gain nothing.
 
     Time: by default cross-validation chooses the number of patches. For 7,000 points of the CIFAR
-    benchmarks (ResNet-56) it takes one second of one core for ten classes and two for a hundred,
-    and from "pooled" one and five. A start from "vector" or "dirichlet" adds six fits of that
-    calibrator. With `steps` given, a fit is much faster.
+    benchmarks (ResNet-56) it takes one second of one core for ten classes and two for a hundred;
+    from "pooled" it takes one and five seconds. A start from "vector" or "dirichlet" adds six fits
+    of that calibrator. With `steps` given, a fit is much faster.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, shifts_, errors_: the patches, see `Patching`;

@@ -18,8 +18,7 @@ difference, point by point). It may be zero. A few hundred points cannot disting
 noise, and patches that gain nothing cost time in every prediction.
 
 A pool of maps gets the number of smallest mean loss. It leaves little likelihood to gain, so one
-standard error would admit hardly a patch at a hundred classes, although patches lower the errors of
-new points there.
+standard error would admit too few patches at a hundred classes (docs/methods/logit_shift.md).
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def core_count() -> int:
 
 def free_memory(group: Path | None = None) -> int:
     """Free bytes for this process and its children, of the machine or of its control group."""
-    import psutil  # type: ignore[import-untyped]  # `status` does not need it
+    import psutil  # type: ignore[import-untyped]  # `pipeline.status` does without it
 
     free = int(psutil.virtual_memory().available)
     if group is None:
@@ -124,7 +124,8 @@ def free_memory(group: Path | None = None) -> int:
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed libraries that results depend on."""
-    from importlib.metadata import PackageNotFoundError, version  # `status` does not need it
+    # `pipeline.status` does without it.
+    from importlib.metadata import PackageNotFoundError, version
 
     installed = {"python": platform.python_version()}
     for library in LIBRARIES:

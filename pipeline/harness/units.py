@@ -22,12 +22,20 @@ from pipeline.harness.parameters import place
 from pipeline.harness.settings import Settings
 
 OmegaConf.register_new_resolver("place", place, replace=True)
-# One file stands for all experiments of CalArena: each name in the suite becomes a benchmark.
-for experiment in OmegaConf.load(CONF / "suite" / "calarena.yaml").benchmarks:
-    _, dataset, model = experiment.split("_", 2)
-    entry = {"defaults": ["calarena", "_self_"], "source": {"dataset": dataset, "model": model}}
-    ConfigStore.instance().store(name=experiment, node=entry, group="benchmark")
 
+
+def store_calarena() -> None:
+    """Make a benchmark of each name `calarena_<dataset>_<model>` in CalArena's suite."""
+    for name in OmegaConf.load(CONF / "suite" / "calarena.yaml").benchmarks:
+        prefix, _, experiment = name.partition("_")
+        dataset, _, model = experiment.partition("_")
+        if prefix == "calarena" and model:
+            source = {"dataset": dataset, "model": model}
+            entry = {"defaults": ["calarena", "_self_"], "source": source}
+            ConfigStore.instance().store(name=name, node=entry, group="benchmark")
+
+
+store_calarena()
 FILE_NAME = (r"[\w-][\w .+-]*", "letters, digits, - _ . + and spaces; it becomes a file's name")
 DEVICE = (r"auto|cpu|cuda(:\d+)?", "auto, cpu, cuda or cuda:<k>")
 SEED = (r"\d{1,9}", "a whole number from 0 to 999999999")

@@ -124,15 +124,15 @@ def paired_difference(
     return Difference(mean, error, error * _quantile(freedom), p_value)
 
 
-def rejected(p_values: Mapping[str, float], size: float = SIZE) -> set[str]:
+def rejected(p_values: Mapping[str, float]) -> set[str]:
     """Return the hypotheses that Holm's step-down rejects; NaN counts as one that is not rejected.
 
-    The chance that a true hypothesis is among them is `size` at most.
+    The chance that a true hypothesis is among them is `SIZE` at most.
     """
     found: set[str] = set()
     known = {key: p for key, p in p_values.items() if not math.isnan(p)}
     for place, key in enumerate(sorted(known, key=known.__getitem__)):
-        if known[key] > size / (len(p_values) - place):
+        if known[key] > SIZE / (len(p_values) - place):
             break
         found.add(key)
     return found

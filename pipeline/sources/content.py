@@ -70,7 +70,10 @@ def _contents(entry: Options, held: Options) -> dict[str, Content]:
     texts = {name: Path(value) for name, value in entry.items() if isinstance(value, str)}
     if not any(name in held or path.exists() for name, path in texts.items()):
         return {}
-    from pipeline.own.read import SAVED, digest_of  # with torch, which `status` does not need
+    from pipeline.own.read import (  # with torch, which `pipeline.status` does without
+        SAVED,
+        digest_of,
+    )
 
     return {
         name: lambda value: digest_of(Path(value))

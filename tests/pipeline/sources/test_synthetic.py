@@ -1,7 +1,4 @@
-"""The synthetic classifier: a seed gives the same points, and a preset is as hard as ImageNet.
-
-tests/properties/test_theory.py holds estimates against its known truth.
-"""
+"""The synthetic classifier: a seed gives the same points, and a preset is as hard as ImageNet."""
 
 from __future__ import annotations
 
