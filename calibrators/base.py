@@ -149,8 +149,10 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         package. It computes in `dtype` throughout; float32 changes probabilities by rounding.
         """
         check_is_fitted(self)
-        module = self._to_module(dtype)
-        if (known := self._known()) is not None:
+        known = self._known()
+        is_empty = known is not None and len(known.present) == 1  # then `_fit` learned nothing
+        module = nn.Identity() if is_empty else self._to_module(dtype)
+        if known is not None:
             module = ConditionedModule(known, module, dtype)
         return (OfProbabilities(module) if self.inputs == "probabilities" else module).eval()
 

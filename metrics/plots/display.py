@@ -96,6 +96,7 @@ class UtilityDisplay:
         bins: int = 15,
         repetitions: int = 200,
         seed: int = 0,
+        classes: Any = None,
         name: str = "",
         ax: Axes | None = None,
         **line: Any,
@@ -103,8 +104,8 @@ class UtilityDisplay:
         """Draw a forecast.
 
         Args:
-            y_true: [n] class numbers. They come first, as in scikit-learn; the metrics of this
-                package take the probabilities first.
+            y_true: [n] class numbers, or names that `classes` has. They come first, as in
+                scikit-learn; the metrics of this package take the probabilities first.
             y_prob: [n, C].
             kind: "reliability": realized against predicted utility in bins; "running": their
                 running difference without bins (eq. 3.2); "ecdf": the errors of all utilities of a
@@ -116,6 +117,7 @@ class UtilityDisplay:
             event: the class that a decision curve is about.
             bins: number of bins in a reliability diagram.
             repetitions, seed: number and seed of the label vectors redrawn for the noise; 0: none.
+            classes: [C] the labels of the columns, if they are not 0, 1, …
             name, ax, **line: arguments of `plot`.
 
         Raises:
@@ -126,6 +128,10 @@ class UtilityDisplay:
             raise InputError(f"kind: {kind}, expected one of {', '.join(COLUMNS)}")
         if np.ndim(y_true) == 2 and np.ndim(y_prob) == 1:
             raise InputError("y_true: a matrix, and y_prob a vector; labels come first here")
+        if "sample_weight" in line:
+            raise InputError("sample_weight: a figure has no weights; `scorecard` takes them")
+        if classes is not None:
+            y_true = class_numbers(y_true, classes, np.shape(y_prob)[-1], name="y_true")
         chosen = utility_of(TopClass() if utility is None else utility)
         worst: WorstInterval | None = None
         numbers: tuple[Array, ...]
@@ -149,6 +155,8 @@ class UtilityDisplay:
     def plot(self, ax: Axes | None = None, name: str | None = None, **line: Any) -> UtilityDisplay:
         """Draw into `ax`, or into a new figure; `line` goes to matplotlib's `plot`."""
         axes = Figure(layout="constrained").subplots() if ax is None else ax
+        if not isinstance(axes, Axes):
+            raise InputError(f"ax: {type(ax).__name__}, expected the axes of one figure")
         label = plain(self.name if name is None else name)
         line = {"label": label or None} | line
         x, *y = numbers = list(self.columns.values())

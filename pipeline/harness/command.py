@@ -36,6 +36,8 @@ from pipeline.harness.machine import is_out_of_memory
 from pipeline.harness.parameters import expanded
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
+NOT_A_NAME = "Config group override must be a string"
+"""How Hydra begins to say that a number stands where the name of a file in conf/ belongs."""
 SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"
 """Whether the user asks for tracebacks. `command` sets the variable for another purpose."""
 
@@ -141,7 +143,8 @@ def is_user_error(error: BaseException) -> bool:
 
 
 def _is_about_configuration(error: BaseException) -> bool:
-    return isinstance(error, (HydraException, OmegaConfBaseException, YAMLError))
+    kinds = HydraException, OmegaConfBaseException, YAMLError
+    return isinstance(error, kinds) or str(error).startswith(NOT_A_NAME)
 
 
 def one_line(error: BaseException) -> str:
@@ -151,6 +154,8 @@ def one_line(error: BaseException) -> str:
         return f"{group}={name}: no such name{known_instead(name, error.options)}"
     if unknown := re.match(r"Could not override '(.+?)'", str(error)):
         return instead_of(unknown[1], sys.argv[1:])
+    if str(error).startswith(NOT_A_NAME):
+        return "a number or true where a name is expected, such as benchmark=digits (--help)"
     if isinstance(error, MissingMandatoryValue):
         return f"{error.full_key}: not given; add {error.full_key}=... to the command"
     if isinstance(error, InstantiationException) and error.__cause__ is not None:

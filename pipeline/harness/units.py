@@ -102,8 +102,8 @@ class Request:
         benchmark, calibrator = (
             hydra.runtime.choices.get(group) for group in ("benchmark", "calibrator")
         )
-        benchmarks = [benchmark] if benchmark else config.suite.benchmarks
-        calibrators = [calibrator] if calibrator else config.suite.calibrators
+        benchmarks = [benchmark] if benchmark else _names(config.suite, "benchmarks")
+        calibrators = [calibrator] if calibrator else _names(config.suite, "calibrators")
         return cls(
             suite=config.suite.name,
             benchmarks=tuple(dict.fromkeys(benchmarks)),  # each once: a unit has one file
@@ -198,6 +198,14 @@ def _check(config: DictConfig) -> None:
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
             raise UsageError(f"{key}={value}: expected {expected}")
+
+
+def _names(suite: DictConfig, key: str) -> list[str]:
+    names = suite[key]
+    if isinstance(names, str) or not names:
+        example = names or "digits" if key == "benchmarks" else names or "temperature"
+        raise UsageError(f"suite.{key}={names}: expected a list of names, such as [{example}]")
+    return list(names)
 
 
 def _splits(config: DictConfig) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
 from calibrators import IsotonicCalibration, LogitShiftPatching, UtilityPatching
 from metrics import FunctionUtility, InputError
@@ -43,6 +44,14 @@ def test_in_float64_a_module_says_what_the_calibrator_says(fitted, new_logits):
     module = fitted.to_module(torch.float64)
     expected = fitted.predict_proba(new_logits)
     np.testing.assert_allclose(module(torch.from_numpy(new_logits)), expected, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:labels")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fit_to_points_of_one_class_has_a_module(method, new_logits):
+    fitted = clone(METHODS[method]).fit(new_logits, np.zeros(len(new_logits), dtype=int))
+    found = fitted.to_module(torch.float64)(torch.from_numpy(new_logits))
+    np.testing.assert_allclose(found, fitted.predict_proba(new_logits), atol=1e-12)
 
 
 def test_in_float32_at_most_two_rows_of_a_thousand_are_off(fitted, new_logits):

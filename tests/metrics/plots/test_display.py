@@ -82,7 +82,10 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
 
 
 def test_wrong_options_are_named_and_reversed_arguments_told_that_labels_come_first(binary):
-    for options, message in (({"kind": "roc"}, "kind: roc"), ({"event": 2}, "event: 2")):
+    wrong = {"kind": "roc"}, {"event": 2}, {"ax": [0]}, {"sample_weight": 1}
+    for options, message in zip(
+        wrong, ("kind: roc", "event: 2", "ax: list", "sample_weight: a figure"), strict=True
+    ):
         with pytest.raises(InputError, match=message):
             UtilityDisplay.from_predictions(*binary, **({"kind": "decision_curve"} | options))
     with pytest.raises(InputError, match="labels come first here"):

@@ -21,6 +21,9 @@ ROOT = CONF.parent
         ("fit", ["benchmark=cifar"], 2, ["benchmark=cifar: no such name", "known:", "digits"]),
         ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
         ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
+        ("fit", ["suite.calibrators=vector"], 2, ["a list of names, such as [vector]"]),
+        ("fit", ["suite.benchmarks=[]"], 2, ["a list of names, such as [digits]"]),
+        ("fit", ["benchmark=3"], 2, ["a name is expected"]),
         (
             "fit",
             ["calibrator=vector", "calibrator.l3=1"],
