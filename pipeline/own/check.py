@@ -93,6 +93,7 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
     """Raise `InputError` if columns are scores for pairs of classes: their votes are right oftener.
 
     The SVC of scikit-learn gives (i, j) a positive score where i wins; mostly one class wins all.
+    Distances vote for one class at all points: the shares of each class that are right sum to 1.
     """
     n, columns = matrix.shape
     classes = round((1 + (1 + 8 * columns) ** 0.5) / 2)
@@ -100,8 +101,11 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
         return
     first, second = np.eye(classes)[np.array(np.triu_indices(classes, 1))]
     votes = (matrix > 0) @ first + (matrix <= 0) @ second
-    gained = np.sum(votes.argmax(axis=1) == labels) - np.sum(matrix.argmax(axis=1) == labels)
-    if gained > 4 * n**0.5 and np.mean(votes.max(axis=1) == classes - 1) > 0.8:
+    are_right = votes.argmax(axis=1) == labels
+    gained = np.sum(are_right) - np.sum(matrix.argmax(axis=1) == labels)
+    shares = [np.mean(are_right[labels == label]) for label in np.unique(labels)]
+    is_decided = np.mean(votes.max(axis=1) == classes - 1) > 0.8
+    if is_decided and gained > 4 * n**0.5 and sum(shares) > 1.2:
         raise InputError(
             f"{columns} columns that fit as scores for pairs of {classes} classes; take one score "
             'per class (SVC: decision_function_shape="ovr")'

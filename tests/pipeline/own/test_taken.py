@@ -72,6 +72,7 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
         ({"logits": LOGITS, "labels": Y + 1}, ["1", "2", "3"], "labels are not 0 to 2"),
         (table().rename(columns={"label": "target"}), None, "`target` is taken for the labels"),
         ({"probabilities": -np.sort(-P, axis=1), "labels": Y}, None, "K largest values"),
+        ({"logits": 10 - 9 * np.eye(3)[Y], "labels": Y}, None, "of the points, guessing would"),
         (table(np.roll(np.eye(3)[Y] * 2.5 - 1, 1, axis=1)), None, "of the points, guessing would"),
         (table(P[:, ORDER], NAMES[Y], NAMES[ORDER], patient=Y), list(NAMES), "clusters patient"),
     ],
