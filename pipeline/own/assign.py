@@ -23,7 +23,7 @@ from pipeline.own.cells import (
     plain_column,
     some_of,
 )
-from pipeline.own.classes import classes_of_table, matching, with_names
+from pipeline.own.classes import classes_of_table, matching, refuse_two_models, with_names
 from pipeline.own.read import LABELS
 
 LIKE_LABELS = (
@@ -265,6 +265,8 @@ def answers_of(
         notes = (*notes, *more)
     else:
         codes = np.array([names.index(text) for text in labels.texts])[labels.places]
+    if choices.values == "auto" and choices.classes is None and not labels.is_text:
+        refuse_two_models(found.columns, matrix, codes)
     return Given(kind, matrix, names, codes, single=found.single, notes=notes)
 
 

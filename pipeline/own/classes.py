@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrators.class_order import TRUTH, Bearers, as_number, bearers_of, borne_alone, whole_sets
 from metrics.validation import InputError
@@ -74,6 +75,25 @@ def classes_of_table(
         fitting = [] if labels.are_known else further
         raise InputError(_in_question(found.pattern, unknown, fitting))
     return _ordered(found.labels, labels, notes)
+
+
+def refuse_two_models(columns: list[str], matrix: NDArray[Any], codes: NDArray[Any]) -> None:
+    """Raise `InputError` if two numbered columns are two models' log-odds of the second class.
+
+    They rise together, and their difference says little more of the class than one of them. Logits
+    of two classes rise together only by a constant per row; their difference then says far more.
+    """
+    if len(columns) != 2 or len(codes) < 10:  # a calibrator's classes have no labels
+        return
+    first, second = matrix.T
+    with np.errstate(all="ignore"):  # infinite or constant: nan, which refuses nothing
+        together = np.corrcoef([first, second, second - first, codes])
+    if together[0, 1] > 0.9 and abs(together[2, 3]) < 2 * abs(together[:2, 3]).max():
+        raise InputError(
+            f"{' and '.join(columns)} rise together, like two models' log-odds of one class; call "
+            "one `score` and leave the other out (--ignore NAME), or if these are the logits of "
+            f"two classes: --classes {','.join(columns)}"
+        )
 
 
 def matching(text: str, names: Sequence[str], option: str | None) -> list[str]:

@@ -23,6 +23,8 @@ BOTH = {"logits": LOGITS, "probabilities": P, "labels": Y}
 LISTS = pd.DataFrame({"logits": list(LOGITS), "label": Y})
 EMPTY = table().convert_dtypes()
 EMPTY.loc[1, "p_1"] = pd.NA
+RUNS = table(4 * np.c_[Y, Y] + LOGITS[:, [0, 0]] + P[:, :2], Y > 0, ["run0", "run1"])
+RUNS["label"] = RUNS["label"].astype(int)
 TURNED = 9 * np.eye(3)[Y]
 
 
@@ -46,6 +48,7 @@ def refused(path, content, **options) -> str:
         ({"labels": Y}, "no array `logits` or `probabilities`"),
         ({"arr_0": LOGITS, "arr_1": Y}, "it holds arr_0, arr_1"),
         (BOTH, "both `logits` and `probabilities`; choose: --values logits"),
+        (RUNS, "run0 and run1 rise together"),
         (arrays(WRONG), "the first is row 1"),
         (arrays(-LOGITS * 1e50), "too large for float32"),
         (arrays(IMPOSSIBLE), "1 points have a class whose logit is -inf, the first is row 50"),
