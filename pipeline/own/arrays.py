@@ -43,15 +43,18 @@ def matrix_of(arrays: dict[str, Any], values: str) -> tuple[str, str]:
         found = [(kind, name) for kind, name in found if kind == values] or [
             (values, name) for _, name in found if len(found) == 1 and values == "logits"
         ]
-    exact = [(kind, name) for kind, name in found if kind == name]
-    if len(found) == 1 or (len(exact) == 1 and len({kind for kind, _ in found}) == 1):
-        return (exact or found)[0]
+    if len(found) == 1:
+        return found[0]
     held = f"(it holds {some_of(list(arrays)) or 'nothing'})"
     if not found:
         wanted = "`logits` or `probabilities`" if values == "auto" else f"`{values}`"
         raise InputError(f"no array {wanted} {held}; add one, [n, classes]")
+    (kind, name), (other_kind, other) = found[:2]
+    if kind == other_kind:
+        fix = f"--ignore {name} or --ignore {other}"
+        raise InputError(f"both `{name}` and `{other}` hold {kind}; leave one out: {fix}")
     raise InputError(
-        f"both `{found[0][1]}` and `{found[1][1]}`; choose: --values logits or --values "
+        f"both `{name}` and `{other}`; choose: --values logits or --values "
         "probabilities, or keep one of them"
     )
 
@@ -72,6 +75,8 @@ def arrays_of(held: Any) -> dict[str, NDArray[Any]] | None:
     for name in held:  # a data set knows the order of its classes
         if name.lower() in LABELS and hasattr(held[name], "cat"):
             arrays.setdefault("class_names", held[name].cat.categories.to_numpy(str))
+    if "class_names" in held:
+        arrays["class_names"] = _same_list("class_names", held["class_names"])
     return arrays | {name: _matrix(name, held[name]) for name in lists}
 
 
@@ -94,6 +99,18 @@ def _matrix(name: str, column: pd.Series[Any]) -> NDArray[Any]:
         with suppress(TypeError, ValueError):
             matrix = matrix.astype(float)
     return matrix
+
+
+def _same_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
+    """The one list that every cell of a column holds."""
+    cells = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
+    if isinstance(column.iloc[0], dict) or "" in cells or len(set(cells)) > 1:
+        row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
+        raise InputError(
+            f"column `{name}`: row {row} holds no list, or another one than row 0; give the same "
+            "list in every row, one name per column of the answers"
+        )
+    return np.array(list(column.iloc[0]))
 
 
 def has_lists(column: pd.Series[Any]) -> bool:

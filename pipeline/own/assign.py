@@ -18,20 +18,21 @@ from pipeline.own.arrays import arrays_of, coded, has_lists, matrix_of, names_of
 from pipeline.own.cells import (
     Labels,
     Mistakes,
+    cut_off,
     distinct_labels,
     numbers_of,
     plain_column,
     some_of,
 )
 from pipeline.own.classes import classes_of_table, matching, refuse_two_models, with_names
-from pipeline.own.read import LABELS
+from pipeline.own.read import LABELS, kind_of
 
 LIKE_LABELS = (
     *("target", "targets", "truth", "true", "y", "y_true", "class", "true_label", "true_class"),
     *("ground_truth", "gold", "gold_label", "actual", "answer"),
 )
 """Other usual names of the labels; one of them is taken, with a note, if nothing else is one."""
-WEIGHTS = ("weight", "weights", "sample_weight")
+WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights")
 CLUSTERS = ("cluster", "clusters")
 LIKE_CLUSTERS = re.compile(
     r"(?:^|[\W_])(?:id|uid|patient|subject|person|user|doc|document|session|image)(?:[\W_]|$)", re.I
@@ -110,7 +111,9 @@ def assigned(
     advice = _advice_on_clusters(paths[0], contents[0], choices)
     contents = without_ignored(contents, choices.ignore)
     sizes, held = ([], contents[0]) if len(paths) == 1 else _joined(paths, contents, choices)
-    given = _assigned(held, choices, mistakes)
+    names = array_names(paths[0]) if isinstance(contents[0], dict) else list(held)
+    (others,) = without_ignored([dict.fromkeys(names)], choices.ignore)
+    given = _assigned(held, others, choices, mistakes)
     if sizes and given.splits:
         raise InputError("`split` in both files; leave it out, or the second file")
     tested = np.repeat([False, True], sizes)[None] if sizes else None
@@ -180,8 +183,8 @@ def _joined(
     return [len(first[label]), len(second[label])], joined
 
 
-def _assigned(held: Any, choices: Choices, mistakes: Mistakes) -> Given:
-    """What is what in one table, or in one set of arrays."""
+def _assigned(held: Any, names: Sequence[str], choices: Choices, mistakes: Mistakes) -> Given:
+    """What is what in one table, or in one set of arrays, of which the file has all `names`."""
     notes = list[str]()
     roles = _roles(list(held), choices, notes)
     for name in roles.values():
@@ -197,6 +200,10 @@ def _assigned(held: Any, choices: Choices, mistakes: Mistakes) -> Given:
     labels = distinct_labels(of[label], label, mistakes)
     if arrays is None:
         roles = {role: name for role, name in roles.items() if name not in labels.texts}
+    else:
+        used = (label, *roles.values(), "class_names", *filter(kind_of, names))
+        if unused := [name for name in names if name not in used]:
+            notes.append(f"not used: {some_of(unused)} (groups of points: --groups NAME)")
     given = Given(None, None, labels=labels.places)
     with mistakes.kept():
         columns = [name for name in held if name not in (label, *roles.values())]
@@ -274,6 +281,8 @@ def _of_arrays(arrays: dict[str, Any], labels: Labels, choices: Choices, kind: s
     """Answers as one array; its columns have no names, or those of `class_names`."""
     kind, name = matrix_of(arrays, kind or choices.values)
     matrix, n = arrays[name], len(labels.places)
+    if matrix.dtype.kind in "bV":  # booleans; an array with named fields
+        raise InputError(f"{name}: of {cut_off(str(matrix.dtype))}; give numbers, [n, classes]")
     if matrix.ndim not in (1, 2) or not matrix.size:
         check_logits(matrix, name)
     if matrix.ndim == 2 and matrix.shape[0] != matrix.shape[1] == n and not labels.are_known:

@@ -22,6 +22,8 @@ SPACED = table().to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).replace(",", 
 NAMED = pd.DataFrame(P, columns=["p(a,b,c)", "p(d,e,f)", "p(g)"])
 NAMED["label"] = np.array(["a,b,c", "d,e,f", "g"])[Y]
 LISTS = pd.DataFrame({"logits": list(LOGITS), "label": pd.Categorical.from_codes(Y, NAMES)})
+ORDERED = pd.DataFrame({"logits": list(LOGITS[:, ORDER]), "label": NAMES[Y]})
+ORDERED["class_names"] = [list(NAMES[ORDER])] * N
 TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dtypes()
 
 
@@ -55,6 +57,8 @@ TYPED = table(names=NAMES, y=NAMES[Y], site=pd.Categorical(NAMES[Y])).convert_dt
         ("csv", NAMED.to_csv(sep=";", index=False), {}),
         ("parquet", TYPED, {"groups": "site"}),
         ("parquet", LISTS, {}),
+        ("parquet", ORDERED, {}),
+        ("jsonl", ORDERED, {}),
         ("parquet", LISTS.assign(logits=[[str(z) for z in row] for row in LOGITS]), {}),
     ],
 )
@@ -73,6 +77,7 @@ def test_the_own_class_has_its_probability(tmp_path, name, content, options):
         (table().rename(columns={"label": "target"}), None, "`target` is taken for the labels"),
         ({"probabilities": -np.sort(-P, axis=1), "labels": Y}, None, "K largest values"),
         ({"logits": 10 - 9 * np.eye(3)[Y], "labels": Y}, None, "of the points, guessing would"),
+        ({"logits": LOGITS, "labels": Y, "group": Y}, None, "not used: group"),
         (table(np.roll(np.eye(3)[Y] * 2.5 - 1, 1, axis=1)), None, "of the points, guessing would"),
         (table(P[:, ORDER], NAMES[Y], NAMES[ORDER], patient=Y), list(NAMES), "clusters patient"),
     ],
