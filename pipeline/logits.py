@@ -232,10 +232,17 @@ def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
     benchmark, ready = settings.benchmark, ready_made(settings)
     if ready is None:
         _say_what_the_folder_lacks(settings)
-        source = instantiate(benchmark.source, _convert_="all", _partial_=True)
+        # A person's texts, such as a path, may hold `${` or be `???`, which Hydra would resolve.
+        texts = {
+            key: value
+            for key, value in benchmark.source.items()
+            if isinstance(value, str) and not key.startswith("_")
+        }
+        others = {key: value for key, value in benchmark.source.items() if key not in texts}
+        source = instantiate(others, _convert_="all", _partial_=True)
         expected = signature(source.func)
         work = {"device": settings.sources.device, "progress": progress}
-        options = {key: value for key, value in work.items() if key in expected.parameters}
+        options = {key: value for key, value in work.items() if key in expected.parameters} | texts
         try:
             expected.bind(**source.keywords, **options)
         except TypeError as error:

@@ -81,10 +81,10 @@ def settings_of(options: Options, calibrator: str = "uncalibrated") -> Settings:
         *options.evaluation,
         f"calibrator={calibrator}",
     ]
-    config = _with_paths(deepcopy(_composed(tuple(overrides))), options)
+    config = _with_choices(deepcopy(_composed(tuple(overrides))), options)
     if options.own and takes_utilities(calibrator):
         aim_at(config, [f"u_{kind}" for kind in options.calibrate_for])
-    return resolved(config)
+    return _with_texts(resolved(config), options)
 
 
 @cache
@@ -93,11 +93,9 @@ def _composed(overrides: tuple[str, ...]) -> DictConfig:
     return composed(overrides)
 
 
-def _with_paths(config: DictConfig, options: Options) -> DictConfig:
-    """Paths and texts, set after composing: they need no quoting for Hydra's grammar then."""
+def _with_choices(config: DictConfig, options: Options) -> DictConfig:
+    """What is set after composing: it needs no quoting for Hydra's grammar then."""
     config.device = options.device
-    config.paths.data = str(options.output / "data")
-    config.paths.results = str(options.output)
     config.evaluation.own = options.own
     if options.draws is not None:
         config.evaluation.floor_repetitions = options.draws
@@ -107,20 +105,29 @@ def _with_paths(config: DictConfig, options: Options) -> DictConfig:
         config.splits.calibration_fraction = sum(shares) / len(shares)
     benchmark = config.benchmark
     benchmark.name = re.sub(r"[^\w-]+", "_", options.file.stem) or "file"
-    tested = "" if options.test is None else f", tested on {options.test.stem}"
-    benchmark.title = options.title or f"{options.file.stem}{tested}"
     benchmark.precomputed = None
-    benchmark.source.path = str(options.file)
-    benchmark.source.test = None if options.test is None else str(options.test)
-    benchmark.source["values"] = options.values
-    for name in ("groups", "clusters", "classes", "ignore"):
-        benchmark.source[name] = getattr(options, name)
+    benchmark.source.path = "set last"
     if options.similarity is not None:
         benchmark.similarity = {
             "_target_": f"{pipeline.__name__}.sources.similarity.file_similarity",
             "path": str(options.similarity),
         }
     return config
+
+
+def _with_texts(settings: Settings, options: Options) -> Settings:
+    """Paths and texts of the person, set last: OmegaConf would resolve `${…}` and `???` in them."""
+    test = None if options.test is None else str(options.test)
+    names = ("values", "groups", "clusters", "classes", "ignore")
+    texts = {"path": str(options.file), "test": test, **{k: getattr(options, k) for k in names}}
+    tested = "" if options.test is None else f", tested on {options.test.stem}"
+    benchmark = replace(
+        settings.benchmark,
+        title=options.title or f"{options.file.stem}{tested}",
+        source={**settings.benchmark.source, **texts},
+    )
+    paths = replace(settings.paths, data=options.output / "data", results=options.output)
+    return replace(settings, benchmark=benchmark, paths=paths)
 
 
 def units_for(options: Options) -> list[Unit]:

@@ -49,6 +49,17 @@ def test_everything_is_written_for_two_methods(tmp_path, capsys):
     assert not (tmp_path / "out").exists(), "something is written that is not on the list"
 
 
+@pytest.mark.parametrize("text", ["${seed}", "a${", "???"])
+def test_what_looks_like_a_setting_is_taken_literally(tmp_path, text):
+    path = write_example(tmp_path / f"{text}.npz", n=200, classes=2)
+    given = [f"--{name}={text}" for name in ("title", "ignore")]
+    options = score.parse([str(path), f"--output={tmp_path / text}", *given])
+    settings = score.settings_of(options)
+    assert (settings.benchmark.title, settings.benchmark.source["ignore"]) == (text, text)
+    assert score.prepared(options)[1] == 200
+    assert (tmp_path / text / "data").is_dir()
+
+
 def test_a_registered_utility_has_a_column_everywhere(tmp_path, monkeypatch):
     monkeypatch.setitem(registry.METRICS, "u_first", None)  # removed at the end
     del registry.METRICS["u_first"]
