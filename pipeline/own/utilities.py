@@ -79,6 +79,8 @@ def settings_of(kind: str, value: str, class_names: Names) -> dict[str, Any]:
             raise InputError(f"--utility {value}: no source in Python ({error})") from error
         return {"_target_": target, "function": value, "code": code}
     path = Path(value)
+    if "${" in f"{path.absolute()} {class_names}":  # Hydra makes the utility, and would resolve it
+        raise InputError(f"{path}: `${{` in this path or in a class's name; rename it")
     READERS[kind](path, class_names)  # reports a bad cell here once, not in every unit
     content = {"path": str(path.absolute()), "sha256": sha256_of(path)}
     return {"_target_": target, **content, "class_names": list(class_names)}

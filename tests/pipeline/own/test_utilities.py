@@ -44,6 +44,11 @@ def test_losses_and_gains_are_matched_by_line_too(tmp_path):
     )
 
 
+def test_a_path_that_looks_like_a_setting_is_refused(tmp_path):
+    with pytest.raises(InputError, match="in this path or in a class's name; rename it"):
+        own_utilities.settings_of("losses", str(tmp_path / "${seed}.csv"), NAMES)
+
+
 @pytest.mark.parametrize(
     ("kind", "text", "words"),
     [
