@@ -117,8 +117,7 @@ class UtilityDisplay:
             event: the class that a decision curve is about.
             bins: number of bins in a reliability diagram.
             repetitions, seed: number and seed of the label vectors redrawn for the noise; 0: none.
-            classes: [C] the labels of the columns, if they are not 0, 1, …
-            name, ax, **line: arguments of `plot`.
+            classes: [C] the labels of the columns, if not 0, 1, …; name, ax, **line: as in `plot`.
 
         Raises:
             InputError: the kind is unknown, the event is no class, the arguments are in the other
@@ -132,7 +131,7 @@ class UtilityDisplay:
             raise InputError("sample_weight: a figure has no weights; `scorecard` takes them")
         if classes is not None:
             y_true = class_numbers(y_true, classes, np.shape(y_prob)[-1], name="y_true")
-        chosen = utility_of(TopClass() if utility is None else utility)
+        chosen = utility_of(utility or TopClass())
         worst: WorstInterval | None = None
         numbers: tuple[Array, ...]
         if kind == "ecdf":
