@@ -90,9 +90,9 @@ def test_the_help_begins_with_what_the_stage_does(monkeypatch, capsys):
 
 WAITING = """
 import os, pathlib, time
-from calibrators import Uncalibrated
+from calibrators import TemperatureScaling
 
-class Waiting(Uncalibrated):
+class Waiting(TemperatureScaling):
     def _fit(self, logits, labels, weights=None):
         folder = pathlib.Path(os.environ["WAIT_IN"])
         if len(list(folder.glob("data/fits/tiny/uncalibrated/*.npz"))) == 2:
@@ -119,7 +119,8 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
     subprocess.run(logits, cwd=ROOT, capture_output=True, check=True)
     command = [sys.executable, "-m", "pipeline.fit", *arguments]
     child = subprocess.Popen(command, cwd=ROOT, stdout=PIPE, stderr=PIPE, text=True)
-    wait_until((tmp_path / "waits").exists, seconds=300)
+    wait_until(lambda: (tmp_path / "waits").exists() or child.poll() is not None, seconds=300)
+    assert child.poll() is None
     child.send_signal(number)
     _, errors = child.communicate(timeout=60)
     if number == signal.SIGKILL:
