@@ -22,5 +22,8 @@ def test_a_sweep_on_two_cores_gives_the_bytes_of_a_plain_run(evaluated_once, tmp
     done = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for part in ("data/fits", "data/scores", "results/scores"):
-        assert files_below(tmp_path / part) == files_below(evaluated_once / part)
+        found = files_below(tmp_path / part)
+        if part == "results/scores":
+            del found["all.csv"]  # the report wrote it, which the plain run leaves out
+        assert found == files_below(evaluated_once / part)
     assert (tmp_path / "results/report-file.html").is_file()
