@@ -23,7 +23,7 @@ and is used by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -77,7 +77,7 @@ class Algorithm1:
         tolerance: ε.
 
     Attributes:
-        number: the number of the next round.
+        number: the number of the next round; set it to go on where an equal run was left.
         stopped: why it ended; None while it can go on.
     """
 
@@ -91,12 +91,6 @@ class Algorithm1:
     def __iter__(self) -> Iterator[Patch]:
         while (patch := self.round()) is not None:
             yield patch
-
-    def replay(self, patches: Sequence[Patch]) -> None:
-        """Apply `patches`, the first ones of an equal run, to continue after them."""
-        for patch in patches:
-            patch.apply(self.state, self.update)
-        self.number += len(patches)
 
     def round(self) -> Patch | None:
         """Do a round and return its patch; if the run ends, return None and set `stopped`."""

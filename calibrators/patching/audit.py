@@ -24,6 +24,7 @@ from calibrators.patching.bounds import (
     chosen_columns,
     class_wise_sums,
     indicator_bounds,
+    payoff_bounds,
     top_k_bounds,
     top_k_sums,
 )
@@ -129,16 +130,23 @@ def _indicator_family(
     return Family(bounds, errors, utility, sharper if has_sharper else None)
 
 
-def _payoff_family(kind: Kind, predicted: Tensor, payoffs: Tensor, codes: Tensor) -> Family:
-    """Return the utilities with predictions [m, n] and payoffs [m, C] by class or by rank.
+def _payoff_family(
+    kind: Kind, matrix: Tensor, factors: Tensor, payoffs: Tensor, codes: Tensor
+) -> Family:
+    """Return the utilities with v = `matrix` [n, C] @ `factors` [m, C].T, whatever they pay.
 
-    Only the errors near the largest are exact; the others are bounds.
+    Their payoffs [m, C] are by class or by rank, like the `codes` [n].
     """
-    errors = _errors(predicted, payoffs, codes)
+
+    def errors(numbers: Tensor) -> Tensor:
+        return _errors(factors[numbers] @ matrix.T, payoffs[numbers], codes)
+
+    if matrix.device.type == "cpu":
+        bounds = payoff_bounds(matrix, factors, payoffs, codes)
+    else:
+        bounds = errors(torch.arange(len(factors), device=matrix.device))
     # The clone is needed, because a view of a row would keep the family's payoffs in memory.
-    return Family(
-        errors, errors.__getitem__, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone())
-    )
+    return Family(bounds, errors, lambda k: PayoffUtility(kind, k, payoffs[k].cpu().clone()))
 
 
 def class_family(utilities: UtilityClass, state: PatchedForecast, first: int = 0) -> Family:
@@ -189,8 +197,8 @@ class StandardFamilies:
         if self.sampled_count:
             linear, rank = (payoffs.to(p.device) for payoffs in self.draw(number, p.shape[1]))
             families += [
-                _payoff_family("linear", linear @ p.T, linear, labels),
-                _payoff_family("rank", drops(rank) @ top_sums.T, rank, ranks),
+                _payoff_family("linear", p, linear, linear, labels),
+                _payoff_family("rank", top_sums, drops(rank), rank, ranks),
             ]
         return families
 

@@ -33,7 +33,7 @@ import torch
 from torch import Tensor
 
 from calibrators.losses import Loss
-from calibrators.patching.algorithm import Algorithm1, Patch
+from calibrators.patching.algorithm import Algorithm1
 from calibrators.patching.state import PatchedForecast
 from calibrators.solvers.search import Run, best_run, run_and_log
 from metrics.validation import InputError
@@ -63,15 +63,17 @@ class TuningRun:
 
     Attributes:
         limits: the numbers of patches to score, increasing.
-        patches: the patches so far.
         log: the scores so far.
+        made: the number of patches so far, while it waits.
+        reached: the probabilities of the kept and of the held-out points, while it waits.
     """
 
     step_size: float
     sampled: bool
     limits: Sequence[int]
-    patches: list[Patch] = field(default_factory=list)
     log: list[Run] = field(default_factory=list)
+    made: int = 0
+    reached: list[Tensor] = field(default_factory=list)
 
 
 class HoldOut:
@@ -110,40 +112,43 @@ class HoldOut:
         A run that is already at its last limit can be a survivor. A run that has no score after
         `COMPARED_AT` patches always continues.
         """
+        best: list[TuningRun] = []
         for run in runs:
             self.go_on(run, COMPARED_AT)
-        scored = [run for run in runs if run.log]
-        best = sorted(scored, key=lambda run: best_run(run.log)["score"])[:SURVIVORS]
+            scored = [each for each in runs if each.log]
+            best = sorted(scored, key=lambda each: best_run(each.log)["score"])[:SURVIVORS]
+            for each in scored:
+                if each not in best:
+                    each.reached = []
         for run in runs:
             if run in best or not run.log:
                 self.go_on(run)
 
     def go_on(self, run: TuningRun, last: float = math.inf) -> None:
-        """Score a run at its limits up to `last`, from its last patch on.
-
-        A waiting run keeps only its patches, because forecasts of many classes are large. Replaying
-        the patches costs little compared with the audits, and gives the same forecasts.
-        """
+        """Score a run at its limits up to `last`, from where it waited."""
         limits = [limit for limit in run.limits[len(run.log) :] if limit <= last]
         if not limits:
             return
-        fitted, held = (PatchedForecast(self.probabilities[k], self.labels[k]) for k in self.parts)
+        reached = run.reached or [self.probabilities[part] for part in self.parts]
+        run.reached = []
+        labels = [self.labels[part] for part in self.parts]
+        fitted, held = map(PatchedForecast, reached, labels)
+        del reached  # forecasts of many classes are large
         algorithm = self.begin(run.step_size, run.sampled, fitted)
-        algorithm.replay(run.patches)
-        for patch in run.patches:
-            patch.apply(held, algorithm.update)
+        algorithm.number = run.made
 
         def score_at(limit: int) -> float:
             """Return the score after `limit` patches, or after fewer if the run has ended."""
             if algorithm.stopped is None:
-                for patch in islice(algorithm, limit - len(run.patches)):
+                for patch in islice(algorithm, limit - algorithm.number):
                     patch.apply(held, algorithm.update)
-                    run.patches.append(patch)
             return self.score(held)
 
         for limit in limits:
             tried = {"step_size": run.step_size, "steps": limit, "sampled": run.sampled}
             run_and_log(partial(score_at, limit), tried, run.log)
+        if len(run.log) < len(run.limits):
+            run.made, run.reached = algorithm.number, [fitted.probabilities, held.probabilities]
 
 
 def folds_of(labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -5,13 +5,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calibrators.patching.audit import StandardFamilies
 from calibrators.patching.bounds import (
     chosen_columns,
     class_wise_sums,
     indicator_bounds,
+    payoff_bounds,
     top_k_bounds,
     top_k_sums,
 )
+from calibrators.patching.utilities import drops
 from metrics.forecast import Forecast
 from metrics.kernels.prefix_range import prefix_range
 
@@ -24,6 +27,11 @@ def overconfident_forecast(n, classes, seed):
     labels = (random.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
     claimed = np.exp(z)
     return torch.from_numpy(claimed / claimed.sum(axis=1, keepdims=True)), torch.from_numpy(labels)
+
+
+def exact_errors(predicted, payoffs, codes):
+    ranges = prefix_range(predicted.contiguous(), payoffs, codes[None])
+    return (ranges.high[0] - ranges.low[0]) / len(codes)
 
 
 def bounds_and_errors(p, labels):
@@ -44,8 +52,7 @@ def bounds_and_errors(p, labels):
     ):
         hits = payoffs[:, codes].sum(dim=1)
         bounds.append(indicator_bounds(sums, hits, n))
-        ranges = prefix_range(predicted.T.contiguous(), payoffs, codes[None])
-        errors.append((ranges.high[0] - ranges.low[0]) / n)
+        errors.append(exact_errors(predicted.T, payoffs, codes))
     bounds.append(top_k_bounds(forecast.top_sums, ranks, torch.arange(classes)))
     return torch.cat(bounds), torch.cat([*errors, errors[1]])
 
@@ -54,6 +61,21 @@ def bounds_and_errors(p, labels):
 def test_no_bound_lies_below_the_error(n, classes, seed):
     bounds, errors = bounds_and_errors(*overconfident_forecast(n, classes, seed))
     assert bool((bounds >= errors).all())
+
+
+@given(st.integers(1, 300), st.integers(2, 12), st.integers(0, 999))
+def test_bounds_in_float32_are_near_the_errors_and_not_below(n, classes, seed):
+    p, labels = overconfident_forecast(n, classes, seed)
+    forecast = Forecast(p)
+    linear, rank = StandardFamilies(20, seed).draw(0, classes)
+    for matrix, factors, payoffs, codes in (
+        (p, linear, linear, labels),
+        (forecast.top_sums, drops(rank), rank, forecast.outcomes(labels).ranks[0].long()),
+    ):
+        excess = payoff_bounds(matrix, factors, payoffs, codes)
+        excess -= exact_errors(factors @ matrix.T, payoffs, codes)
+        assert float(excess.min()) > 0
+        assert float(excess.mean()) < 0.003 + 1 / n
 
 
 def test_the_bound_of_a_systematic_error_is_the_error():

@@ -182,20 +182,17 @@ def test_every_fifth_point_is_predicted_by_patches_of_the_others():
     torch.testing.assert_close(losses[0].sort().values, at_first.sort().values)
 
 
-def test_a_replayed_run_goes_on_as_the_run_that_it_repeats():
+def test_a_run_with_sampled_utilities_waits_unnoticed():
     """Audits draw other utilities each round: the number of the round is continued, too."""
-    logits, labels = over_confident(80, 4, seed=4)
-    p, y = torch.from_numpy(softmax(logits)), torch.from_numpy(labels)
-
-    def start():
-        auditor = StandardFamilies(20, seed=0)
-        return Algorithm1(PatchedForecast(p, y), auditor, ProjectedDescent(1.0), tolerance=0.0)
-
-    whole, repeated = start(), start()
-    patches = [whole.round() for _ in range(6)]
-    repeated.replay(patches[:3])
-    for patch in patches[3:]:
-        assert repeated.round()[1:] == patch[1:]
+    logits, labels = map(torch.from_numpy, over_confident(120, 4, seed=4))
+    calibrator = UtilityPatching(sampled_count=20)
+    scored = calibrator._run, calibrator._score
+    points = HoldOut(logits.double().softmax(dim=1), labels, 0.3, 0, *scored)
+    waits, whole = (TuningRun(0.1, True, [3, 7]) for _ in range(2))
+    points.go_on(waits, 3)
+    for run in (waits, whole):
+        points.go_on(run)
+    assert scores_of(waits) == scores_of(whole)
 
 
 def test_no_audit_repeats_the_draws_of_another():
