@@ -7,9 +7,11 @@ Classes without a sample in the calibration data are allowed: C comes from the c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self, overload
 
@@ -23,22 +25,13 @@ from torch import Tensor, nn
 from calibrators.class_order import classes_of, codes_of, frame_names
 from calibrators.conditioning import ConditionedModule, Conditioning, condition, warn_of_absent
 from calibrators.files import read_archive, write_archive
-from calibrators.inputs import Inputs, check_choices, from_probabilities, warn_of_lookalike
+from calibrators.inputs import Inputs, check_choices, logits_of, warn_of_lookalike
 from calibrators.modules import OfProbabilities
-from metrics.validation import (
-    InputError,
-    both_classes,
-    check_logits,
-    check_numbers,
-    check_weights,
-    like,
-)
-
-NOT_STORED = ("tuning_log_",)
+from metrics.validation import InputError, check_weights, like
 
 
 @dataclass(eq=False, repr=False)
-class Calibrator(ClassifierMixin, BaseEstimator):
+class Calibrator(ClassifierMixin, BaseEstimator, ABC):
     """Base of all calibrators: `fit(X, y)`, then `predict_proba(X)`, X logits and y labels.
 
     With `inputs="probabilities"` X holds probabilities, and `from_probabilities` takes their
@@ -71,7 +64,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
     is_learned: ClassVar[bool] = True
     """Whether `fit` learns something; then `calibrators.conditioning` prepares the logits."""
     takes_zeros: ClassVar[bool] = False
-    """Whether 1e-12 may stand for a probability of 0 in `_fit`, because only its rank matters."""
+    """Whether 1e-12 may replace a probability of 0 in `_fit`, because only its rank matters."""
     inputs: Inputs = field(default="logits", kw_only=True)
     """What X is."""
 
@@ -90,23 +83,29 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             InputError: NaN or +inf among the logits, labels out of range, lengths that differ, or
                 weights that the method does not take.
         """
-        names = _column_names(X)
-        z = self._logits(X)
+        check_choices(self)
+        z = logits_of(X, self.inputs)
         if self.inputs == "logits":
             warn_of_lookalike(z)
         classes = classes_of(y, z.shape[1], frame_names(X))
-        labels = codes_of(y, z.shape[0], classes).to(z.device).contiguous()
+        data = [z, codes_of(y, z.shape[0], classes).to(z.device).contiguous()]
         self.tuning_log_: list[dict[str, Any]] = []
-        data = (z, labels) if sample_weight is None else self._weighted(z, labels, sample_weight)
+        if sample_weight is not None:
+            if not self.takes_weights:
+                raise InputError(
+                    f"sample_weight: {type(self).__name__} has no weighted form; draw points in "
+                    "proportion to their weights instead"
+                )
+            data.append(check_weights(sample_weight, z.shape[0]).to(z.device))
+            data = [part[data[2] > 0] for part in data]
         with torch.no_grad():
             self._learn(*data)
         warn_of_absent(data[1], classes, self.is_learned)
         self.classes_ = classes
         self.n_features_in_ = int(z.shape[1])
-        if names is not None:
+        self.__dict__.pop("feature_names_in_", None)
+        if (names := _column_names(X)) is not None:
             self.feature_names_in_: NDArray[np.str_] = names
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         return self
 
     @overload
@@ -162,7 +161,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         fitted = {
             name: np.asarray(value)
             for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_") and name not in NOT_STORED
+            if name.endswith("_") and not name.startswith("_") and name != "tuning_log_"
         }
         return write_archive(path, type(self).__name__, self.get_params(deep=False), fitted)
 
@@ -180,7 +179,7 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         package = import_module(str(__package__))  # no `import`: the digest of a fit's code
         if kind in package.__all__:  # importing a calibrator makes it a known subclass
             getattr(package, kind)
-        kinds = {subclass.__name__: subclass for subclass in _descendants(cls)}
+        kinds = {each.__name__: each for each in _fitted_kinds(cls)}
         if kind not in kinds:
             raise InputError(
                 f"{path}: holds a fitted {kind}, expected {' or '.join(sorted(kinds))}"
@@ -191,38 +190,22 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"{path}: parameters of another version ({error}); fit again"
             ) from error
-        for name, value in fitted.items():
-            setattr(calibrator, name, value)
-        calibrator.tuning_log_ = []
+        vars(calibrator).update(fitted, tuning_log_=[])
         return calibrator
 
-    def _weighted(self, z: Tensor, y: Tensor, sample_weight: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Return logits, labels and weights of the points whose weight is not zero."""
-        if not self.takes_weights:
-            raise InputError(
-                f"sample_weight: {type(self).__name__} has no weighted form; draw points in "
-                "proportion to their weights instead"
-            )
-        weights = check_weights(sample_weight, z.shape[0]).to(z.device)
-        kept = weights > 0
-        return z[kept], y[kept], weights[kept]
-
-    def _logits(self, X: Any) -> Tensor:
-        """Return X as checked logits float32 or float64 [n, C]."""
-        check_choices(self)
-        numbers = check_numbers(X, self.inputs)
-        if self.inputs == "probabilities":
-            numbers = from_probabilities(numbers)
-        else:
-            numbers = both_classes(numbers, "logits", log_odds=True)
-        logits = torch.as_tensor(check_logits(numbers))
-        # Half precision is computed in float32; float32 and float64 are not copied.
-        return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
-
     def _probabilities(self, X: Any) -> Tensor:
+        """Return checked probabilities float64 [n, C] on the device of X."""
         check_is_fitted(self)
-        self._check_columns(X)
-        z = self._logits(X)
+        check_choices(self)
+        fitted, names = getattr(self, "feature_names_in_", None), _column_names(X)
+        if fitted is not None and names is not None:
+            for place, (before, now) in enumerate(zip(fitted, names, strict=False)):
+                if before != now:
+                    raise InputError(
+                        f"logits: column {place} is {str(now)!r}, at the fit it was "
+                        f"{str(before)!r}; give the columns of the fit in their order"
+                    )
+        z = logits_of(X, self.inputs)
         if z.shape[1] != self.n_features_in_:
             fix = "; give one point as X.reshape(1, -1)" if np.ndim(X) == 1 else ""
             raise InputError(
@@ -232,13 +215,12 @@ class Calibrator(ClassifierMixin, BaseEstimator):
         with torch.no_grad():
             return self._predicted(z)
 
-    def _learn(self, z: Tensor, labels: Tensor, *weights: Tensor | None) -> None:
+    def _learn(self, z: Tensor, labels: Tensor, *weights: Tensor) -> None:
         """Fit to checked logits [n, C], which may be -inf; `_fit` gets what can be fitted."""
         fit: Callable[..., None] = self._fit
         if not self.is_learned:
             return
-        whole = self._needs_all_classes()
-        known = condition(z, labels, *weights, whole=whole, zeros=not self.takes_zeros)
+        known = condition(z, labels, *weights, whole=self._is_whole(), zeros=not self.takes_zeros)
         self.present_ = known.present.cpu().numpy()
         self.conditioning_ = np.array([known.zero, known.gap, known.beta, known.log_weight])
         if not known.whole:
@@ -257,32 +239,22 @@ class Calibrator(ClassifierMixin, BaseEstimator):
             return None
         zero, gap, beta, log_weight = self.conditioning_.tolist()
         present = torch.as_tensor(self.present_, device=device)
-        return Conditioning(zero, gap, beta, log_weight, present, self._needs_all_classes())
+        return Conditioning(zero, gap, beta, log_weight, present, self._is_whole())
 
-    def _needs_all_classes(self) -> bool:
-        return False  # True: `_fit` needs the classes without a calibration point, too
+    def _is_whole(self) -> bool:
+        """Whether `_fit` needs the absent classes, too: utilities are defined on all classes."""
+        return getattr(self, "utilities", None) is not None
 
-    def _check_columns(self, logits: Any) -> None:
-        """Raise `InputError` unless a data frame has the columns of the fit in the same order."""
-        fitted, columns = getattr(self, "feature_names_in_", None), _column_names(logits)
-        if fitted is None or columns is None:
-            return
-        for place, (before, now) in enumerate(zip(fitted, columns, strict=False)):
-            if before != now:
-                raise InputError(
-                    f"logits: column {place} is {str(now)!r}, at the fit it was {str(before)!r}; "
-                    "give the columns of the fit in their order"
-                )
-
+    @abstractmethod
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
         """Learn from checked `logits` float32 or float64 [n, C] and `labels` int64 [n]."""
-        raise TypeError(f"{type(self).__name__} must define _fit")
 
+    @abstractmethod
     def _predict_proba(self, logits: Tensor) -> Tensor:
         """Return float64 [n, C] for checked `logits` float32 or float64 [n, C]."""
-        raise TypeError(f"{type(self).__name__} must define _predict_proba")
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
+        """Return a module of arrays of type `dtype` that computes `_predict_proba`."""
         raise TypeError(f"{type(self).__name__} must define _to_module")
 
 
@@ -294,6 +266,6 @@ def _column_names(logits: Any) -> NDArray[np.str_] | None:
     return np.array(list(columns), dtype=np.str_)
 
 
-def _descendants(cls: type[Calibrator]) -> list[type[Any]]:
-    below = [leaf for subclass in cls.__subclasses__() for leaf in _descendants(subclass)]
-    return [cls, *below] if cls is not Calibrator else below
+def _fitted_kinds(cls: type[Calibrator]) -> list[type[Any]]:
+    below = [kind for subclass in cls.__subclasses__() for kind in _fitted_kinds(subclass)]
+    return below if isabstract(cls) else [cls, *below]

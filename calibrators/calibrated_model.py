@@ -16,6 +16,9 @@ from calibrators.inputs import from_probabilities
 from calibrators.temperature import TemperatureScaling
 from metrics.validation import InputError, check_nothing_is_masked, check_weights
 
+METHODS = ("decision_function", "predict_proba")
+ONE_SCORE = 'take one score per class (SVC: decision_function_shape="ovr")'
+
 
 class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit a classifier, and a calibrator on its scores of points that it was not trained on.
@@ -68,9 +71,8 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 )
             weights["sample_weight"] = check_weights(sample_weight, len(codes)).cpu().numpy()
         folds = check_cv(self.cv, codes, classifier=True)
-        scores = cross_val_predict(
-            self.classifier, X, codes, cv=folds, method=self._method(), params=weights
-        )
+        options: Any = {"cv": folds, "method": self._method(), "params": weights}
+        scores = cross_val_predict(self.classifier, X, codes, **options)
         calibrator = clone(self.calibrator or TemperatureScaling())
         calibrator.inputs = "logits"  # `_logits` turns the classifier's scores into logits
         self.calibrator_ = calibrator.fit(self._logits(scores), codes, **weights)
@@ -85,14 +87,12 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return calibrated probabilities [n, C], columns in the order of `classes_`."""
         check_is_fitted(self)
         scores = getattr(self.classifier_, self._method())(X)
-        probabilities: NDArray[np.float64] = self.calibrator_.predict_proba(self._logits(scores))
-        return probabilities
+        return np.asarray(self.calibrator_.predict_proba(self._logits(scores)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
+        return np.asarray(self.classes_[best])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -100,13 +100,12 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def _method(self) -> str:
-        methods = ("decision_function", "predict_proba")
-        for name in methods:
+        for name in METHODS:
             if hasattr(self.classifier, name):
                 return name
-        kind = type(self.classifier).__name__
         raise InputError(
-            f"classifier: {kind} has neither {' nor '.join(methods)}; take one that has"
+            f"classifier: {type(self.classifier).__name__} has neither {' nor '.join(METHODS)}; "
+            "take one that has"
         )
 
     def _logits(self, scores: Any) -> NDArray[np.float64]:
@@ -114,14 +113,13 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         values = np.asarray(scores, dtype=np.float64)
         if self._method() == "predict_proba":
             return from_probabilities(values)
-        if values.ndim == 2 and values.shape[1] != len(self.classes_):
-            raise InputError(
-                f"classifier: its decision_function gives {values.shape[1]} scores for "
-                f"{len(self.classes_)} classes; take one score per class "
-                '(SVC: decision_function_shape="ovr")'
-            )
         if values.ndim == 1:  # for two classes scikit-learn gives only the second class's margin
             return np.stack([-values / 2, values / 2], axis=1)
+        if values.shape[1] != len(self.classes_):
+            raise InputError(
+                f"classifier: its decision_function gives {values.shape[1]} scores for "
+                f"{len(self.classes_)} classes; {ONE_SCORE}"
+            )
         return values
 
     def _check_one_score_per_class(self, X: Any) -> None:
@@ -136,18 +134,16 @@ class CalibratedModel(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         agree = [np.mean(named[predicted == code] == code) for code in np.unique(predicted)]
         if np.mean(agree) < 0.5:
             raise InputError(
-                "classifier: the largest of its 3 scores is not the class that it predicts; take "
-                'one score per class (SVC: decision_function_shape="ovr")'
+                "classifier: the largest of its 3 scores is not the class that it predicts; "
+                f"{ONE_SCORE}"
             )
 
     def _check_classes(self, codes: NDArray[Any]) -> None:
         if len(self.classes_) < 2:
             raise InputError(f"y: one class {self.classes_}; give at least 2 classes")
-        folds = self.cv if isinstance(self.cv, int) else 0
         counts = np.bincount(codes)
-        if counts.min() < folds:
-            rare = self.classes_[counts.argmin()]
+        if isinstance(self.cv, int) and counts.min() < self.cv:
             raise InputError(
-                f"y: class {rare} has {counts.min()} points, fewer than the {folds} folds of cv; "
-                "give more points of it, or a smaller cv"
+                f"y: class {self.classes_[counts.argmin()]} has {counts.min()} points, fewer than "
+                f"the {self.cv} folds of cv; give more points of it, or a smaller cv"
             )

@@ -5,7 +5,7 @@ Three kinds of data ruin fits that are good otherwise. They are handled here, fo
 - *Impossible classes.* Options that a question does not have are padded with -1e9, with the least
   number of a type, or with -inf. No point has such a class, and its value means nothing.
 - *Zeros of few votes.* A class that none of ten neighbours votes for has the probability 0, which
-  stands as 1e-12. Some points do have such a class, and the likelihood then sees little else.
+  is raised to 1e-12. Some points do have such a class, and the likelihood then sees little else.
 - *Classes without a calibration point.* The likelihood alone would send them to 0.
 
 The model: let q = softmax(β z) over the possible classes of a row. Each of its m other classes has
@@ -74,9 +74,19 @@ class Conditioning:
         Without marked entries the logits are returned as they are.
         """
         low, top = torch.aminmax(logits, dim=1)
-        if not bool(((low <= self.zero) | (top - low >= self.gap)).any()):
-            return logits, None
-        return _filled(logits.double(), self.zero, self.gap, self.beta, self.log_weight)
+        if bool(((low <= self.zero) | (top - low >= self.gap)).any()):
+            return self._filled(logits.double())
+        return logits, None
+
+    def _filled(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Give marked entries of `z` [n, C] the value of their weight; return it and the marks."""
+        top = z.amax(dim=1, keepdim=True)
+        below = z - top
+        marked = ((z <= self.zero) | (-below >= self.gap)) & (below < 0)
+        rest = torch.where(marked, -math.inf, self.beta * below).logsumexp(dim=1, keepdim=True)
+        is_never = self.log_weight == -math.inf
+        log_weight = RARE * min(max(self.beta, 1.0), STEEPEST) if is_never else self.log_weight
+        return torch.where(marked, top + (rest + log_weight) / self.beta, z), marked
 
     def seen(self, logits: Tensor) -> Tensor:
         """Return the finite logits that the calibrator is fitted on, [n, P] or [n, C]."""
@@ -84,24 +94,37 @@ class Conditioning:
         is_all = self.whole or len(self.present) == logits.shape[1]
         return finite if is_all else finite[:, self.present].contiguous()
 
-    def predicted(self, logits: Tensor, calibrator: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the calibrator's probabilities of all classes, float64 [n, C].
+    def predicted(
+        self, logits: Tensor, calibrator: Callable[[Tensor], Tensor], *, is_module: bool = False
+    ) -> Tensor:
+        """Return the calibrator's probabilities of all classes [n, C].
 
         An absent class has the probability of temperature scaling, and the others share the rest as
-        the calibrator says. If only one class is present, nothing was learned.
+        the calibrator says. If only one class is present, nothing was learned. `is_module` keeps to
+        operations that exporters accept; otherwise the result is float64.
         """
-        z, marked = self.filled(logits)
-        if len(self.present) == z.shape[1]:
+        z, marked = self._filled(logits) if is_module else self.filled(logits)
+        present = self.present
+        if len(present) == z.shape[1]:
             p = calibrator(z)
         else:
-            p = _completed(softmax(z, self.beta), z, self, calibrator)
+            p = torch.softmax(self.beta * z, dim=1) if is_module else softmax(z, self.beta)
+            if len(present) > 1:
+                own = calibrator(z)[:, present] if self.whole else calibrator(z[:, present])
+                if self.whole:
+                    own = own / own.sum(dim=1, keepdim=True).clamp(min=LIKELIHOOD_FLOOR)
+                own = own * p[:, present].sum(dim=1, keepdim=True)
+                p = p.index_copy(1, present, own).clamp(max=1.0)  # rounding may exceed 1
         if marked is None:
             return p
-        return _without(p, marked if self.log_weight == -math.inf else torch.isneginf(logits))
+        never = marked if self.log_weight == -math.inf else torch.isneginf(logits)
+        kept = torch.where(never, 0.0, p)  # and a row's other classes share its sum
+        kept = torch.where(kept.sum(dim=1, keepdim=True) > 0, kept, (~never).to(p.dtype))
+        return (kept * (p.sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True))).clamp(max=1.0)
 
 
 class ConditionedModule(nn.Module):
-    """`Conditioning.predicted` for a calibrator's module, in operations that exporters accept."""
+    """`Conditioning.predicted` for a calibrator's module."""
 
     def __init__(self, known: Conditioning, module: nn.Module, dtype: torch.dtype) -> None:
         super().__init__()
@@ -110,15 +133,8 @@ class ConditionedModule(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        known, z = self.known, logits.to(self.dtype)
-        never = torch.isneginf(z)
-        z, marked = _filled(z, known.zero, known.gap, known.beta, known.log_weight)
-        if len(known.present) == z.shape[1]:
-            p: Tensor = self.module(z)
-        else:
-            here = replace(known, present=self.present)
-            p = _completed(torch.softmax(known.beta * z, dim=1), z, here, self.module)
-        return _without(p, marked if known.log_weight == -math.inf else never)
+        here = replace(self.known, present=self.present)
+        return here.predicted(logits.to(self.dtype), self.module, is_module=True)
 
 
 def condition(
@@ -134,8 +150,8 @@ def condition(
     With `zeros=False` zeros of probabilities stay as they are. `InputError` if a point's class has
     the logit -inf.
     """
-    of_label = logits.gather(1, labels[:, None])[:, 0]
-    if bool((never := torch.isneginf(of_label)).any()):
+    never = torch.isneginf(logits.gather(1, labels[:, None])[:, 0])
+    if bool(never.any()):
         raise InputError(
             f"labels: {int(never.sum())} points have a class whose logit is -inf, the first is row "
             f"{int(never.nonzero()[0])}; correct the label or the logit, or, if these are "
@@ -143,9 +159,10 @@ def condition(
         )
     present = torch.bincount(labels, minlength=logits.shape[1]).nonzero()[:, 0]
     scale = median_gap(logits)
-    gap = padding_gap(logits, scale)
     zero = largest_zero(logits) if zeros else -math.inf
-    marks = Conditioning(zero, gap, 1 / (scale or 1.0), -math.inf, present, whole)
+    marks = Conditioning(
+        zero, padding_gap(logits, scale), 1 / (scale or 1.0), -math.inf, present, whole
+    )
     if (learned := _learned(marks, logits, labels, weights)) is not None:
         return learned
     marks = replace(marks, zero=-math.inf, gap=math.inf)
@@ -200,44 +217,6 @@ def _log_weight(counts: Tensor, shares: Tensor, hits: float, half: float) -> flo
         return value, float((shares * share * (1 - share)).sum()), abs(value) <= 1e-9 * hits
 
     return solve_increasing(excess, -5.0, -60.0, 60.0)[0]
-
-
-def _filled(
-    z: Tensor, zero: float, gap: float, beta: float, log_weight: float
-) -> tuple[Tensor, Tensor]:
-    """Give marked entries of `z` [n, C] the value of their weight; return it and the marks."""
-    top = z.amax(dim=1, keepdim=True)
-    below = z - top
-    marked = ((z <= zero) | (-below >= gap)) & (below < 0)
-    rest = torch.where(marked, -math.inf, beta * below).logsumexp(dim=1, keepdim=True)
-    if log_weight == -math.inf:
-        log_weight = RARE * min(max(beta, 1.0), STEEPEST)
-    value = top + (rest + log_weight) / beta
-    return torch.where(marked, value, z), marked
-
-
-def _completed(
-    p: Tensor, z: Tensor, known: Conditioning, calibrator: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Replace the present classes' part of `p` [n, C] by the calibrator's view of `z` [n, C]."""
-    present = known.present
-    if len(present) == 1:
-        return p
-    if known.whole:
-        own = calibrator(z)[:, present]
-        own = own / own.sum(dim=1, keepdim=True).clamp(min=LIKELIHOOD_FLOOR)
-    else:
-        own = calibrator(z[:, present])
-    own = own * p[:, present].sum(dim=1, keepdim=True)
-    return p.index_copy(1, present, own).clamp(max=1.0)  # rounding may exceed 1
-
-
-def _without(p: Tensor, never: Tensor) -> Tensor:
-    """Return `p` [n, C] with zeros where `never`; a row's other classes share its sum."""
-    kept = torch.where(never, 0.0, p)
-    left = kept.sum(dim=1, keepdim=True)
-    kept = torch.where(left > 0, kept, (~never).to(p.dtype))
-    return (kept * (p.sum(dim=1, keepdim=True) / kept.sum(dim=1, keepdim=True))).clamp(max=1.0)
 
 
 def warn_of_absent(labels: Tensor, classes: NDArray[Any], is_learned: bool) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
+from metrics.errors import InputError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -55,16 +57,22 @@ def write_archive(
     """
     import numpy as np
 
-    target = Path(path)
-    content = {
-        KIND: np.asarray(kind),
-        FORMAT: np.asarray(LATEST),
-        PARAMETERS: np.asarray(json.dumps({k: _plain(k, v) for k, v in parameters.items()})),
-        **{name: fitted[name] for name in sorted(fitted)},
+    plain = {}
+    for name, value in parameters.items():
+        try:
+            plain[name] = json.loads(json.dumps(value, default=lambda entry: entry.tolist()))
+        except (TypeError, AttributeError) as error:
+            kind_of = type(value).__name__
+            raise InputError(f"{name}: a {kind_of} cannot be stored in JSON") from error
+    content: dict[str, Any] = {
+        KIND: kind,
+        FORMAT: LATEST,
+        PARAMETERS: json.dumps(plain),
+        **dict(sorted(fitted.items())),
     }
-    with atomic_path(target) as temporary, temporary.open("xb") as stream:
+    with atomic_path(path) as temporary, temporary.open("xb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **content)
-    return target
+    return Path(path)
 
 
 def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -74,10 +82,7 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
     are notes of the program that wrote the file and are ignored. `InputError` (one line) reports a
     file that is missing, damaged, not a calibrator, or of a newer format.
     """
-    import numpy as np
-
     from metrics.archive import read_arrays
-    from metrics.validation import InputError
 
     fix = "fit and save it again"
     try:
@@ -99,23 +104,15 @@ def read_archive(path: str | Path | IO[bytes]) -> tuple[str, dict[str, Any], dic
         parameters = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path}: damaged parameters ({error}); {fix}") from error
-    for name in content:  # only names that `Calibrator.save` writes; others may replace a method
+    fitted = {}
+    for name, array in content.items():
+        # Only names that `Calibrator.save` writes; others may replace a method.
         if not name.isidentifier() or name.startswith("_") or not name.endswith("_"):
             raise InputError(f"{path}: {name!r} is no fitted value; {fix}")
-    fitted = {name: array if array.ndim else array.item() for name, array in content.items()}
-    if version == 1:
-        fitted = {RENAMED.get(name, name): value for name, value in fitted.items()}
-        parameters |= {"loss": "nll"} if parameters.get("loss") == "likelihood" else {}
-    if np.size(fitted["classes_"]) != fitted["n_features_in_"]:
+        name = RENAMED.get(name, name) if version == 1 else name
+        fitted[name] = array if array.ndim else array.item()
+    if version == 1 and parameters.get("loss") == "likelihood":
+        parameters["loss"] = "nll"
+    if content["classes_"].size != fitted["n_features_in_"]:
         raise InputError(f"{path}: classes_ and n_features_in_ differ; {fix}")
     return kind, parameters, fitted
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return `value` as JSON can hold it: NumPy numbers and arrays become numbers and lists."""
-    from metrics.validation import InputError
-
-    try:
-        return json.loads(json.dumps(value, default=lambda entry: entry.tolist()))
-    except (TypeError, AttributeError) as error:
-        raise InputError(f"{name}: a {type(value).__name__} cannot be stored in JSON") from error

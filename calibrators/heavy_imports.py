@@ -9,10 +9,10 @@ first import succeeds, and nothing is defined here.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import logging
 import sys
+from importlib import import_module
 from types import ModuleType
 
 import torch
@@ -38,7 +38,7 @@ def require(name: str, install: str = "") -> ModuleType:
     if package in NEEDS_TORCHVISION and importlib.util.find_spec("torchvision") is not None:
         _import_torchvision()
     try:
-        module = importlib.import_module(name)
+        module = import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
             raise
@@ -53,7 +53,7 @@ def require(name: str, install: str = "") -> ModuleType:
 
 def _import_torchvision() -> None:
     try:
-        importlib.import_module("torchvision")
+        import_module("torchvision")
     except RuntimeError as error:
         if MISSING_OPERATOR not in str(error):
             raise
@@ -63,4 +63,4 @@ def _import_torchvision() -> None:
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         _defined.append(library)
-        importlib.import_module("torchvision")
+        import_module("torchvision")

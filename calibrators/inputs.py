@@ -17,6 +17,8 @@ from metrics.validation import (
     COARSE_ROUNDING,
     InputError,
     both_classes,
+    check_logits,
+    check_numbers,
     check_probabilities,
     like,
 )
@@ -41,9 +43,8 @@ def from_probabilities(
 def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
     """Return log max(p, 1e-12) of `probabilities` [n, C]: logits whose softmax they are.
 
-    A model may give only probabilities: `TemperatureScaling().fit(from_probabilities(p), y)`.
-    The logarithm of zero would be minus infinity, so zeros are raised to the same floor as in the
-    negative log-likelihood (`metrics.scores.LIKELIHOOD_FLOOR`), whose logarithm is -27.6. The
+    Zeros are raised to the same floor as in the negative log-likelihood
+    (`metrics.scores.LIKELIHOOD_FLOOR`), because their logarithm would be minus infinity. The
     softmax of the result differs from the row by less than C x 1e-12. Rows whose sum differs from
     one by rounding are renormalised by it, because the softmax ignores a common factor.
 
@@ -61,6 +62,18 @@ def from_probabilities(probabilities: Any, name: str = "probabilities") -> Any:
     return like(matrix.clamp(min=LIKELIHOOD_FLOOR).log(), probabilities)
 
 
+def logits_of(X: Any, inputs: Inputs) -> Tensor:
+    """Return what a calibrator was given as checked logits, float32 or float64 [n, C]."""
+    numbers = check_numbers(X, inputs)
+    if inputs == "probabilities":
+        numbers = from_probabilities(numbers)
+    else:
+        numbers = both_classes(numbers, "logits", log_odds=True)
+    logits = check_logits(numbers)
+    # Half precision is computed in float32; float32 and float64 are not copied.
+    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
+
+
 @cache
 def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
     """Return what each argument of a calibrator may be whose type is a `Literal`."""
@@ -75,13 +88,6 @@ def check_choices(calibrator: Any) -> None:
             raise InputError(f"{name}: {value!r}; choose {' or '.join(choices)}")
 
 
-class Lookalike(NamedTuple):
-    """What numbers look like, and the step that turns them into probabilities."""
-
-    what: str
-    step: str
-
-
 def warn_of_lookalike(logits: Tensor) -> None:
     """Warn the caller of `fit` if `logits` [n, C] look like something else."""
     is_single = logits.shape[1] == 2 and not bool(logits[:, 0].any())
@@ -94,6 +100,13 @@ def warn_of_lookalike(logits: Tensor) -> None:
         )
 
 
+class Lookalike(NamedTuple):
+    """What numbers look like, and the step that turns them into probabilities."""
+
+    what: str
+    step: str
+
+
 def lookalike(matrix: Tensor) -> Lookalike | None:
     """Return what `matrix` [n, C] looks like; None if it looks like logits.
 
@@ -101,7 +114,7 @@ def lookalike(matrix: Tensor) -> Lookalike | None:
     entries, so the first block usually decides.
     """
     sums, largest = [], 0.0
-    for start, stop in row_blocks(len(matrix), matrix.shape[1]):
+    for start, stop in row_blocks(*matrix.shape):
         rows = matrix[start:stop].to(torch.float64)
         if not bool((rows >= -COARSE_ROUNDING).all()):
             return None

@@ -10,27 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
-from torch import Tensor
+from torch import Tensor, nn
 
 from calibrators.base import Calibrator
-from calibrators.modules import PiecewiseLinearMaps
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
-
-Map = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""The thresholds of a map and its values there."""
-
-
-def _isotonic_map(scores: NDArray[Any], hits: NDArray[Any], weights: NDArray[Any]) -> Map:
-    """Return the isotonic map of `scores` [n] to `hits` [n], each weighing `weights` [n]."""
-    fitted = IsotonicRegression(out_of_bounds="clip").fit(scores, hits, sample_weight=weights)
-    return fitted.X_thresholds_, fitted.y_thresholds_
 
 
 @dataclass(eq=False, repr=False)
@@ -66,12 +55,13 @@ class IsotonicCalibration(Calibrator):
         n, classes = scores.shape
         hits = labels.cpu().numpy()[:, None] == np.arange(classes)
         rows = np.ones(n) if weights is None else weights.cpu().numpy()
+        data = list(zip(scores.T, hits.T, [rows] * classes, strict=True))
         if self.mode == "global":
-            maps = [_isotonic_map(scores.ravel(), hits.ravel(), rows.repeat(classes))]
-        else:
-            maps = [_isotonic_map(scores[:, c], hits[:, c], rows) for c in range(classes)]
-        self.thresholds_, self.values_ = map(np.concatenate, zip(*maps, strict=True))
-        sizes = [len(thresholds) for thresholds, _ in maps]
+            data = [(scores.ravel(), hits.ravel(), rows.repeat(classes))]
+        maps = [IsotonicRegression(out_of_bounds="clip").fit(*points) for points in data]
+        self.thresholds_ = np.concatenate([each.X_thresholds_ for each in maps])
+        self.values_ = np.concatenate([each.y_thresholds_ for each in maps])
+        sizes = [len(each.X_thresholds_) for each in maps]
         self.offsets_ = np.cumsum([0, *sizes], dtype=np.int64)
 
     def _check_options(self) -> None:
@@ -85,9 +75,8 @@ class IsotonicCalibration(Calibrator):
         self._check_options()
         scores = softmax(logits).cpu().numpy()
         mapped = np.empty_like(scores)
-        maps = list(zip(self.offsets_[:-1], self.offsets_[1:], strict=True))
-        for c in range(scores.shape[1]):
-            points = slice(*maps[c if len(maps) > 1 else 0])
+        maps = list(map(slice, self.offsets_[:-1], self.offsets_[1:]))
+        for c, points in zip(range(scores.shape[1]), maps * (scores.shape[1] // len(maps))):
             mapped[:, c] = np.interp(scores[:, c], self.thresholds_[points], self.values_[points])
         mapped += self.tie_break * scores
         if self.normalize:
@@ -96,6 +85,43 @@ class IsotonicCalibration(Calibrator):
             mapped = np.divide(mapped, total, out=evenly, where=total > 0)
         return torch.from_numpy(mapped).to(logits.device)
 
-    def _to_module(self, dtype: torch.dtype) -> PiecewiseLinearMaps:
-        maps = self.thresholds_, self.values_, self.offsets_
-        return PiecewiseLinearMaps(*maps, bool(self.normalize), float(self.tie_break), dtype)
+    def _to_module(self, dtype: torch.dtype) -> IsotonicModule:
+        return IsotonicModule(self, dtype)
+
+
+class IsotonicModule(nn.Module):
+    """The maps of a fitted calibrator, as tables [maps, K] of the number type `dtype`.
+
+    Unused places of `thresholds` hold infinity. A row takes C · K comparisons, because ONNX has no
+    binary search.
+    """
+
+    def __init__(self, fitted: IsotonicCalibration, dtype: torch.dtype) -> None:
+        super().__init__()
+        sizes = np.diff(fitted.offsets_).tolist()
+        x = torch.full((len(sizes), max(sizes) + 1), torch.inf, dtype=dtype)
+        level = torch.zeros_like(x)
+        for c, (start, size) in enumerate(zip(fitted.offsets_.tolist(), sizes, strict=False)):
+            points = slice(start, start + size)
+            x[c, :size] = torch.tensor(fitted.thresholds_[points], dtype=dtype)
+            level[c, :size] = torch.tensor(fitted.values_[points], dtype=dtype)
+            level[c, size:] = level[c, size - 1]
+        self.thresholds, self.values = nn.Buffer(x), nn.Buffer(level)
+        self.normalize, self.tie_break = bool(fitted.normalize), float(fitted.tie_break)
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """[n, C] -> [n, C]"""
+        x: Tensor = self.thresholds
+        level: Tensor = self.values
+        p = torch.softmax(logits.to(x.dtype), dim=1)
+        passed = (p[:, :, None] >= x[None]).sum(dim=2)
+        left = (passed - 1).clamp(min=0) + torch.arange(x.shape[0], device=x.device) * x.shape[1]
+        x, level = x.flatten(), level.flatten()
+        start, stop = x[left], x[left + 1]
+        share = ((p - start) / (stop - start)).clamp(0, 1)
+        mapped = level[left] + share * (level[left + 1] - level[left]) + self.tie_break * p
+        if not self.normalize:
+            return mapped
+        total = mapped.sum(dim=1, keepdim=True)
+        evenly = torch.full_like(mapped, 1 / mapped.shape[1])
+        return torch.where(total > 0, mapped / torch.where(total > 0, total, 1), evenly)

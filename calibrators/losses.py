@@ -8,7 +8,6 @@ parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -23,74 +22,58 @@ Loss = Literal["nll", "brier"]
 """The name of a loss, in every calibrator and in the configuration."""
 
 
-@compiled_sums
-def residual_rows(logits: Any, labels: Any, weights: Any) -> float:
-    """Overwrite `logits` with softmax - one-hot; return the sum of -log softmax at the labels.
+def _kernel(is_brier: bool) -> Any:
+    """Return a function that overwrites logits with the gradient of their summed loss.
 
-    That is the gradient of the summed cross-entropy by the logits; row i of both counts weights[i]
+    It returns that loss. With p the softmax and y one-hot, the NLL has the gradient p - y. The
+    Brier score Σ (p - y)² has 2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)). Row i counts weights[i]
     times. The arithmetic is float64 also where the array is float32.
     """
-    classes = logits.shape[1]
-    values = np.empty(classes)
-    loss = 0.0
-    for i in range(logits.shape[0]):
-        row = logits[i]
-        largest = row[0]
-        for j in range(classes):
-            largest = max(largest, row[j])
-        total = 0.0
-        of_label = np.float64(row[labels[i]]) - np.float64(largest)
-        for j in range(classes):
-            value = exponential(np.float64(row[j]) - np.float64(largest))
-            values[j] = value
-            total += value
-        factor = 1.0 / total
-        share = weights[i]
-        for j in range(classes):
-            row[j] = share * (values[j] * factor)
-        row[labels[i]] -= share
-        loss += share * (math.log(total) - of_label)
-    return loss
+
+    @compiled_sums
+    def overwrite(logits: Any, labels: Any, weights: Any) -> float:
+        classes = logits.shape[1]
+        values = np.empty(classes)
+        loss = 0.0
+        for i in range(logits.shape[0]):
+            row, label = logits[i], labels[i]
+            largest = row[0]
+            for j in range(classes):
+                largest = max(largest, row[j])
+            total = 0.0
+            below = np.float64(row[label]) - np.float64(largest)
+            for j in range(classes):
+                value = exponential(np.float64(row[j]) - np.float64(largest))
+                values[j] = value
+                total += value
+            factor = 1.0 / total
+            if not is_brier:
+                share = weights[i]
+                for j in range(classes):
+                    row[j] = share * (values[j] * factor)
+                row[label] -= share
+                loss += share * (math.log(total) - below)
+                continue
+            squares = rest = 0.0
+            for j in range(classes):
+                p = values[j] * factor
+                values[j] = p
+                squares += p * p
+                rest += p if j != label else 0.0
+            of_label = values[label]
+            pull = squares - of_label
+            share = weights[i]
+            for j in range(classes):
+                row[j] = share * (2.0 * values[j] * (values[j] - pull))
+            row[label] = share * (2.0 * of_label * (-rest - pull))
+            # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
+            loss += share * (squares - of_label * of_label + rest * rest)
+        return loss
+
+    return overwrite
 
 
-@compiled_sums
-def squared_error_rows(logits: Any, labels: Any, weights: Any) -> float:
-    """Overwrite `logits` with the gradient of the summed Brier score; return that sum.
-
-    With p the softmax and y one-hot, the score is Σ (p - y)² and its gradient by logit j is
-    2 p_j (p_j - y_j - Σ_k p_k (p_k - y_k)); row i of both counts weights[i] times. The arithmetic
-    is float64 also where the array is not.
-    """
-    classes = logits.shape[1]
-    values = np.empty(classes)
-    score = 0.0
-    for i in range(logits.shape[0]):
-        row = logits[i]
-        label = labels[i]
-        largest = row[0]
-        for j in range(classes):
-            largest = max(largest, row[j])
-        total = 0.0
-        for j in range(classes):
-            value = exponential(np.float64(row[j]) - np.float64(largest))
-            values[j] = value
-            total += value
-        factor = 1.0 / total
-        squares = rest = 0.0
-        for j in range(classes):
-            p = values[j] * factor
-            values[j] = p
-            squares += p * p
-            rest += p if j != label else 0.0
-        of_label = values[label]
-        pull = squares - of_label
-        share = weights[i]
-        for j in range(classes):
-            row[j] = share * (2.0 * values[j] * (values[j] - pull))
-        row[label] = share * (2.0 * of_label * (-rest - pull))
-        # Σ (p - y)² with 1 - p at the label added up from the others: exact also where p is 1.
-        score += share * (squares - of_label * of_label + rest * rest)
-    return score
+KERNELS: dict[Loss, Any] = {"nll": _kernel(False), "brier": _kernel(True)}
 
 
 def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
@@ -100,67 +83,35 @@ def row_weights(weights: Tensor | None, logits: Tensor) -> Tensor:
     return weights.to(logits.device, torch.float64)
 
 
-def residuals(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
-    """Overwrite `logits` [n, C] with softmax - one-hot; return the summed cross-entropy.
-
-    Row i of both counts weights[i] times, `weights` [n].
-    """
-
-    def plain(z: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        log_p = torch.log_softmax(z, dim=1)
-        loss = -log_p.gather(1, at)[:, 0]
-        return loss, log_p.exp_().sub_(torch.zeros_like(z).scatter_(1, at, 1.0))
-
-    return _overwritten(residual_rows, plain, logits, labels, weights)
-
-
-def squared_errors(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
-    """Overwrite `logits` [n, C] with the summed Brier score's gradient; return that score.
-
-    Row i of both counts weights[i] times, `weights` [n].
-    """
-
-    def plain(z: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        p = torch.softmax(z, dim=1)
-        away = p - torch.zeros_like(z).scatter_(1, at, 1.0)
-        slope = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
-        return away.square().sum(dim=1), slope
-
-    return _overwritten(squared_error_rows, plain, logits, labels, weights)
-
-
-def _overwritten(
-    kernel: Callable[..., float],
-    plain: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
-    logits: Tensor,
-    labels: Tensor,
-    weights: Tensor | None,
+def residuals(
+    logits: Tensor, labels: Tensor, weights: Tensor | None = None, loss: Loss = "nll"
 ) -> float:
-    """Overwrite `logits` by `kernel`, or where it cannot run by `plain`; return the summed loss.
+    """Overwrite `logits` [n, C] with the gradient of the summed loss, and return that sum.
 
-    `plain` returns each row's loss and gradient.
+    Row i of both counts weights[i] times, `weights` [n].
     """
     n, classes = logits.shape
-    shares = row_weights(weights, logits)
+    shares, kernel = row_weights(weights, logits), KERNELS[loss]
     if has_kernels(logits) and logits.is_contiguous():
         arrays = logits.numpy(), labels.numpy(), shares.numpy()
         blocks = row_blocks(n, classes)
         return math.fsum(over_blocks(lambda i, k: kernel(*(a[i:k] for a in arrays)), blocks))
-    loss = torch.zeros((), dtype=torch.float64, device=logits.device)
+    total = torch.zeros((), dtype=torch.float64, device=logits.device)
     for start, stop in row_blocks(n, classes, 1 << 24):
         rows, share = slice(start, stop), shares[start:stop]
-        losses, slopes = plain(logits[rows].double(), labels[rows, None])
-        loss += losses @ share
+        z, at = logits[rows].double(), labels[rows, None]
+        hits = torch.zeros_like(z).scatter_(1, at, 1.0)
+        if loss == "brier":
+            p = torch.softmax(z, dim=1)
+            away = p - hits
+            losses = away.square().sum(dim=1)
+            slopes = 2 * p * (away - (p * away).sum(dim=1, keepdim=True))
+        else:
+            log_p = torch.log_softmax(z, dim=1)
+            losses, slopes = -log_p.gather(1, at)[:, 0], log_p.exp_().sub_(hits)
+        total += losses @ share
         logits[rows] = slopes * share[:, None]
-    return float(loss)
-
-
-SUMMED: dict[Loss, Callable[[Tensor, Tensor, Tensor | None], float]] = {
-    "nll": residuals,
-    "brier": squared_errors,
-}
-"""Functions of logits [n, C], labels [n] and weights [n] or None. They return the loss summed over
-the rows and overwrite the logits with its gradient."""
+    return float(total)
 
 
 def logit_curvature(probabilities: Tensor, loss: Loss) -> Tensor:

@@ -8,19 +8,11 @@ computed in the type of the module's arrays, float32 by default.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from metrics.scores import LIKELIHOOD_FLOOR
-
-
-def constant(values: ArrayLike, dtype: torch.dtype) -> Tensor:
-    """Return `values` as a tensor that shares no memory with them."""
-    return torch.tensor(values, dtype=dtype)
 
 
 class OfProbabilities(nn.Module):
@@ -36,80 +28,24 @@ class OfProbabilities(nn.Module):
         return calibrated
 
 
-class ScaledSoftmax(nn.Module):
-    """softmax(w ⊙ z + b): the uncalibrated model, temperature scaling and vector scaling."""
+class AffineSoftmax(nn.Module):
+    """softmax(w ⊙ x + b), or softmax(W x + b), for a number or vector w, or a matrix W [C, C]."""
 
-    def __init__(self, scale: Tensor, shift: Tensor) -> None:
+    def __init__(self, scale: ArrayLike, shift: ArrayLike, dtype: torch.dtype) -> None:
         super().__init__()
-        self.scale, self.shift = nn.Buffer(scale), nn.Buffer(shift)
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        return torch.softmax(logits.to(self.scale.dtype) * self.scale + self.shift, dim=1)
-
-
-class LinearSoftmax(nn.Module):
-    """softmax(W x + b)."""
-
-    def __init__(self, matrix: Tensor, intercept: Tensor) -> None:
-        super().__init__()
-        self.matrix, self.intercept = nn.Buffer(matrix), nn.Buffer(intercept)
+        self.scale = nn.Buffer(torch.tensor(scale, dtype=dtype))
+        self.shift = nn.Buffer(torch.tensor(shift, dtype=dtype))
 
     def forward(self, inputs: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        x = inputs.to(self.matrix.dtype)
-        return torch.softmax(x @ self.matrix.T + self.intercept, dim=1)
+        x = inputs.to(self.scale.dtype)
+        mapped = x @ self.scale.T if self.scale.dim() == 2 else x * self.scale
+        return torch.softmax(mapped + self.shift, dim=1)
 
 
-class PiecewiseLinearMaps(nn.Module):
-    """Isotonic regression: a map of the softmax probabilities per class, or one map for all.
-
-    Args:
-        thresholds, values: the maps' points, one map after the other.
-        offsets: map c lies from offsets[c] to offsets[c + 1]; there is one map, or one per class.
-        normalize: divide rows by their sum; a row of zeros becomes uniform.
-        tie_break: this number times the softmax is added to the mapped values.
-        dtype: number type of the arrays. They are [maps, K]; unused places of `thresholds` hold
-            infinity. A row takes C · K comparisons, because ONNX has no binary search.
-    """
-
-    def __init__(
-        self,
-        thresholds: NDArray[Any],
-        values: NDArray[Any],
-        offsets: NDArray[Any],
-        normalize: bool,
-        tie_break: float,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__()
-        sizes = np.diff(offsets).tolist()
-        x = torch.full((len(sizes), max(sizes) + 1), torch.inf, dtype=dtype)
-        level = torch.zeros_like(x)
-        for c, (start, size) in enumerate(zip(offsets.tolist(), sizes, strict=False)):
-            x[c, :size] = constant(thresholds[start : start + size], dtype)
-            level[c, :size] = constant(values[start : start + size], dtype)
-            level[c, size:] = level[c, size - 1]
-        self.thresholds, self.values = nn.Buffer(x), nn.Buffer(level)
-        self.normalize = normalize
-        self.tie_break = tie_break
-
-    def forward(self, logits: Tensor) -> Tensor:
-        """[n, C] -> [n, C]"""
-        x: Tensor = self.thresholds
-        level: Tensor = self.values
-        p = torch.softmax(logits.to(x.dtype), dim=1)
-        passed = (p[:, :, None] >= x[None]).sum(dim=2)
-        left = (passed - 1).clamp(min=0) + torch.arange(x.shape[0], device=x.device) * x.shape[1]
-        x, level = x.flatten(), level.flatten()
-        start, stop = x[left], x[left + 1]
-        share = ((p - start) / (stop - start)).clamp(0, 1)
-        mapped = level[left] + share * (level[left + 1] - level[left]) + self.tie_break * p
-        if not self.normalize:
-            return mapped
-        total = mapped.sum(dim=1, keepdim=True)
-        evenly = torch.full_like(mapped, 1 / mapped.shape[1])
-        return torch.where(total > 0, mapped / torch.where(total > 0, total, 1), evenly)
+def log_mixture(q: Tensor, share: float) -> Tensor:
+    """Return ln((1 - share) q + share / C) of probabilities `q` [n, C], which it overwrites."""
+    return q.mul_(1 - share).add_(share / q.shape[1]).log_()
 
 
 def order_of(values: Tensor, tied: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Which logits are paddings of impossible classes, and which stand for a probability of 0."""
+"""Which logits are paddings of impossible classes, and which are logarithms of raised zeros."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ SAMPLED_ROWS = 2000
 LOG_SUM = 1e-4
 """Log-probabilities sum to one within this share, in float32 as well."""
 ZERO = math.log(LIKELIHOOD_FLOOR) + LOG_SUM
-"""A log-probability of at most this stands for a zero."""
+"""A log-probability of at most this is the logarithm of a probability of 0 that was raised."""
 
 
 def largest_zero(logits: Tensor) -> float:
-    """Return the largest logit that stands for a probability of 0; -inf if none does.
+    """Return the largest logit that was made from a probability of 0; -inf if none was.
 
     Only log-probabilities have such logits: `from_probabilities` raises their zeros to 1e-12.
     """
-    if float(logits.max()) > LOG_SUM or not bool(
-        ((low := logits.amin()) <= ZERO) & (low > ZERO - 1)
-    ):
+    low, top = map(float, torch.aminmax(logits))
+    if top > LOG_SUM or not ZERO - 1 < low <= ZERO:
         return -math.inf
     sums = logits.double().logsumexp(dim=1)
     return ZERO if bool((sums.abs() <= LOG_SUM).all()) else -math.inf
@@ -54,6 +53,12 @@ def padding_gap(logits: Tensor, scale: float) -> float:
     It is the middle of the first hole of three octaves among the distances, if that begins above
     `scale` and ends above `FAR` times it. If there is none, it is beyond all distances seen.
     """
+
+    def distances(rows: Tensor) -> Tensor:
+        away = rows.double()
+        away = away.amax(dim=1, keepdim=True) - away
+        return away[(away > 0) & torch.isfinite(away)]
+
     low, top = (ends.double() for ends in torch.aminmax(logits, dim=1))
     if bool(torch.isneginf(low).any()):
         low = torch.where(torch.isneginf(logits), torch.inf, logits).amin(dim=1).double()
@@ -61,20 +66,13 @@ def padding_gap(logits: Tensor, scale: float) -> float:
         return math.inf
     if widest > FAR * scale:
         blocks = [logits[start:stop] for start, stop in row_blocks(*logits.shape)]
-        scale = scale or min(float(d.amin()) for d in map(_distances, blocks) if len(d))
+        scale = scale or min(float(d.amin()) for d in map(distances, blocks) if len(d))
         counts = torch.zeros(int(OCTAVE * math.log2(widest / scale)) + 2, dtype=torch.int64)
         for block in blocks:
-            bins = ((_distances(block) / scale).log2() * OCTAVE).clamp(min=0)
+            bins = ((distances(block) / scale).log2() * OCTAVE).clamp(min=0)
             counts += torch.bincount(bins.long().cpu(), minlength=len(counts))
         filled = np.union1d([0], counts.nonzero()[:, 0].numpy())
         for below, above in pairwise(filled):
             if above - below > OCTAVE * HOLE and above >= OCTAVE * math.log2(FAR):
                 return float(scale * 2 ** ((below + 1 + above) / 2 / OCTAVE))
     return BEYOND * widest
-
-
-def _distances(logits: Tensor) -> Tensor:
-    """Return how far entries lie below the largest of their row, if not 0 or infinite: [k]."""
-    away = logits.double()
-    away = away.amax(dim=1, keepdim=True) - away
-    return away[(away > 0) & torch.isfinite(away)]

@@ -81,11 +81,6 @@ class PeerCalibration(Calibrator):
             package cannot fit these points: beta calibration needs a point of each class.
     """
 
-    logits_: NDArray[np.floating[Any]]
-    labels_: NDArray[np.int64]
-    versions_: NDArray[np.str_]
-    cached_: NDArray[np.float64]
-    cached_for_: str = ""
     _model: Any = None
     """The package's fitted object; None after `load`."""
 
@@ -94,10 +89,11 @@ class PeerCalibration(Calibrator):
         self.options = options
 
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        self.logits_, self.labels_ = logits.cpu().numpy().copy(), labels.cpu().numpy().copy()
-        self._model = self._fit_model()
-        self.versions_ = self._versions()
-        self.cached_, self.cached_for_ = np.empty((0, logits.shape[1])), ""
+        self.logits_: NDArray[Any] = logits.cpu().numpy().copy()
+        self.labels_: NDArray[np.int64] = labels.cpu().numpy().copy()
+        self._model, self.versions_ = self._fit_model(), np.array(self._versions())
+        self.cached_: NDArray[np.float64] = np.empty((0, logits.shape[1]))
+        self.cached_for_ = ""
 
     def cache_predictions(self, logits: Tensor) -> None:
         """Store the predictions for `logits` [m, C], in the file of `save` as well."""
@@ -107,7 +103,12 @@ class PeerCalibration(Calibrator):
         if self._model is None:
             if _digest(logits) == self.cached_for_:
                 return torch.from_numpy(self.cached_).to(logits.device)
-            self._model = self._fit_again()
+            if (here := self._versions()) != list(self.versions_):
+                raise InputError(
+                    f"{self.method}: fitted with {', '.join(self.versions_)}, installed here is "
+                    f"{', '.join(here)}; fit and save it again"
+                )
+            self._model = self._fit_model()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = self._model.predict_proba(softmax(logits.cpu()).numpy())
@@ -118,7 +119,16 @@ class PeerCalibration(Calibrator):
         raise InputError(f"{self.method}: a calibrator of another package cannot be exported")
 
     def _fit_model(self) -> Any:
-        model = self._unfitted()
+        peer = self._peer()
+        for package in peer.needs:
+            require(package, INSTALL)
+        library, module = require(MODULE, INSTALL), require(peer.module, INSTALL)
+        try:
+            model = getattr(module, peer.name)(**(self.options or {}))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"options: {peer.name} does not take them ({error})") from error
+        if peer.one_vs_rest:
+            model = library.MulticlassOneVsRestCalibrator(model)
         x = softmax(torch.from_numpy(self.logits_)).numpy()  # float64: rows sum to one
         try:
             with warnings.catch_warnings(), torch.random.fork_rng(devices=()), torch.enable_grad():
@@ -132,33 +142,13 @@ class PeerCalibration(Calibrator):
                 f"{', '.join(map(str, absent)) or 'none'} ({reason_of(error)})"
             ) from error
 
-    def _fit_again(self) -> Any:
-        here = self._versions()
-        if not np.array_equal(here, self.versions_):
-            raise InputError(
-                f"{self.method}: fitted with {', '.join(self.versions_)}, installed here is "
-                f"{', '.join(here)}; fit and save it again"
-            )
-        return self._fit_model()
-
-    def _unfitted(self) -> Any:
-        peer = self._peer()
-        for package in peer.needs:
-            require(package, INSTALL)
-        library, module = require(MODULE, INSTALL), require(peer.module, INSTALL)
-        try:
-            calibrator = getattr(module, peer.name)(**(self.options or {}))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"options: {peer.name} does not take them ({error})") from error
-        return library.MulticlassOneVsRestCalibrator(calibrator) if peer.one_vs_rest else calibrator
-
-    def _versions(self) -> NDArray[np.str_]:
-        return np.array([f"{package} {version(package)}" for package in self._peer().needs])
-
     def _peer(self) -> Peer:
         if self.method not in PEERS:
             raise InputError(f"method: {self.method!r} is none of {', '.join(PEERS)}")
         return PEERS[self.method]
+
+    def _versions(self) -> list[str]:
+        return [f"{package} {version(package)}" for package in self._peer().needs]
 
 
 def _digest(logits: Tensor) -> str:

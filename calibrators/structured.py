@@ -20,9 +20,10 @@ from calibrators.dirichlet.linear_map import (
     penalty_weights,
     products_type,
 )
+from calibrators.modules import log_mixture
 from calibrators.solvers.lbfgs import warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
-from calibrators.vector import VectorMapCalibrator, least_ridge, loss_and_derivatives
+from calibrators.vector import VectorMapCalibrator, VectorMapProblem
 from metrics.kernels.softmax import softmax
 from metrics.validation import InputError
 
@@ -34,25 +35,22 @@ class _OfMixture(Calibrator):
     uniform_share_: float
 
     def _fit_mixture(self, logits: Tensor, labels: Tensor, weights: Tensor | None) -> float:
-        """Learn T and ε; return the number of points, or the sum of their weights."""
+        """Check the strengths, learn T and ε, and return C / n, where n is a sum of weights."""
+        for name in ("diagonal", "off_diagonal", "intercept"):
+            if not getattr(self, name, 1.0) > 0:
+                raise InputError(f"{name}: {getattr(self, name)}; give a number > 0")
         points = float(len(labels) if weights is None else weights.sum())
         temperature = fit_temperature(logits, labels, weights=weights)
         self.inverse_temperature_, self.uniform_share_ = temperature.beta, 1 / (points + 1)
-        return points
+        return logits.shape[1] / points
 
     def _map_inputs(self, logits: Tensor) -> Tensor:
         """Return ln q, float64 [n, C]."""
-        q = softmax(logits, self.inverse_temperature_)
-        return q.mul_(1 - self.uniform_share_).add_(self.uniform_share_ / q.shape[1]).log_()
+        return log_mixture(softmax(logits, self.inverse_temperature_), self.uniform_share_)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         mixture = _LogMixture(self.inverse_temperature_, self.uniform_share_, dtype)
         return nn.Sequential(mixture, super()._to_module(dtype))
-
-    def _check_strengths(self, *names: str) -> None:
-        for name in names:
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name}: {getattr(self, name)}; give a number > 0")
 
 
 @dataclass(eq=False, repr=False)
@@ -87,32 +85,21 @@ class StructuredMatrixScaling(_OfMixture, LinearMapCalibrator):
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
         n, classes = logits.shape
-        points = self._fit_mixture(logits, labels, weights)
-        inputs = self._map_inputs(logits)
-        centred = inputs - inputs.mean(dim=1, keepdim=True)
-        problem = LinearMapProblem(
-            inputs.to(products_type(n, classes)),
-            labels,
-            beta=1.0,
-            spread=float(centred.square().mean().sqrt()),
-            counts=weights,
+        share = self._fit_mixture(logits, labels, weights)
+        x = self._map_inputs(logits)
+        spread = float((x - x.mean(dim=1, keepdim=True)).square().mean().sqrt())
+        of_products = x.to(products_type(n, classes))
+        problem = LinearMapProblem(of_products, labels, beta=1.0, spread=spread, counts=weights)
+        strengths = (
+            self.diagonal * share,
+            self.off_diagonal * share * (classes - 1),
+            self.intercept * share,
         )
-        best = problem.solve(
-            self._penalty(classes, points, logits.device),
-            max_iterations=self.max_iterations,
-        )
+        penalties = penalty_weights(classes, *strengths, logits.device)
+        best = problem.solve(penalties, max_iterations=self.max_iterations)
         warn_unless_converged(best, "StructuredMatrixScaling")
-        self.nll_ = map_loss(inputs, labels, best.point, counts=weights)
+        self.nll_ = map_loss(x, labels, best.point, counts=weights)
         self._keep(best.point)
-
-    def _penalty(self, classes: int, points: float, device: torch.device) -> Tensor:
-        """Return the weight [C, C + 1] of each entry's squared distance from (I, 0)."""
-        self._check_strengths("diagonal", "off_diagonal", "intercept")
-        share = classes / points
-        off_diagonal = self.off_diagonal * share * (classes - 1)
-        return penalty_weights(
-            classes, self.diagonal * share, off_diagonal, self.intercept * share, device
-        )
 
 
 @dataclass(eq=False, repr=False)
@@ -134,15 +121,12 @@ class StructuredVectorScaling(_OfMixture, VectorMapCalibrator):
     max_iterations: int = 500
 
     def _fit(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        self._check_strengths("diagonal", "intercept")
-        share = logits.shape[1] / self._fit_mixture(logits, labels, weights)
-        inputs = self._map_inputs(logits)
-        ridge = torch.tensor([self.diagonal, self.intercept], dtype=torch.float64) * 2 * share
-        best = least_ridge(
-            inputs, labels, 1.0, ridge, weights=weights, max_iterations=self.max_iterations
-        )
+        share = self._fit_mixture(logits, labels, weights)
+        problem = VectorMapProblem(self._map_inputs(logits), labels, weights)
+        ridges = self.diagonal * 2 * share, self.intercept * 2 * share
+        best = problem.solve(1.0, ridges, self.max_iterations)
         warn_unless_converged(best, "StructuredVectorScaling")
-        self.nll_ = loss_and_derivatives(inputs, labels, best.point, weights=weights)[0]
+        self.nll_ = problem.loss_and_gradient(best.point)[0]
         self.scale_, self.shift_ = best.point.cpu().numpy()
 
 
@@ -155,5 +139,4 @@ class _LogMixture(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""
-        q = torch.softmax(logits.to(self.dtype) * self.beta, dim=1)
-        return (q * (1 - self.share) + self.share / q.shape[1]).log()
+        return log_mixture(torch.softmax(logits.to(self.dtype) * self.beta, dim=1), self.share)

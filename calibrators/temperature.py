@@ -11,16 +11,14 @@ from torch import Tensor
 
 from calibrators.base import Calibrator
 from calibrators.losses import Loss
-from calibrators.modules import ScaledSoftmax, constant
+from calibrators.modules import AffineSoftmax
 from calibrators.solvers.temperature import OUTCOMES, fit_temperature
 from metrics.kernels.softmax import softmax
 
 
 @dataclass(eq=False, repr=False)
 class TemperatureScaling(Calibrator):
-    """softmax(z / T) with the exact maximum-likelihood temperature T > 0 (Guo et al. 2017).
-
-    `loss="brier"` minimises the calibration data's Brier score instead, over all T.
+    """softmax(z / T) with the temperature T > 0 of least calibration loss (Guo et al. 2017).
 
     The inverse temperature lies within 1e-6 and 1e6 divided by the logits' spread (root mean square
     of the row-centred logits), so the result does not depend on the logits' unit. Data without an
@@ -47,13 +45,11 @@ class TemperatureScaling(Calibrator):
         if fit.outcome != "optimum":
             message = f"TemperatureScaling: {OUTCOMES[fit.outcome]} (T = {1 / fit.beta:.4g})"
             warnings.warn(message, ConvergenceWarning, stacklevel=3)  # the caller of fit
-        self.temperature_ = 1 / fit.beta
-        self.loss_, self.nll_ = fit.loss, fit.nll
-        self.outcome_ = fit.outcome
-        self.n_evaluations_ = fit.evaluations
+        self.temperature_, self.loss_, self.nll_ = 1 / fit.beta, fit.loss, fit.nll
+        self.outcome_, self.n_evaluations_ = fit.outcome, fit.evaluations
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         return softmax(logits, 1 / self.temperature_)
 
-    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
-        return ScaledSoftmax(constant(1 / self.temperature_, dtype), constant(0.0, dtype))
+    def _to_module(self, dtype: torch.dtype) -> AffineSoftmax:
+        return AffineSoftmax(1 / self.temperature_, 0.0, dtype)

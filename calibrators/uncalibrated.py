@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from calibrators.base import Calibrator
-from calibrators.modules import ScaledSoftmax, constant
+from calibrators.modules import AffineSoftmax
 from metrics.kernels.softmax import softmax
 
 
@@ -26,5 +26,5 @@ class Uncalibrated(Calibrator):
     def _predict_proba(self, logits: Tensor) -> Tensor:
         return softmax(logits)
 
-    def _to_module(self, dtype: torch.dtype) -> ScaledSoftmax:
-        return ScaledSoftmax(constant(1.0, dtype), constant(0.0, dtype))
+    def _to_module(self, dtype: torch.dtype) -> AffineSoftmax:
+        return AffineSoftmax(1.0, 0.0, dtype)

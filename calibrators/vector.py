@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from calibrators.base import Calibrator
-from calibrators.losses import SUMMED, Loss, logit_hessian, mean_logit, row_weights
-from calibrators.modules import ScaledSoftmax, constant
+from calibrators.losses import Loss, logit_hessian, mean_logit, residuals, row_weights
+from calibrators.modules import AffineSoftmax
 from calibrators.solvers.lbfgs import Minimum, minimize, warn_unless_converged
 from calibrators.solvers.temperature import fit_temperature
 from metrics.kernels.softmax import softmax
@@ -33,83 +33,74 @@ FLOOR = 1e-12
 """Added to the Hessian's diagonal, relative to its largest entry, so that it can be inverted."""
 
 
-def loss_and_derivatives(
-    logits: Tensor,
-    labels: Tensor,
-    parameters: Tensor,
-    loss: Loss = "nll",
-    weights: Tensor | None = None,
-) -> tuple[float, Tensor]:
-    """Return the mean loss and its gradient [2, C] at `parameters` (w, b), float64 [2, C]."""
-    n, classes = logits.shape
-    shares = row_weights(weights, logits)
-    total, gradient = 0.0, torch.zeros_like(parameters)
-    for start, stop in row_blocks(n, classes, BLOCK):
-        z = logits[start:stop].double()
-        mapped = (z * parameters[0]).add_(parameters[1])
-        total += SUMMED[loss](mapped, labels[start:stop], shares[start:stop])
-        gradient[1] += mapped.sum(dim=0)  # `mapped` now holds the gradient by the logits
-        gradient[0] += mapped.mul_(z).sum(dim=0)
-    size = float(shares.sum())
-    return total / size, gradient / size
+@dataclass(frozen=True)
+class VectorMapProblem:
+    """Points, and the mean loss of softmax(w ⊙ x + b) on them; (w, b) is float64 [2, C].
 
-
-def hessian_at(
-    logits: Tensor,
-    beta: float,
-    loss: Loss = "nll",
-    weights: Tensor | None = None,
-) -> Tensor:
-    """Return the Hessian of the mean loss by (w, b) at w = β, b = 0: float64 [2C, 2C].
-
-    A row's Hessian by its logits is diag(d) - r pᵀ - p rᵀ (`logit_hessian`).
+    Args:
+        inputs: float32 or float64 [n, C], with `labels` int64 [n].
+        weights: float64 [n], the weights of the points; None means that all are 1.
     """
-    n, classes = logits.shape
-    shares = row_weights(weights, logits)
-    size = 2 * classes
-    hessian = torch.zeros(size, size, dtype=torch.float64, device=logits.device)
-    diagonals = hessian.view(2, classes, 2, classes).diagonal(dim1=1, dim2=3)  # [2, 2, C]
-    for start, stop in row_blocks(n, classes, HESSIAN_BLOCK):
-        z, share = logits[start:stop].double(), shares[start:stop, None]
-        p = softmax(z, beta)
-        d, r = (part * share for part in logit_hessian(p, loss))
-        ww, wb, bb = (d * z * z).sum(dim=0), (d * z).sum(dim=0), d.sum(dim=0)
-        diagonals += torch.stack([ww, wb, wb, bb]).view_as(diagonals) / 2
-        hessian.addmm_(torch.cat([r * z, r], dim=1).T, torch.cat([p * z, p], dim=1), alpha=-1)
-    return (hessian + hessian.T) / shares.sum()
 
+    inputs: Tensor
+    labels: Tensor
+    weights: Tensor | None = None
+    loss: Loss = "nll"
 
-def least_ridge(
-    logits: Tensor,
-    labels: Tensor,
-    beta: float,
-    ridge: Tensor,
-    loss: Loss = "nll",
-    weights: Tensor | None = None,
-    *,
-    max_iterations: int,
-) -> Minimum:
-    """Minimise the mean loss + ridge / 2 · distance² from (β, 0); `ridge` [2] is for w and b."""
-    start = torch.zeros(2, logits.shape[1], dtype=torch.float64, device=logits.device)
-    start[0] = beta
-    ridge = ridge.to(logits.device)[:, None]
+    def loss_and_gradient(self, point: Tensor, loss: Loss | None = None) -> tuple[float, Tensor]:
+        """Return the mean loss and its gradient [2, C] at `point`."""
+        x, shares = self.inputs, row_weights(self.weights, self.inputs)
+        total, gradient = 0.0, torch.zeros_like(point)
+        for start, stop in row_blocks(len(x), x.shape[1], BLOCK):
+            block = x[start:stop].double()
+            mapped = (block * point[0]).add_(point[1])
+            rows = self.labels[start:stop], shares[start:stop]
+            total += residuals(mapped, *rows, loss or self.loss)
+            gradient[1] += mapped.sum(dim=0)  # `mapped` now holds the gradient by the logits
+            gradient[0] += mapped.mul_(block).sum(dim=0)
+        size = float(shares.sum())
+        return total / size, gradient / size
 
-    def objective(point: Tensor) -> tuple[float, Tensor]:
-        value, gradient = loss_and_derivatives(logits, labels, point, loss, weights)
-        pull = ridge * (point - start)
-        return value + 0.5 * float(((point - start) * pull).sum()), gradient + pull
+    def hessian(self, beta: float) -> Tensor:
+        """Return the Hessian of the mean loss at w = β, b = 0: float64 [2C, 2C].
 
-    hessian = hessian_at(logits, beta, loss, weights)
-    diagonal = hessian.diagonal()
-    # Intercepts that grow by the same number change nothing, so the Hessian is singular.
-    diagonal += ridge.expand_as(start).flatten() + FLOOR * diagonal.max()
-    root = torch.linalg.cholesky(hessian)
+        A row's Hessian by its logits is diag(d) - r pᵀ - p rᵀ (`logit_hessian`).
+        """
+        x, shares = self.inputs, row_weights(self.weights, self.inputs)
+        classes = x.shape[1]
+        hessian = shares.new_zeros(2 * classes, 2 * classes)
+        diagonals = hessian.view(2, classes, 2, classes).diagonal(dim1=1, dim2=3)  # [2, 2, C]
+        for start, stop in row_blocks(len(x), classes, HESSIAN_BLOCK):
+            z, share = x[start:stop].double(), shares[start:stop, None]
+            p = softmax(z, beta)
+            d, r = (part * share for part in logit_hessian(p, self.loss))
+            ww, wb, bb = (d * z * z).sum(dim=0), (d * z).sum(dim=0), d.sum(dim=0)
+            diagonals += torch.stack([ww, wb, wb, bb]).view_as(diagonals) / 2
+            hessian.addmm_(torch.cat([r * z, r], dim=1).T, torch.cat([p * z, p], dim=1), alpha=-1)
+        return (hessian + hessian.T) / shares.sum()
 
-    def newton_step(gradients: Tensor) -> Tensor:
-        """Solve for a stack of gradients [k, 2, C]."""
-        return torch.cholesky_solve(gradients.flatten(1).T, root).T.view_as(gradients)
+    def solve(self, beta: float, ridges: tuple[float, float], max_iterations: int) -> Minimum:
+        """Minimise the mean loss + ½ Σ ridge · distance² from (β, 0); a ridge each for w and b."""
+        start = torch.zeros(2, self.inputs.shape[1], dtype=torch.float64, device=self.inputs.device)
+        start[0] = beta
+        ridge = start.new_tensor(ridges)[:, None]
 
-    return minimize(objective, start, newton_step, max_iterations=max_iterations)
+        def objective(point: Tensor) -> tuple[float, Tensor]:
+            value, gradient = self.loss_and_gradient(point)
+            pull = ridge * (point - start)
+            return value + 0.5 * float(((point - start) * pull).sum()), gradient + pull
+
+        hessian = self.hessian(beta)
+        diagonal = hessian.diagonal()
+        # Intercepts that grow by the same number change nothing, so the Hessian is singular.
+        diagonal += ridge.expand_as(start).flatten() + FLOOR * diagonal.max()
+        root = torch.linalg.cholesky(hessian)
+
+        def newton_step(gradients: Tensor) -> Tensor:
+            """Solve for a stack of gradients [k, 2, C]."""
+            return torch.cholesky_solve(gradients.flatten(1).T, root).T.view_as(gradients)
+
+        return minimize(objective, start, newton_step, max_iterations=max_iterations)
 
 
 class VectorMapCalibrator(Calibrator):
@@ -127,7 +118,7 @@ class VectorMapCalibrator(Calibrator):
         return softmax(self._map_inputs(logits) * scale + shift)
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        return ScaledSoftmax(constant(self.scale_, dtype), constant(self.shift_, dtype))
+        return AffineSoftmax(self.scale_, self.shift_, dtype)
 
 
 @dataclass(eq=False, repr=False)
@@ -173,14 +164,12 @@ class VectorScaling(VectorMapCalibrator):
         check_whole(self.max_iterations, "max_iterations", 1)
         begin = fit_temperature(logits, labels, self.loss, weights)
         centre = mean_logit(logits, weights)
-        data = logits.double() - centre, labels
-        ridge = torch.tensor([self.l2 * (begin.spread or 1.0) ** 2, self.l2], dtype=torch.float64)
-        least = least_ridge(
-            *data, begin.beta, ridge, self.loss, weights, max_iterations=self.max_iterations
-        )
+        problem = VectorMapProblem(logits.double() - centre, labels, weights, self.loss)
+        ridges = self.l2 * (begin.spread or 1.0) ** 2, self.l2
+        least = problem.solve(begin.beta, ridges, self.max_iterations)
         warn_unless_converged(least, "VectorScaling")
-        self.nll_ = loss_and_derivatives(*data, least.point, weights=weights)[0]
-        self.loss_ = loss_and_derivatives(*data, least.point, self.loss, weights)[0]
+        self.nll_ = problem.loss_and_gradient(least.point, "nll")[0]
+        self.loss_ = problem.loss_and_gradient(least.point)[0]
         scale, shift = least.point.cpu().numpy()
         shift -= scale * centre
         self.scale_, self.shift_ = scale, shift - shift.mean()  # a common shift changes nothing

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from calibrators.base import Calibrator
 from calibrators.dirichlet.curvature import ClassCurvature
-from calibrators.losses import SUMMED, Loss, row_weights
-from calibrators.modules import LinearSoftmax, constant
+from calibrators.losses import Loss, residuals, row_weights
+from calibrators.modules import AffineSoftmax
 from calibrators.solvers.lbfgs import PRINTED_DIGITS, Minimum, dot, minimize
 from metrics.kernels.softmax import softmax
 from metrics.kernels.threads import one_thread, row_blocks
@@ -157,7 +157,7 @@ def map_loss(
     for first, last in row_blocks(n, classes, BLOCK):
         block = inputs[first:last]
         mapped = (block @ matrix.T).add_(shift)
-        total += SUMMED[loss](mapped, labels[first:last], shares[first:last])
+        total += residuals(mapped, labels[first:last], shares[first:last], loss)
         if gradient is not None:  # `mapped` now holds the gradient by the logits
             gradient[:, :classes] += mapped.T @ block
             gradient[:, classes] += mapped.sum(dim=0)
@@ -181,8 +181,7 @@ class LinearMapCalibrator(Calibrator):
         self.intercept_: NDArray[np.float64] = point[:, -1].cpu().numpy().copy()
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
-        matrix, intercept = constant(self.matrix_, dtype), constant(self.intercept_, dtype)
-        return LinearSoftmax(matrix, intercept)
+        return AffineSoftmax(self.matrix_, self.intercept_, dtype)
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         matrix = torch.as_tensor(self.matrix_, device=logits.device)

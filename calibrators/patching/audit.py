@@ -117,7 +117,6 @@ def _indicator_family(
     hits = torch.bincount(codes, minlength=m)
     if kind == "top_k":
         hits = hits.cumsum(dim=0)
-    make = PayoffUtility.of_class if kind == "class" else PayoffUtility.of_top_k
 
     def errors(numbers: Tensor) -> Tensor:
         return _errors(chosen_columns(predicted, numbers), payoffs[numbers], codes)
@@ -126,7 +125,10 @@ def _indicator_family(
         return top_k_bounds(predicted, codes, numbers)
 
     has_sharper = kind == "top_k" and predicted.device.type == "cpu"
-    bounds, utility = indicator_bounds(sums, hits, n), partial(make, classes=m)
+    bounds, utility = (
+        indicator_bounds(sums, hits, n),
+        partial(PayoffUtility.indicator, kind, classes=m),
+    )
     return Family(bounds, errors, utility, sharper if has_sharper else None)
 
 

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,12 @@ from calibrators.patching.update import ProjectedDescent, Update, on_grid
 from calibrators.patching.utilities import (
     KINDS,
     ClassUtility,
-    Kind,
     PayoffUtility,
     Utility,
     classes_of,
     described,
-    numbered,
 )
+from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError, check_whole
 
 SAMPLED = ("linear", "rank")
@@ -83,25 +82,25 @@ class Patching(Calibrator):
         if not self.tolerance >= 0:
             raise InputError(f"tolerance: {self.tolerance}, expected 0 or more")
         for name, bound in least.items():
-            value = getattr(self, name)
-            if name != "steps" or value is not None:
+            if (value := getattr(self, name)) is not None or name != "steps":
                 check_whole(value, name, bound)
 
-    def _needs_all_classes(self) -> bool:
-        return self.utilities is not None  # they are defined on all classes
+    def _own(self, classes: int) -> list[tuple[int, UtilityClass]]:
+        """Return each of `utilities` with the number of its first utility."""
+        own = classes_of(self.utilities, self.standard)
+        return list(zip(accumulate((u.count(classes) for u in own), initial=0), own, strict=False))
 
     def _auditor(self, state: PatchedForecast, sampled_count: int) -> Auditor:
         """Return the families that compete on `state`: the standard ones and those of `utilities`.
 
         They compete by their errors, each in its own unit. So a payoff of 100 outweighs one of 1.
         """
-        classes = state.probabilities.shape[1]
-        added = numbered(classes_of(self.utilities, self.standard), classes)
+        own = self._own(state.probabilities.shape[1])
         standard = StandardFamilies(sampled_count, self.seed)
 
         def families(state: PatchedForecast, number: int) -> list[Family]:
             fixed = standard(state, number) if self.standard else []
-            return fixed + [class_family(utilities, state, first) for first, utilities in added]
+            return fixed + [class_family(utilities, state, first) for first, utilities in own]
 
         return families
 
@@ -114,8 +113,7 @@ class Patching(Calibrator):
         loss, classes = run.update.loss(run.state), run.state.probabilities.shape[1]
         fitted = list(islice(run, most))
         self.stopped_: str = run.stopped or "limit"
-        for name, value in stored(start).items():
-            setattr(self, name, value)
+        self.__dict__.update(stored(start))
         utilities = [patch.utility for patch in fitted]
         payoffs = [
             u.payoff for u in utilities if isinstance(u, PayoffUtility) and u.kind in SAMPLED
@@ -130,25 +128,22 @@ class Patching(Calibrator):
     def patches(self) -> list[Patch]:
         """Return the fitted patches in the order of their application."""
         classes = self.vectors_.shape[1]
-        added = numbered(classes_of(self.utilities, self.standard), classes)
-        sampled = iter(torch.from_numpy(self.vectors_))
-
-        def utility_of(kind: Kind, index: int) -> Utility:
+        own, sampled = self._own(classes), iter(torch.from_numpy(self.vectors_))
+        numbers = self.lows_, self.highs_, self.shifts_, self.errors_, np.diff(self.losses_)
+        columns = (column.tolist() for column in (self.kinds_, self.indices_, *numbers))
+        patches = []
+        for number, index, *row in zip(*columns, strict=True):
+            kind = KINDS[number]
+            utility: Utility
             if kind == "own":
-                first, utilities = [pair for pair in added if pair[0] <= index][-1]
-                return ClassUtility(utilities, index, first)
-            if kind in SAMPLED:
-                return PayoffUtility(kind, index, next(sampled))
-            make = PayoffUtility.of_class if kind == "class" else PayoffUtility.of_top_k
-            return make(index, classes)
-
-        utilities = [
-            utility_of(KINDS[kind], index)
-            for kind, index in zip(self.kinds_.tolist(), self.indices_.tolist(), strict=True)
-        ]
-        columns = (self.lows_, self.highs_, self.shifts_, self.errors_, np.diff(self.losses_))
-        numbers = zip(*(column.tolist() for column in columns), strict=True)
-        return [Patch(utility, *row) for utility, row in zip(utilities, numbers, strict=True)]
+                first, utilities = [pair for pair in own if pair[0] <= index][-1]
+                utility = ClassUtility(utilities, index, first)
+            elif kind in SAMPLED:
+                utility = PayoffUtility(kind, index, next(sampled))
+            else:
+                utility = PayoffUtility.indicator(kind, index, classes)
+            patches.append(Patch(utility, *row))
+        return patches
 
     def _predict_proba(self, logits: Tensor) -> Tensor:
         start = restored(vars(self))._predict_proba(logits)
@@ -187,18 +182,16 @@ class PatchedModule(nn.Module):
         self, start: nn.Module, patches: Sequence[Patch], projected: bool, dtype: torch.dtype
     ) -> None:
         super().__init__()
-        utilities = [patch.utility for patch in patches]
-        payoffs = [utility for utility in utilities if isinstance(utility, PayoffUtility)]
-        if len(payoffs) < len(patches):
+        utilities = [each.utility for each in patches if isinstance(each.utility, PayoffUtility)]
+        if len(utilities) < len(patches):
             raise InputError(
                 "to_module: patches of `utilities` are not arrays; fit with utilities=None"
             )
-        self.start = start
-        self.projected = projected
-        self.by_rank = [utility.by_rank for utility in payoffs]
-        table = torch.stack([utility.payoff for utility in payoffs]) if payoffs else torch.empty(0)
+        self.start, self.projected = start, projected
+        self.by_rank = [utility.by_rank for utility in utilities]
+        table = [utility.payoff for utility in utilities] or [torch.empty(0)]
         numbers = [(patch.low, patch.high, patch.shift) for patch in patches]
-        self.payoffs = nn.Buffer(table.to(dtype))
+        self.payoffs = nn.Buffer(torch.stack(table).to(dtype))
         self.numbers = nn.Buffer(torch.tensor(numbers, dtype=torch.float64).to(dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
@@ -206,17 +199,15 @@ class PatchedModule(nn.Module):
         p: Tensor = self.start(logits)
         for number, by_rank in enumerate(self.by_rank):
             vector = self.payoffs[number]
-            vectors = (
-                vector[order_of(p, TIED_RANKS).argsort(dim=1)] if by_rank else vector.expand_as(p)
-            )
+            order = order_of(p, TIED_RANKS) if by_rank else None
+            vectors = vector.expand_as(p) if order is None else vector[order.argsort(dim=1)]
             v = (p * vectors).sum(dim=1, keepdim=True)
             low, high, shift = self.numbers[number].unbind()
-            inside = (v >= low) & (v <= high)
-            p = torch.where(inside, self._moved(p, shift * vectors), p)
+            push = shift * vectors
+            if self.projected:
+                moved = project_rows_torch(p + push)
+            else:
+                moved = p * torch.exp(push - push.amax(dim=1, keepdim=True))
+                moved = moved / moved.sum(dim=1, keepdim=True)
+            p = torch.where((v >= low) & (v <= high), moved, p)
         return p
-
-    def _moved(self, p: Tensor, push: Tensor) -> Tensor:
-        if self.projected:
-            return project_rows_torch(p + push)
-        tilted = p * torch.exp(push - push.amax(dim=1, keepdim=True))
-        return tilted / tilted.sum(dim=1, keepdim=True)

@@ -143,8 +143,8 @@ def restored_patches(arrays: Any, classes: int) -> list[tuple[str, Patch]]:
     patches = []
     rows = zip(arrays.group_names_, arrays.group_utilities_, arrays.group_numbers_, strict=True)
     for group, (kind, index), numbers in rows:
-        make = PayoffUtility.of_class if KINDS[kind] == "class" else PayoffUtility.of_top_k
+        utility = PayoffUtility.indicator(KINDS[kind], int(index), classes)
         low, high, shift = map(float, numbers)
-        patch = Patch(make(int(index), classes), low, high, shift, error=0.0, loss_change=0.0)
+        patch = Patch(utility, low, high, shift, error=0.0, loss_change=0.0)
         patches.append((str(group), patch))
     return patches

@@ -40,10 +40,8 @@ class PatchedForecast:
     def __init__(self, probabilities: Tensor, labels: Tensor | None = None) -> None:
         first = probabilities.to(torch.float64).contiguous()
         self.on_cpu = first.device.type == "cpu"
-        self.probabilities = torch.empty_like(first)
-        kind = torch.int32 if self.on_cpu else torch.int64
-        self.order = torch.empty_like(first, dtype=kind)
-        self.top_sums = torch.empty_like(first)
+        self.probabilities, self.top_sums = torch.empty_like(first), torch.empty_like(first)
+        self.order = torch.empty_like(first, dtype=torch.int32 if self.on_cpu else torch.int64)
         all_rows = torch.arange(len(first), device=first.device)
         self.labels = torch.full_like(all_rows, -1) if labels is None else labels
         self.ranks = torch.empty_like(all_rows)
@@ -54,7 +52,6 @@ class PatchedForecast:
 
         Blocks are small, so that intermediate results stay in the cache.
         """
-
         own = self.probabilities, self.order, self.top_sums, self.labels, self.ranks
         arrays = [tensor.numpy() for tensor in own] if self.on_cpu else []
 

@@ -25,6 +25,10 @@ from metrics.validation import InputError
 
 Kind = Literal["class", "top_k", "linear", "rank", "own"]
 KINDS: tuple[Kind, ...] = ("class", "top_k", "linear", "rank", "own")
+GIVEN_BY_NUMBERS = {
+    kind.__name__: kind for kind in (Linear, Rank, Decision, Similarity, GainMatrix)
+}
+"""The utility classes that are defined by an array."""
 
 
 class Vectors(NamedTuple):
@@ -43,8 +47,7 @@ class Vectors(NamedTuple):
     def spread(self, classes: int) -> float:
         """Return the mean ‖u⃗ - mean u⃗‖² of the rows; the simplex has no room along mean u⃗."""
         means = self.table.sum(dim=1) / classes
-        spreads = self.table.square().sum(dim=1) - classes * means.square()
-        return float(spreads.mean())
+        return float((self.table.square().sum(dim=1) - classes * means.square()).mean())
 
 
 @dataclass(frozen=True)
@@ -58,31 +61,25 @@ class PayoffUtility:
     index: int
     payoff: Tensor
 
+    @classmethod
+    def indicator(cls, kind: Kind, index: int, classes: int) -> PayoffUtility:
+        """Return the utility of U_CWE for class `index`, or that of U_topK for K = `index` + 1."""
+        numbers = torch.arange(classes)
+        pays = numbers == index if kind == "class" else numbers <= index
+        return cls(kind, index, pays.to(torch.float64))
+
     @property
     def by_rank(self) -> bool:
         """Whether the payoff belongs to ranks rather than to classes."""
         return self.kind in ("top_k", "rank")
 
-    @classmethod
-    def of_class(cls, index: int, classes: int) -> PayoffUtility:
-        """Return the utility of U_CWE for class `index`."""
-        return cls("class", index, (torch.arange(classes) == index).to(torch.float64))
-
-    @classmethod
-    def of_top_k(cls, index: int, classes: int) -> PayoffUtility:
-        """Return the utility of U_topK for K = `index` + 1."""
-        return cls("top_k", index, (torch.arange(classes) <= index).to(torch.float64))
-
     def predicted(self, state: PatchedForecast) -> Tensor:
         """Return v of every point, float64 [n]: a column for payoffs 0 and 1, else a product."""
-        if self.kind == "class":
-            return state.probabilities[:, self.index].contiguous()
-        if self.kind == "top_k":
-            return state.top_sums[:, self.index].contiguous()
-        payoff = self.payoff.to(state.probabilities.device)
-        if self.kind == "linear":
-            return state.probabilities @ payoff
-        return state.top_sums @ drops(payoff[None])[0]
+        values = state.top_sums if self.by_rank else state.probabilities
+        if self.kind in ("class", "top_k"):
+            return values[:, self.index].contiguous()
+        payoff = self.payoff.to(values.device)
+        return values @ (drops(payoff[None])[0] if self.by_rank else payoff)
 
     def realized(self, state: PatchedForecast) -> Tensor:
         """Return u of every point: the payoff of its label, or of the label's rank, float64 [n]."""
@@ -111,18 +108,17 @@ class ClassUtility:
 
     def predicted(self, state: PatchedForecast) -> Tensor:
         """Return v of every point, as the class predicts it: float64 [n]."""
-        return self._predicted_and_realized(state)[0]
+        return self._both(state)[0]
 
     def realized(self, state: PatchedForecast) -> Tensor:
         """Return u of every point, as the class pays it: float64 [n]."""
-        return self._predicted_and_realized(state)[1]
+        return self._both(state)[1]
 
-    def _predicted_and_realized(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
+    def _both(self, state: PatchedForecast) -> tuple[Tensor, Tensor]:
         forecast = state.forecast()
         # Without labels, all of them are -1. Then only v is used.
         outcomes = Outcomes(state.labels.clamp(min=0)[None], forecast=forecast)
-        number = self.index - self.first
-        return self.utilities.predicted_and_realized(forecast, outcomes, number)
+        return self.utilities.predicted_and_realized(forecast, outcomes, self.index - self.first)
 
     def vectors(self, state: PatchedForecast, rows: Tensor) -> Vectors:
         """Return u⃗ of `rows`, a vector for each row."""
@@ -139,20 +135,6 @@ def drops(payoffs: Tensor) -> Tensor:
     return payoffs - torch.nn.functional.pad(payoffs[:, 1:], (0, 1))
 
 
-GIVEN_BY_NUMBERS = {
-    kind.__name__: kind for kind in (Linear, Rank, Decision, Similarity, GainMatrix)
-}
-"""The utility classes that are defined by an array."""
-
-
-def _numbers_of(utilities: Any) -> Tensor:
-    """Return the array that defines a class of `GIVEN_BY_NUMBERS`."""
-    if isinstance(utilities, GainMatrix):
-        return torch.stack([utilities.matrix(k) for k in range(utilities.utilities)])
-    numbers: Tensor = utilities.losses if isinstance(utilities, Decision) else utilities.matrix
-    return numbers
-
-
 def described(utilities: Any) -> dict[str, Any]:
     """Return a class as numbers, {"kind": "Linear", "values": [[…]]}, which `classes_of` accepts.
 
@@ -167,7 +149,11 @@ def described(utilities: Any) -> dict[str, Any]:
             f"utilities: a {kind} is not given by numbers, so it cannot be saved and predicting "
             f"needs it; keep the calibrator in memory, or use one of {', '.join(GIVEN_BY_NUMBERS)}"
         )
-    return {"kind": kind, "values": _numbers_of(utilities).tolist()}
+    if isinstance(utilities, GainMatrix):
+        numbers = torch.stack([utilities.matrix(k) for k in range(utilities.utilities)])
+    else:
+        numbers = utilities.losses if isinstance(utilities, Decision) else utilities.matrix
+    return {"kind": kind, "values": numbers.tolist()}
 
 
 def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityClass]:
@@ -178,24 +164,17 @@ def classes_of(utilities: Sequence[Any] | None, standard: bool) -> list[UtilityC
     """
     if isinstance(utilities, UtilityClass | str | Mapping):
         raise InputError("utilities: expected a list of utility classes; put brackets around it")
-    classes = [_class_of(entry) for entry in utilities or ()]
+    classes: list[UtilityClass] = []
+    for entry in utilities or ():
+        if isinstance(entry, Mapping) and entry.get("kind") in GIVEN_BY_NUMBERS:
+            classes.append(GIVEN_BY_NUMBERS[entry["kind"]](entry["values"]))
+        elif isinstance(entry, UtilityClass):
+            classes.append(entry)
+        else:
+            raise InputError(
+                f"utilities: a {type(entry).__name__} is no utility class; give one such as "
+                "metrics.Linear, or metrics.FunctionUtility(function)"
+            )
     if not (classes or standard):
         raise InputError("utilities: none given and standard=False; give one, or standard=True")
     return classes
-
-
-def _class_of(entry: Any) -> UtilityClass:
-    if isinstance(entry, UtilityClass):
-        return entry
-    if isinstance(entry, Mapping) and entry.get("kind") in GIVEN_BY_NUMBERS:
-        return GIVEN_BY_NUMBERS[entry["kind"]](entry["values"])
-    raise InputError(
-        f"utilities: a {type(entry).__name__} is no utility class; give one such as "
-        "metrics.Linear, or metrics.FunctionUtility(function)"
-    )
-
-
-def numbered(utilities: Sequence[UtilityClass], classes: int) -> list[tuple[int, UtilityClass]]:
-    """Return each class with the number of its first utility."""
-    counts = [each.count(classes) for each in utilities]
-    return [(sum(counts[:k]), each) for k, each in enumerate(utilities)]

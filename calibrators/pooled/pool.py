@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from calibrators.base import Calibrator
 from calibrators.losses import residuals
-from calibrators.modules import ScaledSoftmax, constant, order_of
+from calibrators.modules import AffineSoftmax, order_of
 from calibrators.patching.tuning import FOLDS, folds_of
 from calibrators.pooled.features import TIED, Features
 from calibrators.pooled.maps import (
@@ -97,7 +97,7 @@ class PooledScaling(Calibrator):
 
     def _to_module(self, dtype: torch.dtype) -> nn.Module:
         if not len(self.theta_):
-            return ScaledSoftmax(constant(self.inverse_temperature_, dtype), constant(0.0, dtype))
+            return AffineSoftmax(self.inverse_temperature_, 0.0, dtype)
         return PooledModule(self, dtype)
 
 
@@ -107,9 +107,9 @@ class PooledModule(nn.Module):
     def __init__(self, fitted: PooledScaling, dtype: torch.dtype) -> None:
         super().__init__()
         self.beta, self.share = fitted.inverse_temperature_, fitted.uniform_share_
-        self.theta = nn.Buffer(constant(fitted.theta_, dtype))
-        self.shift = nn.Buffer(constant(fitted.shift_, dtype))
-        self.slopes = nn.Buffer(constant(fitted.slopes_, dtype))
+        self.theta = nn.Buffer(torch.tensor(fitted.theta_, dtype=dtype))
+        self.shift = nn.Buffer(torch.tensor(fitted.shift_, dtype=dtype))
+        self.slopes = nn.Buffer(torch.tensor(fitted.slopes_, dtype=dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
         """[n, C] -> [n, C]"""

@@ -14,7 +14,7 @@ from calibrators import (
     VectorScaling,
 )
 from calibrators.dirichlet.linear_map import map_loss
-from calibrators.vector import hessian_at, loss_and_derivatives
+from calibrators.vector import VectorMapProblem
 from metrics import InputError
 from metrics.kernels.softmax import softmax
 from tests.calibrators.test_conventions import METHODS
@@ -65,8 +65,9 @@ def test_the_torch_side_weighs_like_the_compiled_one(made_up, monkeypatch):
 
     def all_sums():
         for loss in ("nll", "brier"):
-            yield from loss_and_derivatives(logits, labels, point, loss, weights)
-            yield hessian_at(logits, 0.7, loss, weights)
+            problem = VectorMapProblem(logits, labels, weights, loss)
+            yield from problem.loss_and_gradient(point)
+            yield problem.hessian(0.7)
             slope = torch.empty(5, 6, dtype=torch.float64)
             yield map_loss(logits.double(), labels, whole, slope, loss=loss, counts=weights)
             yield slope

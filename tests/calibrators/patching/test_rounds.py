@@ -60,7 +60,7 @@ def test_the_last_bit_of_a_prediction_moves_no_end_and_no_point(ulps):
     found = []
     for p in (v, torn):
         state = PatchedForecast(torch.stack([p, (1 - p) / 2, (1 - p) / 2], dim=1), labels)
-        found.append(witness_of(state, PayoffUtility.of_class(0, 3)))
+        found.append(witness_of(state, PayoffUtility.indicator("class", 0, 3)))
     assert torch.equal(found[0].rows, found[1].rows)
     assert found[0].sign == found[1].sign
     assert found[0].error == pytest.approx(found[1].error, abs=1e-14)

@@ -39,9 +39,9 @@ def random_utility(classes, random):
     kind = random.choice(["class", "top_k", "linear", "rank", "gain", "function"])
     index = int(random.integers(classes))
     if kind == "class":
-        return PayoffUtility.of_class(index, classes)
+        return PayoffUtility.indicator("class", index, classes)
     if kind == "top_k":
-        return PayoffUtility.of_top_k(index, classes)
+        return PayoffUtility.indicator("top_k", index, classes)
     if kind == "gain":
         return ClassUtility(GainMatrix.sample_aligned(3, classes, index), 1)
     if kind == "function":

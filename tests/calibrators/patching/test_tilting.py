@@ -19,8 +19,8 @@ CLASSES = 5
 RANDOM = np.random.default_rng(3)
 PAYOFF = torch.from_numpy(RANDOM.uniform(-1, 1, CLASSES))
 UTILITIES = {
-    "class": PayoffUtility.of_class(2, CLASSES),
-    "top-K": PayoffUtility.of_top_k(1, CLASSES),
+    "class": PayoffUtility.indicator("class", 2, CLASSES),
+    "top-K": PayoffUtility.indicator("top_k", 1, CLASSES),
     "linear": PayoffUtility("linear", 0, PAYOFF),
     "rank": PayoffUtility("rank", 0, PAYOFF.sort(descending=True).values),
     "decision": ClassUtility(Decision(RANDOM.uniform(0, 3, (1, CLASSES, 3))), 0),
@@ -85,7 +85,7 @@ def test_the_nll_falls_by_what_the_step_says_and_by_no_less_than_the_guarantee(
 def test_an_event_that_always_happens_is_shifted_by_the_bound():
     p = torch.tensor([[0.3, 0.7]], dtype=torch.float64).repeat(20, 1)
     state = PatchedForecast(p, torch.zeros(20, dtype=torch.int64))
-    _, moved, signed, change = one_patch(state, PayoffUtility.of_class(0, 2))
+    _, moved, signed, change = one_patch(state, PayoffUtility.indicator("class", 0, 2))
     assert signed == pytest.approx(LARGEST_SHIFT)
     assert bool(((moved > 0) & (moved < 1)).all())
     assert change < 0

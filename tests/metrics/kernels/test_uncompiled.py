@@ -26,7 +26,7 @@ from calibrators import (
     UtilityPatching,
     VectorScaling,
 )
-from calibrators.losses import residuals, squared_errors
+from calibrators.losses import residuals
 from calibrators.patching.bounds import class_wise_sums, top_k_sums
 from metrics.kernels.prefix_range import prefix_range
 from metrics.kernels.ranks import descending_order, places_of
@@ -102,10 +102,10 @@ def rows() -> Iterator[Named]:
         z = torch.from_numpy(random.normal(scale=3, size=(n, classes)).round(1))
         z[0, 0] = -2000
         y = torch.from_numpy(random.integers(classes, size=n))
-        for name, overwrite in (("nll", residuals), ("brier", squared_errors)):
+        for loss in ("nll", "brier"):
             gradient = z.clone()
-            yield f"{name} {n}", overwrite(gradient, y)
-            yield f"gradient {name} {n}", gradient
+            yield f"{loss} {n}", residuals(gradient, y, loss=loss)
+            yield f"gradient {loss} {n}", gradient
         p = softmax(z, 0.5)
         yield f"softmax {n}", p
         top_sums = p.sort(dim=1, descending=True).values.cumsum(dim=1)
