@@ -8,7 +8,7 @@ by letter and, if that finds nothing, without regard to case and punctuation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,21 +20,28 @@ from metrics.validation import InputError, check_labels, check_nothing_is_masked
 
 NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,6})?")
 """Text that is compared as a number; a longer one is the name of something."""
+NUMBERS_WITHIN = (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+")
+"""Numbers in the name of a column count only as a whole: 3 does not stand in p13."""
 TRUTH = {"false": "0", "true": "1"}
 """Other names of two classes that programs write for one another."""
-Key = Callable[[str], "float | str | None"]
 
 
 @dataclass(frozen=True)
 class Bearers:
-    """The columns that bear all labels by one pattern, and those that look like further classes."""
+    """The columns that bear all labels by one pattern, and those that look like further classes.
+
+    pattern: as people write it, prob_*. labels: label by column, in the order of the columns.
+    others: column and varying part, where the pattern fits but no label is meant.
+    """
 
     pattern: str
-    """As people write it: prob_*."""
     labels: dict[str, str]
-    """Label by column, in the order of the columns."""
     others: dict[str, str]
-    """Column and varying part, where the pattern fits but no label is meant."""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The class of every column that the pattern fits."""
+        return {**self.labels, **self.others}
 
 
 def as_number(name: str) -> float | None:
@@ -53,63 +60,47 @@ def bearers_of(columns: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     if len(labels) == 2:
         numbers = {label: as_number(label) for label in labels}
         if {label.casefold() for label in labels} == TRUTH.keys():
-            spellings.append({label: TRUTH[label.casefold()] for label in labels})
+            spellings.append({TRUTH[label.casefold()]: label for label in labels})
         elif set(numbers.values()) == {0, 1}:
-            spellings.append({label: ("True" if numbers[label] else "False") for label in labels})
+            spellings.append({str(bool(number)): label for label, number in numbers.items()})
     for spelling in spellings:
-        texts = list(spelling.values())
-        keys: list[Key] = [str, folded]
-        if len({as_number(text) for text in texts} - {None}) == len(texts):
+        keys: list[Callable[[str], Any]] = [str, folded]
+        if len({as_number(text) for text in spelling} - {None}) == len(spelling):
             keys = [as_number]
         for key in keys:
-            if found := _by_key(columns, spelling, key):
+            wanted = {key(text): label for text, label in spelling.items()}
+            if len(wanted) == len(labels) and (found := _bearing(columns, wanted, key)):
                 return found
     return []
 
 
-def _by_key(columns: Sequence[str], spelling: dict[str, str], key: Key) -> list[Bearers]:
-    wanted = {key(text): label for label, text in spelling.items()}
-    if len(wanted) < len(spelling):
-        return []
+def _bearing(
+    columns: Sequence[str], wanted: dict[Any, str], key: Callable[[str], Any]
+) -> list[Bearers]:
+    """The sets of columns by pattern; every pattern has the first label somewhere."""
+    first, affixes = next(iter(wanted)), dict[tuple[str, str], None]()
     seen = {column: folded(column) if key is folded else column for column in columns}
-    found: dict[tuple[str, ...], Bearers] = {}
-    first = next(iter(wanted))
-    affixes = dict.fromkeys(
-        (text[:start], text[stop:])
-        for text in seen.values()
-        for start, stop in _occurrences(text, first, key)
-    )
+    for text in seen.values():
+        if isinstance(first, str):
+            starts = [found.start() for found in re.finditer(f"(?={re.escape(first)})", text)]
+            spans = [(start, start + len(first)) for start in starts]
+        else:
+            numbers = [found for form in NUMBERS_WITHIN for found in re.finditer(form, text)]
+            spans = [found.span() for found in numbers if key(found[0]) == first]
+        affixes |= dict.fromkeys((text[:start], text[stop:]) for start, stop in spans)
+    sets: dict[tuple[str, ...], Bearers] = {}
     for before, after in affixes:
-        parts = {
-            column: text[len(before) : len(text) - len(after)]
-            for column, text in seen.items()
-            if text.startswith(before) and text.endswith(after) and len(before + after) < len(text)
-        }
-        labels = {
-            column: wanted[key(part)] for column, part in parts.items() if key(part) in wanted
-        }
-        if set(labels.values()) == set(spelling) and len(labels) == len(spelling):
+        fit = re.compile(f"{re.escape(before)}(.+){re.escape(after)}", re.DOTALL).fullmatch
+        parts = {column: found[1] for column, text in seen.items() if (found := fit(text))}
+        labels = {name: wanted[key(part)] for name, part in parts.items() if key(part) in wanted}
+        if len(labels) == len(set(labels.values())) == len(wanted):
             others = {
-                column: part
-                for column, part in parts.items()
-                if column not in labels and key(part) is not None
+                name: part
+                for name, part in parts.items()
+                if name not in labels and key(part) is not None
             }
-            found.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others))
-    return list(found.values())
-
-
-def _occurrences(text: str, wanted: float | str | None, key: Key) -> Iterator[tuple[int, int]]:
-    """Yield each place (start, stop) of a label in the name of a column.
-
-    A number counts only as a whole: 3 does not stand in p13.
-    """
-    if isinstance(wanted, str):
-        yield from ((k, k + len(wanted)) for k in range(len(text)) if text.startswith(wanted, k))
-        return
-    for form in (r"\d+", r"[+-]\d+", r"\d+\.\d+", r"[+-]\d+\.\d+"):
-        for found in re.finditer(form, text):
-            if key(found[0]) == wanted:
-                yield found.span()
+            sets.setdefault(tuple(labels), Bearers(f"{before}*{after}", labels, others))
+    return list(sets.values())
 
 
 def borne_alone(column: str, labels: Sequence[str]) -> str | None:
@@ -132,16 +123,14 @@ def borne_alone(column: str, labels: Sequence[str]) -> str | None:
 
 def check_order_of_text(names: Sequence[str], field: str, fix: str) -> None:
     """Raise `InputError` if `names` are numbers that have another order as text than as numbers."""
-    numbers = [as_number(name) for name in names]
-    if any(number is None for number in numbers):
+    if None in map(as_number, names):
         return
-    as_text, as_numbers = sorted(names), sorted(names, key=float)
-    if as_text != as_numbers:
-        place = next(k for k in range(len(names)) if as_text[k] != as_numbers[k])
-        raise InputError(
-            f"{field}: numbers as text; are the columns in the order of text (…, {as_text[place]}, "
-            f"as scikit-learn sorts names) or of numbers (…, {as_numbers[place]})? {fix}"
-        )
+    for as_text, number in zip(sorted(names), sorted(names, key=float), strict=True):
+        if as_text != number:
+            raise InputError(
+                f"{field}: numbers as text; are the columns in the order of text (…, {as_text}, as "
+                f"scikit-learn sorts names) or of numbers (…, {number})? {fix}"
+            )
 
 
 def frame_names(values: Any) -> NDArray[np.str_] | None:
@@ -172,13 +161,13 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
             _check_numbered(labels, names.tolist())
         return np.arange(columns, dtype=np.int64)
     distinct = np.unique(text)
-    known = [str(name) for name in distinct]
-    whole = [] if names is None else whole_sets(names.tolist(), known)
-    if len(whole) == 1 and names is not None:
-        named = {**whole[0].labels, **whole[0].others}
-        return np.array([named[str(name)] for name in names], dtype=np.str_)
+    known = distinct.tolist()
+    listed = [] if names is None else names.tolist()
+    whole = whole_sets(listed, known)
+    if len(whole) == 1:
+        return np.array([whole[0].named[name] for name in listed], dtype=np.str_)
     if names is not None or len(distinct) != columns:
-        shown = ", ".join(repr(name) for name in known[:3])
+        shown = ", ".join(map(repr, known[:3]))
         raise InputError(
             f"labels: {len(distinct)} names ({shown}, …) for {columns} columns; give the logits as "
             "a data frame whose columns are named like the classes, or class numbers from 0 on"
@@ -190,8 +179,7 @@ def classes_of(labels: Any, columns: int, names: NDArray[np.str_] | None) -> NDA
 
 def whole_sets(names: Sequence[str], labels: Sequence[str]) -> list[Bearers]:
     """The patterns that bear `labels` and fit all of the columns."""
-    sets = bearers_of(names, labels)
-    return [held for held in sets if len(held.labels) + len(held.others) == len(names)]
+    return [held for held in bearers_of(names, labels) if len(held.named) == len(names)]
 
 
 def _check_numbered(labels: Any, names: Sequence[str]) -> None:
@@ -201,12 +189,11 @@ def _check_numbered(labels: Any, names: Sequence[str]) -> None:
     1 … C where a label is 0.
     """
     values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    starts = (0, 1) if (values == 0).any() else (0,)
+    places = range(len(names))
+    orders = [[start + place for place in places] for start in (0, 1) if not start or 0 in values]
     for digits in re.findall(r"\d+", names[0]):
         for found in whole_sets(names, [digits]):
-            named = {**found.labels, **found.others}
-            numbers = [as_number(named[name]) for name in names]
-            if not any(numbers == [start + k for k in range(len(names))] for start in starts):
+            if [as_number(found.named[name]) for name in names] not in orders:
                 raise InputError(
                     f"logits: labels are class numbers, but the columns are in the order "
                     f"{', '.join(names[:3])}, …; put them in the order 0 to {len(names) - 1}"
@@ -227,8 +214,7 @@ def codes_of(labels: Any, n: int, classes: NDArray[Any]) -> Tensor:
         row = int(unknown.argmax())
         raise InputError(f"labels: {str(text[row])!r} in row {row} is none of the classes")
     order = np.argsort(classes)
-    codes = order[np.searchsorted(classes, text, sorter=order)]
-    return check_labels(codes, n, len(classes))
+    return check_labels(order[np.searchsorted(classes, text, sorter=order)], n, len(classes))
 
 
 def _as_text(labels: Any) -> NDArray[np.str_] | None:

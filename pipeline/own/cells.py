@@ -1,10 +1,10 @@
-"""The cells of a person's file: labels, names and numbers; and one line for all that is wrong."""
+"""The cells of a person's file: labels, names, numbers, lists; and one line for what is wrong."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,16 @@ CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode's categories of control characters, such as line ends and changes of direction."""
 JOINERS = "\u00ad\u200c\u200d"
 """Characters of these categories that names in Persian and Hindi need."""
-ADD = "add `class_names`, one per column, or --classes NAME,NAME"
-"""How a person says which column of an array is which class."""
+LABELS = ("label", "labels")
+MATRICES = {
+    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
+    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
+}
+"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
+Held = dict[str, Any]
+"""What a file holds by name: arrays, or the columns of a table."""
+LISTS = (list, tuple, dict, np.ndarray)
+"""What a cell of a column of lists may be."""
 
 
 @contextmanager
@@ -32,51 +40,37 @@ def naming(place: Any) -> Iterator[None]:
         raise InputError(f"{place}: {error}") from error
 
 
-class Mistakes:
-    """Collects what is wrong with one file, so that all of it is said at once."""
+@contextmanager
+def kept(mistakes: list[str]) -> Iterator[None]:
+    """Keep an `InputError` of the block, so that all that is wrong can be said at once."""
+    try:
+        yield
+    except InputError as error:
+        mistakes.append(str(error))
 
-    def __init__(self) -> None:
-        self.found: list[str] = []
 
-    @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keep an `InputError` of the block for later."""
-        try:
-            yield
-        except InputError as error:
-            self.found.append(str(error))
-
-    def check(self) -> None:
-        """Raise one `InputError` with all that was kept."""
-        if self.found:
-            raise InputError("; also: ".join(dict.fromkeys(self.found)))
+def _decoded(values: Any) -> NDArray[Any]:
+    entries = np.asarray(values)
+    return np.char.decode(entries, "utf-8", "replace") if entries.dtype.kind == "S" else entries
 
 
 def text_of(values: Any, n: int, field: str) -> NDArray[np.str_]:
-    """`values` [n] as text without spaces around it.
-
-    Raises:
-        InputError: the shape is wrong, or an entry is empty or has control characters; rows count
-            from 0.
-    """
-    entries = np.asarray(values)
+    """`values` [n] as text without spaces around it; none is empty or has control characters."""
+    entries = _decoded(values)
     if entries.shape != (n,):
         raise InputError(f"{field}: shape {list(entries.shape)}; give [{n}], a name for each")
-    if entries.dtype.kind == "S":
-        entries = np.char.decode(entries, "utf-8", "replace")
     text = np.char.strip(entries.astype(np.str_))
     if entries.dtype.kind == "f":
         text = np.where(np.isnan(entries), "", text)
     different, places = np.unique(text, return_inverse=True)
     names = [normal(name) for name in different.tolist()]
     for place, name in enumerate(names):
-        row = int((places == place).argmax())
-        if not name:
-            raise InputError(f"{field}: none in row {row}; complete or remove such rows")
-        if not is_plain(name):
-            raise InputError(
-                f"{field}: {cut_off(name)} in row {row} holds control characters; rename it"
-            )
+        if not name or not is_plain(name):
+            row = int((places == place).argmax())
+            told = f"none in row {row}; complete or remove such rows"
+            if name:
+                told = f"{cut_off(name)} in row {row} holds control characters; rename it"
+            raise InputError(f"{field}: {told}")
     return np.array(names, dtype=np.str_)[places]
 
 
@@ -103,19 +97,24 @@ def cut_off(text: str) -> str:
 
 
 class Labels(NamedTuple):
-    """The labels of the points, or the classes of a calibrator."""
+    """The labels of the points, or the classes of a calibrator.
+
+    texts: the different labels as text: numbers in increasing order, else in the order of text.
+    places: [n], the place of each point's label in `texts`. is_text: whether they are no numbers.
+    are_known: whether they are a calibrator's; a column that bears none of them is then left out.
+    """
 
     texts: list[str]
-    """The different labels as text: numbers in increasing order, else in the order of text."""
     places: NDArray[np.int64]
-    """[n], the place of each point's label in `texts`."""
     is_text: bool
-    """Whether they are text, not numbers."""
     are_known: bool = False
-    """Whether they are a calibrator's; a column that bears none of them is then left out."""
+
+    def row(self, text: str) -> int:
+        """The first row of a label."""
+        return int((self.places == self.texts.index(text)).argmax())
 
 
-def distinct_labels(values: Any, field: str, mistakes: Mistakes) -> Labels:
+def distinct_labels(values: Any, field: str, mistakes: list[str]) -> Labels:
     """The labels [n] of any kind: text, whole or other numbers, booleans.
 
     Missing labels go to `mistakes`, and are replaced by another one.
@@ -123,30 +122,27 @@ def distinct_labels(values: Any, field: str, mistakes: Mistakes) -> Labels:
     Raises:
         InputError: they are no labels, or not [n].
     """
-    plain = np.asarray(values)
+    plain = _decoded(values)
     if plain.ndim == 2 and plain.shape[1] == 1:
         raise InputError(f"{field}: shape {list(plain.shape)}, not [n]; save labels[:, 0]")
     if plain.ndim != 1 or not len(plain):
         check_labels(np.zeros(plain.shape), len(plain) if plain.ndim else 0, 2, name=field)
-    if plain.dtype.kind == "S":
-        plain = np.char.decode(plain, "utf-8", "replace")
     if plain.dtype.kind not in "biufU":
         raise InputError(f"{field}: an array of {plain.dtype}; give class names or numbers")
     is_text = plain.dtype.kind == "U"
     missing = np.char.strip(plain) == "" if is_text else ~np.isfinite(plain)
     if missing.any():
-        row = int(missing.argmax())
-        fix = "complete or remove such rows"
-        mistakes.found.append(f"labels: none in row {row} ({missing.sum()} of all); {fix}")
+        told = f"none in row {missing.argmax()} ({missing.sum()} of all)"
+        mistakes.append(f"labels: {told}; complete or remove such rows")
         if missing.all():
-            mistakes.check()
+            raise InputError(mistakes[-1])
         plain = np.where(missing, plain[~missing][0], plain)
     if is_text:
         plain = text_of(plain, len(plain), field)
     different, places = np.unique(plain, return_inverse=True)
-    is_whole = plain.dtype.kind in "iuf"
+    is_number = plain.dtype.kind in "iuf"
     texts = [
-        str(int(value)) if is_whole and value == int(value) else str(value)
+        str(int(value)) if is_number and value == int(value) else str(value)
         for value in different.tolist()
     ]
     return Labels(texts, places, is_text)
@@ -154,36 +150,39 @@ def distinct_labels(values: Any, field: str, mistakes: Mistakes) -> Labels:
 
 def text_column(column: pd.Series[Any]) -> NDArray[np.str_]:
     """A column's entries as text without spaces around it; "" for an empty cell."""
-    text = column.astype(object).where(column.notna(), "").to_numpy(str)
-    return np.char.strip(text)
+    return np.char.strip(column.astype(object).where(column.notna(), "").to_numpy(str))
 
 
-def plain_column(column: pd.Series[Any]) -> NDArray[Any]:
-    """Numbers and booleans as they are, with NaN for empty cells; else text."""
+def plain_column(column: pd.Series[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Numbers and booleans as they are, with NaN for empty cells; else text. Arrays stay."""
     import pandas as pd
 
-    kind = column.dtype
-    if pd.api.types.is_bool_dtype(kind) and not column.isna().any():
+    if isinstance(column, np.ndarray):
+        return column
+    is_bool, has_gaps = pd.api.types.is_bool_dtype(column.dtype), column.isna().any()
+    if is_bool and not has_gaps:
         return column.to_numpy(bool)
-    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-        if column.isna().any() or kind.kind not in "iu":
-            return column.to_numpy(np.float64, na_value=np.nan)
-        return column.to_numpy(np.int64)
-    return text_column(column)
+    if is_bool or not pd.api.types.is_numeric_dtype(column.dtype):
+        return text_column(column)
+    if has_gaps or column.dtype.kind not in "iu":
+        return column.to_numpy(np.float64, na_value=np.nan)
+    return column.to_numpy(np.int64)
 
 
 def numbers_of(
-    table: pd.DataFrame, columns: Sequence[str], fix: str, lowest: float = np.nan
+    table: Any, columns: Sequence[str], fix: str, lowest: float = np.nan
 ) -> NDArray[np.float64]:
-    """The columns called `columns` as numbers [rows, columns].
+    """Some columns of a table, or of a `Held`, as numbers [rows, columns].
 
     Raises:
         InputError: a cell is no finite number and not `lowest`; the message names every such
             column with one of its cells, and ends with `fix`.
     """
-    cells = table[list(columns)]
+    import pandas as pd
+
+    cells = pd.DataFrame({name: table[name] for name in columns})
     # pandas would return memory that is not writable, of which torch warns.
-    matrix = cells.apply(_as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
+    matrix = cells.apply(as_numbers).to_numpy(np.float64, copy=True, na_value=np.nan)
     wrong = ~(np.isfinite(matrix) | (matrix == lowest))
     told = []
     for place in np.flatnonzero(wrong.any(axis=0)).tolist():
@@ -197,9 +196,97 @@ def numbers_of(
     return matrix
 
 
-def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+def as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """Numbers, and NaN for all else. pandas would convert dates, but not their text."""
     import pandas as pd
 
     is_numeric = pd.api.types.is_numeric_dtype(column.dtype)
     return pd.to_numeric(column if is_numeric else column.astype(str), errors="coerce")
+
+
+def has_lists(column: Any) -> bool:
+    """Whether any cell of a column is a list or an object of JSON."""
+    return column.dtype == object and any(isinstance(cell, LISTS) for cell in column)
+
+
+def are_arrays(held: Held) -> bool:
+    """Whether these are arrays, not the columns of a table."""
+    return any(isinstance(of, np.ndarray) for of in held.values())
+
+
+def kind_of(name: str) -> str | None:
+    """The kind of answers that an array or a column of lists of this name holds."""
+    return next((kind for kind, names in MATRICES.items() if name.lower() in names), None)
+
+
+def arrays_of(held: Held) -> Held:
+    """The same, with each column of lists of answers as an array."""
+    matrices = {}
+    for name in [] if are_arrays(held) else filter(kind_of, held):
+        if has_lists(held[name]):
+            fill = "-inf" if kind_of(name) == "logits" else "0"
+            matrices[name] = _matrix(name, held[name], fill)
+        elif str(held[name].iloc[0]).startswith("["):
+            raise InputError(f"`{name}` holds lists as text; write JSON lines or parquet")
+    if not matrices:
+        return held
+    names = {}
+    for name in held:  # a data set knows the order of its classes
+        if name.lower() in LABELS and hasattr(held[name], "cat"):
+            names = {"class_names": held[name].cat.categories.to_numpy(str)}
+    if "class_names" in held:
+        names = {"class_names": _one_list("class_names", held["class_names"])}
+    return {**held, **matrices, **names}
+
+
+def _matrix(name: str, column: pd.Series[Any], fill: str) -> NDArray[Any]:
+    """A column of lists of one length as an array; `null` in JSON becomes NaN."""
+    if isinstance(column.iloc[0], dict):
+        raise InputError(
+            f"column `{name}` holds objects; write a list, or a column per class "
+            "(pandas.json_normalize)"
+        )
+    lengths = [len(cell) if isinstance(cell, LISTS) else 0 for cell in column]
+    for row, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise InputError(
+                f"column `{name}` has {length} entries in row {row}, {lengths[0]} in row 0; give "
+                f"one per class (pad with {fill} the impossible)"
+            )
+    matrix = np.array(column.tolist())
+    if matrix.dtype.kind in "OU":
+        with suppress(TypeError, ValueError):
+            matrix = matrix.astype(float)
+    return matrix
+
+
+def _one_list(name: str, column: pd.Series[Any]) -> NDArray[Any]:
+    """The one list that every cell of a column holds."""
+    cells = [str(list(cell)) if isinstance(cell, LISTS) else "" for cell in column]
+    if isinstance(column.iloc[0], dict) or "" in cells or len(set(cells)) > 1:
+        row = next((row for row, cell in enumerate(cells) if cell != cells[0]), 0)
+        raise InputError(
+            f"column `{name}`: row {row} holds no list, or another one than row 0; give the same "
+            "list in every row, one name per column of the answers"
+        )
+    return np.array(list(column.iloc[0]))
+
+
+def kind_and_name(arrays: Held, values: str) -> tuple[str, str]:
+    """Kind and name of the array of answers."""
+    found = [(kind, name) for name in arrays if (kind := kind_of(name)) is not None]
+    if values != "auto":
+        found = [(kind, name) for kind, name in found if kind == values] or [
+            (values, name) for _, name in found if len(found) == 1 and values == "logits"
+        ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        wanted = "`logits` or `probabilities`" if values == "auto" else f"`{values}`"
+        held = f"(it holds {some_of(list(arrays)) or 'nothing'})"
+        raise InputError(f"no array {wanted} {held}; add one, [n, classes]")
+    (kind, name), (other_kind, other) = found[:2]
+    fix = "; choose: --values logits or --values probabilities, or keep one of them"
+    if kind == other_kind:
+        fix = f" hold {kind}; leave one out: --ignore {name} or --ignore {other}"
+    raise InputError(f"both `{name}` and `{other}`{fix}")

@@ -1,10 +1,8 @@
-"""Check the contents of a person's file: scale (`pipeline.own.scale`), splits, weights, groups.
-
-All that is wrong is said at once.
-"""
+"""Check the contents of a person's file: scale (`pipeline.own.scale`), splits, weights, groups."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +11,10 @@ from numpy.typing import NDArray
 
 from metrics.validation import InputError, check_weights
 from pipeline.own.assign import Given
-from pipeline.own.cells import Mistakes, cut_off, some_of, text_of
+from pipeline.own.cells import cut_off, kept, some_of, text_of
 from pipeline.own.scale import as_float32, with_logits
 
-CALIBRATES = ("calibration", "cal", "validation", "val")
-TESTS = ("test",)
+CALIBRATES, TESTS = ("calibration", "cal", "validation", "val"), ("test",)
 """Words in a column or array `split` for points that calibrate, and for points that test."""
 MOST_GROUPS = 100
 """Largest number of groups in one file; each gets tables of its own."""
@@ -25,7 +22,7 @@ BELOW_CHANCE = "WARNING: worse than guessing"
 """First words of the note on an accuracy below chance; the verdict then recommends nothing."""
 
 
-def checked(given: Given, values: str, mistakes: Mistakes) -> Given:
+def checked(given: Given, values: str, mistakes: list[str]) -> Given:
     """The points of a file with logits float32 [n, C] as the matrix, and notes for the person.
 
     Args:
@@ -35,32 +32,34 @@ def checked(given: Given, values: str, mistakes: Mistakes) -> Given:
     Raises:
         InputError: one line with all that is wrong, and the fixes.
     """
-    n, tested = len(given.labels), given.tested
-    with mistakes.kept():
+    n = len(given.labels)
+    with kept(mistakes):
         if given.matrix is not None:
             given = with_logits(given, values)
             given = replace(given, matrix=as_float32(given.matrix))
             if (rows := len(given.matrix)) != n:
                 raise InputError(f"labels: {n} labels for {rows} rows; give one per row")
-    if given.splits:
-        with mistakes.kept():
-            tested = np.array([_tested(name, of, n) for name, of in given.splits.items()])
-    with mistakes.kept():
-        if given.weights is not None:
-            given = replace(given, weights=check_weights(given.weights, n, "weight").numpy())
-    with mistakes.kept():
-        if given.groups is not None:
-            given = replace(given, groups=_groups(given.groups, n))
-    with mistakes.kept():
-        if given.clusters is not None:
-            given = replace(given, clusters=text_of(given.clusters, n, "clusters"))
-    mistakes.check()
+    checks: dict[str, Callable[[Any], Any]] = {
+        "splits": lambda held: {name: _tested(name, words, n) for name, words in held.items()},
+        "weights": lambda held: check_weights(held, n, "weight").numpy(),
+        "groups": lambda held: _groups(held, n),
+        "clusters": lambda held: text_of(held, n, "clusters"),
+    }
+    for field, check in checks.items():
+        with kept(mistakes):
+            if (held := getattr(given, field)) is not None:
+                changed: Any = {field: check(held)}
+                given = replace(given, **changed)
+    if mistakes:
+        raise InputError("; also: ".join(dict.fromkeys(mistakes)))
     _refuse_pairwise(given.matrix, given.labels)
-    classes = given.matrix.shape[1]
-    names = None if given.names == [str(k) for k in range(classes)] else given.names
-    given = replace(given, names=names, tested=tested)
-    notes = (*given.notes, *_notes_on_classes(given), *_notes_on_accuracy(given))
-    return replace(given, notes=notes)
+    names = [str(k) for k in range(given.matrix.shape[1])]
+    given = replace(
+        given,
+        names=None if given.names == names else given.names,
+        tested=np.array([*given.splits.values()]) if given.splits else given.tested,
+    )
+    return replace(given, notes=(*given.notes, *_notes(given, given.names or names)))
 
 
 def _groups(values: Any, n: int) -> NDArray[np.str_]:
@@ -82,10 +81,10 @@ def _tested(field: str, values: Any, n: int) -> NDArray[np.bool_]:
                 f"{field}: `{cut_off(word)}` in row {row}; say `calibration` or `test` of each "
                 "point, and leave out points that the classifier was trained on"
             )
-    tested = np.array([word in TESTS for word in words])
-    for side, is_empty in (("calibration", tested.all()), ("test", not tested.any())):
-        if is_empty:
-            raise InputError(f"{field}: no row says `{side}`; mark points for it")
+    tested = np.isin(words, TESTS)
+    if tested.all() or not tested.any():
+        side = "calibration" if tested.all() else "test"
+        raise InputError(f"{field}: no row says `{side}`; mark points for it")
     return tested
 
 
@@ -112,25 +111,25 @@ def _refuse_pairwise(matrix: NDArray[Any], labels: NDArray[Any]) -> None:
         )
 
 
-def _notes_on_classes(given: Given) -> list[str]:
-    """A note on classes that are no point's label; on points whose own class is impossible.
+def _notes(given: Given, names: list[str]) -> list[str]:
+    """Notes on absent and impossible classes, and if guessing would be right more often.
 
     Raises:
         InputError: all points are of one class, or a calibration point is of an impossible one.
     """
-    n, classes = given.matrix.shape
-    counts = np.bincount(given.labels, minlength=classes)
-    names = np.array(given.names or range(classes)).astype(str)
+    matrix, labels = given.matrix, given.labels
+    n, classes = matrix.shape
+    counts = np.bincount(labels, minlength=classes)
     if counts.max() == n > 1:
-        raise InputError(
-            f"labels: all {n} are {cut_off(names[counts.argmax()])}; give points of at "
-            "least two classes"
-        )
+        only = cut_off(names[counts.argmax()])
+        raise InputError(f"labels: all {n} are {only}; give points of at least two classes")
     notes = []
     if not counts.all():
-        absent = some_of(names[counts == 0])
-        notes = [f"no point's label is {absent}; what is no class must not be among the columns"]
-    impossible = np.isneginf(given.matrix[np.arange(n), given.labels])
+        absent = some_of([names[k] for k in np.flatnonzero(counts == 0)])
+        notes.append(
+            f"no point's label is {absent}; what is no class must not be among the columns"
+        )
+    impossible = np.isneginf(matrix[np.arange(n), labels])
     calibrates = True if given.tested is None else ~given.tested.all(axis=0)
     if (never := impossible & calibrates).any():
         raise InputError(
@@ -140,29 +139,19 @@ def _notes_on_classes(given: Given) -> list[str]:
         )
     if impossible.any():
         notes.append(f"{impossible.sum()} test points have a class whose logit is -inf")
-    return notes
-
-
-def _notes_on_accuracy(given: Given) -> list[str]:
-    """A note if guessing would be right more often than these logits, beyond chance."""
-    n, classes = given.matrix.shape
-    right, chance = float(np.mean(given.matrix.argmax(axis=1) == given.labels)), 1 / classes
-    notes = []
-    if classes > 2 and n > 9 and _are_sorted(given.matrix[:8]) and _are_sorted(given.matrix):
-        notes = [
+    falls = n > 9 and classes > 2
+    for rows in (matrix[:8], matrix):
+        falls = falls and bool((rows[:, 1:] <= rows[:, :-1]).all() and (rows != rows[0]).any())
+    if falls:
+        notes.append(
             "every row falls from the first column to the last: if these are the K largest values "
             "of each point, in order, they do not belong to classes; give one column per class"
-        ]
-    if right >= chance - 2 * (chance * (1 - chance) / n) ** 0.5:
-        return notes
-    return [
-        *notes,
-        f"{BELOW_CHANCE}: the largest column names the label of {100 * right:.1f} % of the "
-        f"points, guessing would name {100 * chance:.1f} %; check that the columns are in the "
-        "order of the classes",
-    ]
-
-
-def _are_sorted(rows: NDArray[Any]) -> bool:
-    """Whether all rows fall from the first to the last value, and are not all the same."""
-    return bool((rows[:, 1:] <= rows[:, :-1]).all() and (rows != rows[0]).any())
+        )
+    right, chance = float(np.mean(matrix.argmax(axis=1) == labels)), 1 / classes
+    if right < chance - 2 * (chance * (1 - chance) / n) ** 0.5:
+        notes.append(
+            f"{BELOW_CHANCE}: the largest column names the label of {100 * right:.1f} % of the "
+            f"points, guessing would name {100 * chance:.1f} %; check that the columns are in the "
+            "order of the classes"
+        )
+    return notes

@@ -14,14 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy as np
-from numpy.typing import NDArray
-
 from calibrators.heavy_imports import require
 from metrics.archive import LARGEST_ARRAY, array_names, read_arrays
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of, sha256_of_json
-from pipeline.own.cells import cut_off, is_plain, naming, normal, some_of
+from pipeline.own.cells import Held, cut_off, is_plain, kind_of, naming, normal, some_of
 from pipeline.sources.result import MissingResource, reason_of
 
 if TYPE_CHECKING:
@@ -33,11 +30,6 @@ TABLES = (*SEPARATED, *LINES, ".parquet")
 SAVED = "state.json"
 """A file in every folder that `datasets` saves with save_to_disk."""
 READ = "npz, CSV, TSV, JSON lines or parquet"
-MATRICES = {
-    "logits": ("logits", "logit", "log_probabilities", "log_probs", "logprobs"),
-    "probabilities": ("probabilities", "probability", "probs", "prob", "proba", "y_prob"),
-}
-"""Arrays, or columns of lists, with the answers of one kind. They may be larger than the memory."""
 SAVE = "copy it again if it was cut, save it with numpy.savez, or name a table of text .csv"
 SAVEZ = "numpy.savez('my.npz', logits=…, labels=…)"
 LINE_BY_LINE = (
@@ -53,16 +45,8 @@ INSTEAD = {
     (".npy",): f"a single array; save labels, too: {SAVEZ}",
 }
 """What to do instead, by the endings of files that are not read."""
-LABELS = ("label", "labels")
-LISTS = (list, tuple, dict, np.ndarray)
-"""What a cell of a column of lists may be."""
 DECIMAL_COMMA = re.compile(r"(^|[;|\t])[ \"]*[+-]?\d*,\d+(e[+-]?\d+)?[ \"]*([;|\t]|$)", re.I | re.M)
 """A cell such as 0,25 between two separators that are no commas."""
-
-
-def kind_of(name: str) -> str | None:
-    """The kind of answers that an array or a column of lists of this name holds."""
-    return next((kind for kind, names in MATRICES.items() if name.lower() in names), None)
 
 
 def ending_of(path: Path) -> str:
@@ -104,8 +88,8 @@ def check_is_given(path: Path) -> None:
         check_is_file(path, f"a file: {READ}, or a folder saved by datasets")
 
 
-def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] | pd.DataFrame:
-    """The table in a file, or the arrays of an npz whose names `is_used`.
+def read(path: Path, is_used: Callable[[str], bool]) -> Held:
+    """The columns of the table in a file, or the arrays of an npz whose names `is_used`.
 
     Raises:
         MissingResource: there is no such file.
@@ -113,7 +97,7 @@ def read(path: Path, is_used: Callable[[str], bool]) -> dict[str, NDArray[Any]] 
     """
     check_is_given(path)
     if is_table(path):
-        return read_table(path)
+        return {str(name): column for name, column in read_table(path).items()}
     with naming(path):
         if ending_of(path) not in ("", ".npz"):
             with path.open("rb") as file:

@@ -52,7 +52,11 @@ def with_logits(given: Given, values: str) -> Given:
     if kind == "logits":
         logits = check_logits(both_classes(numbers, kind, log_odds=True), name=kind).numpy()
         if values == "auto":
-            _refuse_lookalikes(both_classes(numbers, kind))
+            if (seen := lookalike(both_classes(numbers, kind))) is not None:
+                raise InputError(
+                    f"{seen.what}, but would be read as logits; give logits, or {seen.step}save "
+                    "them as `probabilities`; if they are logits, say so: --values logits"
+                )
             _refuse_two_kinds(np.asarray(matrix), given.tested)
     else:
         logits, off = _logarithms(both_classes(numbers, kind))
@@ -122,15 +126,6 @@ def _are_probabilities(numbers: Tensor, kind: str | None) -> bool:
     )
 
 
-def _refuse_lookalikes(matrix: Tensor) -> None:
-    """Raise `InputError` for probabilities, percentages or votes that are called logits."""
-    if (seen := lookalike(matrix)) is not None:
-        raise InputError(
-            f"{seen.what}, but would be read as logits; give logits, or {seen.step}save "
-            "them as `probabilities`; if they are logits, say so: --values logits"
-        )
-
-
 def _refuse_two_kinds(matrix: NDArray[Any], tested: NDArray[np.bool_] | None) -> None:
     """Raise `InputError` if some rows of logits, or those of one of two files, are probabilities.
 
@@ -169,9 +164,7 @@ def _are_rounded(matrix: Tensor) -> bool:
     p = matrix.to(torch.float64)
     off = (p.sum(dim=1) - 1).abs()
     gap, low = float(off.max()) - ROUNDING, float(p.min())
-    if low < 0 or float(p.max()) > 1 or not gap + ROUNDING > ROW_SUM_TOLERANCE:
-        return False
-    if gap > FARTHEST_SUM:
+    if low < 0 or p.max() > 1 or not ROW_SUM_TOLERANCE - ROUNDING < gap <= FARTHEST_SUM:
         return False
     if gap <= BFLOAT16:
         return True

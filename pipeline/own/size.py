@@ -17,7 +17,8 @@ from metrics.validation import InputError
 from pipeline.harness.machine import free_memory
 from pipeline.harness.parallel import BYTES_PER_LOGIT
 from pipeline.harness.settings import Settings
-from pipeline.own.read import MATRICES, SAVE, is_table
+from pipeline.own.cells import MATRICES
+from pipeline.own.read import SAVE, is_table
 from pipeline.scoring.points import find_logits
 
 BASE = 2 << 30

@@ -13,7 +13,7 @@ import numpy as np
 
 from metrics.validation import InputError
 from pipeline.own.assign import Choices, assigned, has_role
-from pipeline.own.cells import Mistakes, naming
+from pipeline.own.cells import naming
 from pipeline.own.check import checked
 from pipeline.own.read import digest_of, read
 from pipeline.sources.result import SourceResult
@@ -52,7 +52,7 @@ def file_logits(
     choices = Choices(values, groups, clusters, classes, ignore)
     files = [Path(file) for file in (path, test) if file is not None]
     held = [read(file, lambda name: has_role(name, choices)) for file in files]
-    mistakes = Mistakes()
+    mistakes = list[str]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)
     origin = {

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from metrics import InputError
 from pipeline.own.assign import Choices, assigned
-from pipeline.own.cells import Mistakes
 from pipeline.own.check import checked
 from pipeline.sources.file import file_logits
 from tests.pipeline.own.files import written
@@ -62,8 +61,8 @@ def named(kind: str, classes: int):
 
 def read(table: pd.DataFrame, **options):
     """Probabilities by class and labels, by the classes' names."""
-    mistakes = Mistakes()
-    given = assigned([Path("x")], [table], Choices(**options), mistakes)
+    mistakes = list[str]()
+    given = assigned([Path("x")], [dict(table.items())], Choices(**options), mistakes)
     held = checked(given, "auto", mistakes)
     z = held.matrix.astype(float)
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
