@@ -30,29 +30,31 @@ def main(config: DictConfig) -> None:
 
 
 def run_fit(units: Sequence[Unit]) -> None:
-    """Fit every unit that is not up to date.
+    """Fit every unit that is not up to date, and say where fits of another seed are replaced.
 
     Raises:
-        InputError: a metric of a benchmark that does not exist.
         UnitsFailed: the units that failed, after all others are done.
     """
     require_logits(unit.settings for unit in units)
-    say_replaced_seeds(units)
+    said: set[str] = set()
+    for unit in units:
+        record, seed = record_of(unit.fit_path), unit.settings.splits.seed
+        held = record["splits"]["seed"] if record else seed
+        if held != seed and unit.benchmark not in said:
+            said.add(unit.benchmark)
+            say(
+                f"{unit.benchmark}: fits of seed {held} are replaced by those of seed {seed}; "
+                "give each seed its own paths.data and paths.results to keep both"
+            )
     run_tasks("fit", [fit_task(unit) for unit in units])
 
 
 def fit_task(unit: Unit) -> Task:
     """The task of fitting `unit`; its key has configuration, split, logits and code."""
-    calibrator = unit.settings.calibrator
+    calibrator, make = unit.settings.calibrator, partial(_fitted, unit)
     code = code_digest(f"{__package__}.scoring.fitted", *targets_in(calibrator))
-    return task_on_split(
-        unit.settings,
-        unit.split,
-        str(unit),
-        unit.fit_path,
-        partial(_fitted, unit),
-        {"calibrator": calibrator, "code": code},
-    )
+    content = {"calibrator": calibrator, "code": code}
+    return task_on_split(unit.settings, unit.split, str(unit), unit.fit_path, make, content)
 
 
 def _fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
@@ -60,20 +62,6 @@ def _fitted(unit: Unit, device: str, progress: Progress) -> tuple[Save, Record]:
     from pipeline.scoring.fitted import fitted
 
     return fitted(unit, device, progress)
-
-
-def say_replaced_seeds(units: Sequence[Unit]) -> None:
-    """Report benchmarks whose fits are of another seed; the new fits replace them."""
-    said: set[str] = set()
-    for unit in units:
-        record, seed = record_of(unit.fit_path), unit.settings.splits.seed
-        if unit.benchmark in said or record is None or record["splits"]["seed"] == seed:
-            continue
-        said.add(unit.benchmark)
-        say(
-            f"{unit.benchmark}: fits of seed {record['splits']['seed']} are replaced by those of "
-            f"seed {seed}; give each seed its own paths.data and paths.results to keep both"
-        )
 
 
 if __name__ == "__main__":

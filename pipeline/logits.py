@@ -34,7 +34,6 @@ from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
-
 OF_POINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "groups": ("groups", lambda names: dict(sorted(Counter(names.tolist()).items()))),
     "clusters": ("clusters", lambda names: len(set(names.tolist()))),
@@ -47,38 +46,54 @@ OF_POINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 """What a source may say of points: the record's name for it, and what the record says."""
 
 
+@command
+def main(config: DictConfig) -> None:
+    """Make the logits of the requested benchmarks."""
+    run_logits(Request.from_hydra(config).benchmark_settings())
+
+
+def run_logits(settings: Sequence[Settings]) -> None:
+    """Make the logits of each benchmark that is not up to date.
+
+    Raises:
+        UnitsFailed: the benchmarks that failed, after all others are done.
+    """
+    for each in settings:
+        # A file of word vectors is checked at once, before images are counted and large files are
+        # read. One that went away after the logits were made is not missed.
+        if named := (each.benchmark.similarity or {}).get("vectors_path"):
+            path = Path(named).expanduser()
+            if path.exists() or each.force or record_of(logits_path(each)) is None:
+                from pipeline.sources.similarity import check_vectors  # with torch
+
+                check_vectors(path)
+    run_tasks("logits", [logits_task(each) for each in settings], one_by_one=True)
+
+
 def logits_task(settings: Settings) -> Task:
-    """The task of making a benchmark's logits; its key has source, similarity and their code."""
-    benchmark, record = settings.benchmark, record_of(logits_path(settings)) or {}
-    inputs = _inputs(settings, record)
-    similarity = _inputs_of(benchmark.similarity, record.get("similarity_files", {}))
-    key = {"made_from": inputs["made_from"], "similarity": similarity["made_from"]}
-    return Task(
-        name=benchmark.name,
-        settings=settings,
-        path=logits_path(settings),
-        key=sha256_of_json(key),
-        make=partial(_made, settings, inputs | {"similarity_files": similarity["files"]}),
-    )
-
-
-def _inputs(settings: Settings, record: Record) -> Record:
-    """`made_from`: a digest of the source's settings, files and code, or of the ready-made file.
+    """The task of making a benchmark's logits; its key has source, similarity and their code.
 
     Logits that were taken from a folder stay current if a later command does not name the folder.
     """
-    ready = ready_made(settings)
-    if ready is not None:
-        named = {"precomputed": ready.name, "sha256": sha256_of(ready)}
-        return {"made_from": sha256_of_json(named), "files": {}}
+    benchmark, path = settings.benchmark, logits_path(settings)
+    record = record_of(path) or {}
     origin = record.get("details", {}).get("origin")
-    if isinstance(origin, dict) and origin.get("precomputed"):
-        return {"made_from": str(record["made_from"]), "files": {}}
-    return _inputs_of(settings.benchmark.source, record.get("files", {}))
+    if ready := ready_made(settings):
+        named = {"precomputed": ready.name, "sha256": sha256_of(ready)}
+        inputs = {"made_from": sha256_of_json(named), "files": {}}
+    elif isinstance(origin, dict) and origin.get("precomputed"):
+        inputs = {"made_from": str(record["made_from"]), "files": {}}
+    else:
+        inputs = _inputs_of(benchmark.source, record.get("files", {}))
+    similarity = _inputs_of(benchmark.similarity, record.get("similarity_files", {}))
+    inputs["similarity_files"] = similarity["files"]
+    made_from = {"made_from": inputs["made_from"], "similarity": similarity["made_from"]}
+    make = partial(_made, settings, inputs)
+    return Task(benchmark.name, settings, path, sha256_of_json(made_from), make)
 
 
 def _inputs_of(entry: Target | None, held: Record) -> Record:
-    """What a `_target_` makes its answer from: its options, the content of files, its code.
+    """What a `_target_` makes its answer from, and `made_from`, a digest of it and of its code.
 
     Args:
         held: `files` of the answer that lies there.
@@ -94,14 +109,15 @@ def _made(
     settings: Settings, inputs: Record, device: str, progress: Progress
 ) -> tuple[Save, Record]:
     """Run the source; if only the similarity changed, keep the logits."""
+    benchmark, path = settings.benchmark, logits_path(settings)
     # The similarity comes first: if its word vectors are missing, no time goes into a forward pass.
-    similarity = instantiate(settings.benchmark.similarity, _convert_="all")
+    similarity = instantiate(benchmark.similarity, _convert_="all")
     if similarity is not None:
-        _check_size(similarity[0], class_count(settings.benchmark.source))
-    record = record_of(logits_path(settings)) or {}
+        _check_size(similarity[0], class_count(benchmark.source))
+    record = record_of(path) or {}
     is_same = record.get("made_from") == inputs["made_from"] and "details" in record
     if is_same and not settings.force:
-        arrays, details = dict(read_npz(logits_path(settings))), dict(record["details"])
+        arrays, details = dict(read_npz(path)), dict(record["details"])
         arrays.pop("similarity", None)
         details.pop("similarity", None)
     else:
@@ -110,7 +126,7 @@ def _made(
         _check_size(similarity[0], details["classes"])
         arrays["similarity"], details["similarity"] = similarity
         if line := details["similarity"].get("line"):
-            say(f"{settings.benchmark.name}: {line}")
+            say(f"{benchmark.name}: {line}")
     return partial(save_npz, arrays=arrays), {**inputs, "details": details}
 
 
@@ -127,7 +143,8 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     from metrics.validation import check_labels, check_logits
 
     name, published = settings.benchmark.name, settings.benchmark.published_accuracy
-    result = _taken_or_computed(settings, progress)
+    ready = ready_made(settings)
+    result = _taken(ready) if ready else _from_source(settings, progress)
     check_logits(result.logits, name=f"{name}: logits")
     n, classes = result.logits.shape
     check_labels(result.labels, n, classes, name=f"{name}: labels")
@@ -138,10 +155,8 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     for warning in warnings:
         say(f"{name}: {warning}")
     # `asarray` makes no copy: the logits may be mapped from a large file.
-    arrays: dict[str, Any] = {
-        "logits": np.asarray(result.logits, dtype=np.float32),
-        "labels": result.labels.astype(np.int64),
-    }
+    logits = np.asarray(result.logits, dtype=np.float32)
+    arrays: dict[str, Any] = {"logits": logits, "labels": result.labels.astype(np.int64)}
     chance = 1 / classes
     details = {
         **result.details,
@@ -160,101 +175,28 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
     return arrays, details
 
 
-@command
-def main(config: DictConfig) -> None:
-    """Make the logits of the requested benchmarks."""
-    run_logits(Request.from_hydra(config).benchmark_settings())
-
-
-def run_logits(settings: Sequence[Settings]) -> None:
-    """Make the logits of each benchmark that is not up to date.
-
-    Raises:
-        UnitsFailed: the benchmarks that failed, after all others are done.
-    """
-    for benchmark in settings:
-        _check_vectors_first(benchmark)
-    run_tasks("logits", [logits_task(benchmark) for benchmark in settings], one_by_one=True)
-
-
-def _check_vectors_first(settings: Settings) -> None:
-    """Check a file of word vectors at once, before images are counted and large files are read.
-
-    One that went away after the logits were made is not missed.
-    """
-    named = (settings.benchmark.similarity or {}).get("vectors_path")
-    if named is None:
-        return
-    path = Path(named).expanduser()
-    if path.exists() or settings.force or record_of(logits_path(settings)) is None:
-        from pipeline.sources.similarity import check_vectors  # with torch
-
-        check_vectors(path)
-
-
-def require_logits(settings: Iterable[Settings]) -> None:
-    """Check that each benchmark has logits, as they lie; take ready-made ones where it has none.
-
-    No later stage runs a source: it needs neither the images nor their settings.
-
-    Raises:
-        InputError: a metric of a benchmark that does not exist.
-        UnitsFailed: there are no logits, and how to make them.
-    """
-    by_name = {benchmark.benchmark.name: benchmark for benchmark in settings}
-    absent = []
-    for name, benchmark in by_name.items():
-        if benchmark.benchmark.metrics is not None:
-            from pipeline.scoring.files import columns_of  # with torch and pandas
-
-            columns_of(benchmark)
-        record = record_of(logits_path(benchmark))
-        if record is None and ready_made(benchmark) is not None:
-            run_logits([replace(benchmark, force=False)])  # `force` is for the later stage's units
-        elif record is None:
-            absent.append(name)
-        else:
-            entry, made_with = benchmark.benchmark.source, record.get("options", {})
-            other = [key for key, value in made_with.items() if entry.get(key) != value]
-            if other:
-                say(
-                    f"{name}: the logits lie there with other settings of the source "
-                    f"({', '.join(other)}); python -m pipeline.logits makes them again"
-                )
-    if absent:
-        raise UnitsFailed(
-            f"no logits, or damaged ones, of {', '.join(absent)}; run python -m pipeline.logits "
-            "with the same arguments first"
-        )
-
-
-def _taken_or_computed(settings: Settings, progress: Progress) -> SourceResult:
-    benchmark, ready = settings.benchmark, ready_made(settings)
-    if ready is None:
-        _say_what_the_folder_lacks(settings)
-        # A person's texts, such as a path, may hold `${` or be `???`, which Hydra would resolve.
-        texts = {
-            key: value
-            for key, value in benchmark.source.items()
-            if isinstance(value, str) and not key.startswith("_")
-        }
-        others = {key: value for key, value in benchmark.source.items() if key not in texts}
-        source = instantiate(others, _convert_="all", _partial_=True)
-        expected = signature(source.func)
-        work = {"device": settings.sources.device, "progress": progress}
-        options = {key: value for key, value in work.items() if key in expected.parameters} | texts
-        try:
-            expected.bind(**source.keywords, **options)
-        except TypeError as error:
-            raise UsageError(f"benchmark.source: {error}") from error
-        result = source(**options)
-        assert isinstance(result, SourceResult)
-        return result
-    from pipeline.sources.file import file_logits
-
-    taken = file_logits(path=ready, values="logits")
-    origin = {**taken.details["origin"], "precomputed": True, **_readme_beside(ready)}
-    return replace(taken, details={**taken.details, "origin": origin})
+def _from_source(settings: Settings, progress: Progress) -> SourceResult:
+    """Run the benchmark's source; say first where a folder of ready-made logits lacks them."""
+    if folder := settings.paths.precomputed:
+        held = sorted(path.name for path in Path(folder).expanduser().glob("*.npz"))
+        listed = ", ".join(held[:5]) + (", ..." if len(held) > 5 else "")
+        name = f"{settings.benchmark.precomputed}.npz"
+        say(f"no {name} in {folder} (it has {listed or 'no npz file'}); computing")
+    # A person's texts, such as a path, may hold `${` or be `???`, which Hydra would resolve.
+    entry = settings.benchmark.source
+    texts = {k: v for k, v in entry.items() if isinstance(v, str) and not k.startswith("_")}
+    others = {key: value for key, value in entry.items() if key not in texts}
+    source = instantiate(others, _convert_="all", _partial_=True)
+    expected = signature(source.func)
+    work = {"device": settings.sources.device, "progress": progress}
+    options = {key: value for key, value in work.items() if key in expected.parameters} | texts
+    try:
+        expected.bind(**source.keywords, **options)
+    except TypeError as error:
+        raise UsageError(f"benchmark.source: {error}") from error
+    result = source(**options)
+    assert isinstance(result, SourceResult)
+    return result
 
 
 def ready_made(settings: Settings) -> Path | None:
@@ -268,23 +210,51 @@ def ready_made(settings: Settings) -> Path | None:
     return path if path.is_file() else None
 
 
-def _say_what_the_folder_lacks(settings: Settings) -> None:
-    """A line where the user names a folder of ready-made logits without those of the benchmark."""
-    if folder := settings.paths.precomputed:
-        held = sorted(path.name for path in Path(folder).expanduser().glob("*.npz"))
-        listed = ", ".join(held[:5]) + (", ..." if len(held) > 5 else "")
-        name = f"{settings.benchmark.precomputed}.npz"
-        say(f"no {name} in {folder} (it has {listed or 'no npz file'}); computing")
+def _taken(path: Path) -> SourceResult:
+    """Ready-made logits, with the first sentence of the README beside them as their origin."""
+    from pipeline.sources.file import file_logits
+
+    taken, readme = file_logits(path=path, values="logits"), path.with_name("README.md")
+    origin = {**taken.details["origin"], "precomputed": True}
+    if readme.is_file():
+        lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
+        prose = [line for line in lines if line and not line.startswith(("#", "|"))]
+        origin |= {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
+    return replace(taken, details={**taken.details, "origin": origin})
 
 
-def _readme_beside(path: Path) -> dict[str, str]:
-    """The first sentence of the folder's README.md, which says where the files come from."""
-    readme = path.with_name("README.md")
-    if not readme.is_file():
-        return {}
-    lines = [line.strip() for line in readme.read_text(encoding="utf-8").splitlines()]
-    prose = [line for line in lines if line and not line.startswith(("#", "|"))]
-    return {"readme": readme.name, "readme_says": prose[0][:500] if prose else ""}
+def require_logits(settings: Iterable[Settings]) -> None:
+    """Check that each benchmark has logits, as they lie; take ready-made ones where it has none.
+
+    No later stage runs a source: it needs neither the images nor their settings.
+
+    Raises:
+        InputError: a metric of a benchmark that does not exist.
+        UnitsFailed: there are no logits, and how to make them.
+    """
+    absent = []
+    for name, each in {each.benchmark.name: each for each in settings}.items():
+        if each.benchmark.metrics is not None:
+            from pipeline.scoring.files import columns_of  # with torch and pandas
+
+            columns_of(each)
+        record = record_of(logits_path(each))
+        if record is not None:
+            entry, made_with = each.benchmark.source, record.get("options", {})
+            if other := [key for key, value in made_with.items() if entry.get(key) != value]:
+                say(
+                    f"{name}: the logits lie there with other settings of the source "
+                    f"({', '.join(other)}); python -m pipeline.logits makes them again"
+                )
+        elif ready_made(each):
+            run_logits([replace(each, force=False)])  # `force` is for the later stage's units
+        else:
+            absent.append(name)
+    if absent:
+        raise UnitsFailed(
+            f"no logits, or damaged ones, of {', '.join(absent)}; run python -m pipeline.logits "
+            "with the same arguments first"
+        )
 
 
 if __name__ == "__main__":

@@ -31,9 +31,8 @@ STAGES = ("logits", "fit", "evaluate", "dynamics", "report")
 
 def mistakes(environment: dict[str, str]) -> list[str]:
     """What is wrong with the variables, with the disk, or with the project's folder."""
-    found = []
+    found, suite = [], environment.get("SUITE", "")
     suites = sorted(path.stem for path in Path("conf/suite").glob("*.yaml"))
-    suite = environment.get("SUITE", "")
     if suite in BY_HAND:
         found.append(f"SUITE={suite}: run its stages by hand; conf/suite/{suite}.yaml says how")
     elif suite and suite not in suites:
@@ -42,8 +41,7 @@ def mistakes(environment: dict[str, str]) -> list[str]:
         text = environment.get(name, "")
         path = Path(text).expanduser()
         is_there = path.is_dir() if kind == "folder" else path.exists()
-        is_there = is_there or ("owner" in kind and HUB_NAME.fullmatch(text) is not None)
-        if text and not is_there:
+        if text and not is_there and not ("owner" in kind and HUB_NAME.fullmatch(text)):
             found.append(f"{name}={text}: no such {kind}; correct or unset it")
     device = environment.get("DEVICE") or "auto"
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
@@ -62,26 +60,18 @@ def dvc_command(environment: dict[str, str]) -> list[str]:
     """`dvc repro` of params.yaml as it is, or `dvc exp run` with the given settings."""
     from pipeline.harness.parameters import quoted
 
-    suite = environment.get("SUITE", "")
-    chosen = [f"suite={suite}"] if suite else []
+    chosen = [f"suite={environment['SUITE']}"] if environment.get("SUITE") else []
     for variable, (key, _) in {**PLACES, "DEVICE": ("sources.device", "")}.items():
         if given := environment.get(variable):
             chosen.append(f"{key}={quoted(Path(given).expanduser())}")
-    program = [sys.executable, "-m", "dvc"]
-    if not chosen:
-        return [*program, "repro"]
-    return [*program, "exp", "run", *(word for text in chosen for word in ("-S", text))]
+    words = ["exp", "run", *(word for text in chosen for word in ("-S", text))]
+    return [sys.executable, "-m", "dvc", *(words if chosen else ["repro"])]
 
 
-def main() -> None:
-    """Check; without --check, replace this process by DVC."""
+if __name__ == "__main__":
     if found := mistakes(dict(os.environ)):
         print("\n".join(f"error: {line}" for line in found), file=sys.stderr)
         sys.exit(2)
     if sys.argv[1:] != ["--check"]:
         command = dvc_command(dict(os.environ))
         os.execv(command[0], command)
-
-
-if __name__ == "__main__":
-    main()

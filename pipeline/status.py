@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import NamedTuple
 
 from omegaconf import DictConfig
@@ -50,24 +49,35 @@ def with_parameters(arguments: Sequence[str]) -> list[str]:
 @command
 def main(config: DictConfig) -> None:
     """Print the table, the reasons, and how many units are done."""
-    all_states = states(Request.from_hydra(config).units())
-    console.print(status_table(all_states))
+    found = states(Request.from_hydra(config).units())
+    table = Table("benchmark", "calibrator")
+    for heading in STATES:
+        table.add_column(heading, justify="right")
+    counts = Counter((state.unit.benchmark, state.unit.calibrator, state.name) for state in found)
+    for pair in dict.fromkeys(key[:2] for key in counts):
+        table.add_row(*pair, *(str(counts[*pair, name]) for name in STATES))
+    console.print(table)
+    reasons = Counter((state.name, state.why) for state in found).most_common()
     for name in (MISSING, STALE, FAILED):
-        reasons = Counter(state.why for state in all_states if state.name == name)
-        for why, count in reasons.most_common():
+        for (_, why), count in (reason for reason in reasons if reason[0][0] == name):
             say(f"{name}: {count} units ({why})")
-    done = sum(state.name == DONE for state in all_states)
-    say(f"{done} of {len(all_states)} units are done")
+    say(f"{sum(state.name == DONE for state in found)} of {len(found)} units are done")
 
 
 def states(units: Sequence[Unit]) -> list[State]:
     """The state of every unit, by the keys that the stages themselves use."""
-    errors = _last_errors(units[0].settings.paths.data)
+    runs = []
+    for path in (units[0].settings.paths.data / "log").glob("*.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # cut by a kill
+                runs.append(json.loads(line))
+    # Of each unit that of the last attempt, which is "" where it succeeded.
+    errors = {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
     logits = {
         name: _not_done(logits_task(settings), "no logits", errors)
         for name, settings in {unit.benchmark: unit.settings for unit in units}.items()
     }
-    all_states = []
+    found = []
     for unit in units:
         state = (
             logits[unit.benchmark]
@@ -75,8 +85,8 @@ def states(units: Sequence[Unit]) -> list[State]:
             or _not_done(evaluate_task(unit), "not evaluated", errors)
             or (DONE, "")
         )
-        all_states.append(State(unit, *state))
-    return all_states
+        found.append(State(unit, *state))
+    return found
 
 
 def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str] | None:
@@ -85,8 +95,7 @@ def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str
         return None
     if error := errors.get(task.place.as_posix()):
         return FAILED, error
-    record = record_of(task.path)
-    if record is None:
+    if (record := record_of(task.path)) is None:
         return MISSING, absent
     settings = task.settings
     for name, key, wanted in (
@@ -97,28 +106,6 @@ def _not_done(task: Task, absent: str, errors: dict[str, str]) -> tuple[str, str
         if key in record and record[key] != wanted:
             return STALE, f"other settings of {name}"
     return STALE, "other input or other code"
-
-
-def _last_errors(data: Path) -> dict[str, str]:
-    """The error of the last attempt to make each unit; "" where it succeeded."""
-    runs = []
-    for path in (data / "log").glob("*.jsonl"):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):  # cut by a kill
-                runs.append(json.loads(line))
-    return {run["unit"]: run["error"] for run in sorted(runs, key=lambda run: run["finished"])}
-
-
-def status_table(all_states: Sequence[State]) -> Table:
-    """One line per benchmark and calibrator."""
-    table = Table("benchmark", "calibrator")
-    for heading in STATES:
-        table.add_column(heading, justify="right")
-    pairs = [(state.unit.benchmark, state.unit.calibrator) for state in all_states]
-    counts = Counter((*pair, state.name) for pair, state in zip(pairs, all_states))
-    for pair in dict.fromkeys(pairs):
-        table.add_row(*pair, *(str(counts[*pair, name]) for name in STATES))
-    return table
 
 
 if __name__ == "__main__":

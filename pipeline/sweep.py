@@ -22,24 +22,17 @@ from pipeline.harness.units import Request
 @command
 def main(config: DictConfig) -> None:
     """Run the requested suite; the launcher and all other settings go to the stages."""
-    arguments = sys.argv[1:]
-    request = Request.from_hydra(config)
-    chosen = ("benchmark=", "calibrator=")
-    shared = [argument for argument in arguments if not argument.startswith(chosen)]
-    here = [argument for argument in arguments if not argument.startswith("hydra")]
+    arguments, request = sys.argv[1:], Request.from_hydra(config)
+    shared = [text for text in arguments if not text.startswith(("benchmark=", "calibrator="))]
+    here = [text for text in arguments if not text.startswith("hydra")]
     benchmarks = f"benchmark={','.join(request.benchmarks)}"
     pairs = [benchmarks, f"calibrator={','.join(request.calibrators)}"]
-    study = [f"benchmark={','.join(config.suite.get('dynamics') or ())}"]
-    sweeps = [
-        ["logits", "--multirun", benchmarks, *shared],
-        ["fit", "--multirun", *pairs, *shared],
-        ["evaluate", "--multirun", *pairs, *shared],
-    ]
-    if study != ["benchmark="]:
-        sweeps.append(["dynamics", "--multirun", *study, *shared])
-    failed = [call[0] for call in sweeps if _run(call) != 0]
+    jobs = {"logits": [benchmarks], "fit": pairs, "evaluate": pairs}
+    if study := config.suite.get("dynamics"):
+        jobs["dynamics"] = [f"benchmark={','.join(study)}"]
+    failed = [stage for stage, of in jobs.items() if _run(stage, "--multirun", *of, *shared)]
     if not failed:
-        failed = [stage for stage in ("evaluate", "report") if _run([stage, *here]) != 0]
+        failed = [stage for stage in ("evaluate", "report") if _run(stage, *here)]
     if failed:
         raise UnitsFailed(
             f"sweep: jobs of {', '.join(failed)} failed; python -m pipeline.status says what is "
@@ -47,8 +40,8 @@ def main(config: DictConfig) -> None:
         )
 
 
-def _run(call: list[str]) -> int:
-    program = [sys.executable, "-m", f"{__package__}.{call[0]}", *call[1:]]
+def _run(stage: str, *arguments: str) -> int:
+    program = [sys.executable, "-m", f"{__package__}.{stage}", *arguments]
     environment = os.environ | {FULL_ERROR: str(int(SHOW_TRACEBACKS))}
     return subprocess.run(program, env=environment).returncode
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrators.files import atomic_path
 from metrics.errors import InputError
+
+_plain = methodcaller("tolist")
+"""A NumPy scalar or array as JSON holds it."""
 
 
 class CorruptFile(InputError):
@@ -60,10 +64,7 @@ def read_json(path: Path | str) -> Any:
 
 
 def read_npz(path: Path | str, mapped: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """All arrays of an npz; those in `mapped` stay in the file.
-
-    `InputError` if it is damaged, `FileNotFoundError` if absent.
-    """
+    """All arrays of an npz; those in `mapped` stay in the file. `InputError` if it is damaged."""
     from metrics.archive import read_arrays  # it imports torch, which takes a second
 
     return read_arrays(path, fix="replace or delete it and rerun", mapped=mapped)
@@ -79,8 +80,3 @@ def sha256_of_json(content: Any) -> str:
     """Hexadecimal SHA-256 of `content` as JSON; the order of keys does not matter."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar or array as JSON holds it."""
-    return value.tolist()

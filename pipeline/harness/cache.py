@@ -10,7 +10,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,7 @@ def record_of(path: Path) -> Record | None:
 def _record(path: Path, state: tuple[int, ...]) -> Record | None:
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.testzip() is not None:
-                return None
-            record = json.loads(archive.read(RECORD))
+            record = json.loads(archive.read(RECORD)) if archive.testzip() is None else None
     except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
     return record if isinstance(record, dict) else None
@@ -51,7 +49,7 @@ def is_current(path: Path, key: str) -> bool:
     return (record_of(path) or {}).get("key") == key
 
 
-def publish(path: Path, save: Save, record: Mapping[str, Any]) -> None:
+def publish(path: Path, save: Save, record: Record) -> None:
     """Write the npz by `save`, and put `record` and the digest of the arrays into it."""
     with atomic_path(path) as temporary:
         save(temporary)
@@ -64,12 +62,10 @@ def arrays_digest(path: Path, names: Collection[str] = ()) -> str:
     """SHA-256 over names and bytes of the arrays in an npz: of all, or of those in `names`."""
     digest = hashlib.sha256()
     with zipfile.ZipFile(path) as archive:
-        members = sorted(set(archive.namelist()) - {RECORD})
-        for member in members:
-            if names and member.removesuffix(".npy") not in names:
-                continue
-            digest.update(f"{member}:{archive.getinfo(member).file_size}:".encode())
-            with archive.open(member) as content:
-                while block := content.read(1 << 20):
-                    digest.update(block)
+        for member in sorted(set(archive.namelist()) - {RECORD}):
+            if not names or member.removesuffix(".npy") in names:
+                digest.update(f"{member}:{archive.getinfo(member).file_size}:".encode())
+                with archive.open(member) as content:
+                    while block := content.read(1 << 20):
+                        digest.update(block)
     return digest.hexdigest()

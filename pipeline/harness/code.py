@@ -28,13 +28,30 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMAND = re.compile(r"python -m pipeline\.(\w+)|(?:python )?scripts/(score|apply)\.py")
 
 
+class UnknownTarget(LookupError):
+    """A dotted name that leads to no source file. One line."""
+
+
 def as_typed(text: str) -> str:
     """A text with the commands of a clone, as a person types them where this is installed."""
     return COMMAND.sub(r"utility-calibration \1\2", text) if PREFIX else text
 
 
-class UnknownTarget(LookupError):
-    """A dotted name that leads to no source file. One line."""
+def is_ours(name: str) -> bool:
+    """Whether a dotted name leads to a package of this project, as it is called here."""
+    inner = name.removeprefix(PREFIX)
+    return (inner != name or not PREFIX) and inner.partition(".")[0] in PACKAGES
+
+
+def targets_in(settings: Any) -> Iterator[str]:
+    """Every `_target_` in a configuration, at any depth."""
+    if isinstance(settings, Mapping):
+        if "_target_" in settings:
+            yield str(settings["_target_"])
+        settings = list(settings.values())
+    if isinstance(settings, list):
+        for value in settings:
+            yield from targets_in(value)
 
 
 @cache
@@ -61,27 +78,10 @@ def code_digest(*targets: str) -> str:
     return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
 
 
-def is_ours(name: str) -> bool:
-    """Whether a dotted name leads to a package of this project, as it is called here."""
-    inner = name.removeprefix(PREFIX)
-    return (inner != name or not PREFIX) and inner.partition(".")[0] in PACKAGES
-
-
 def _here(name: str) -> str:
     """The name of a module here; in a clone, `utility_calibration.metrics` is `metrics`."""
     short = name.removeprefix(LONG)
     return PREFIX + short if short != name and is_ours(PREFIX + short) else name
-
-
-def targets_in(settings: Any) -> Iterator[str]:
-    """Every `_target_` in a configuration, at any depth."""
-    if isinstance(settings, Mapping):
-        if "_target_" in settings:
-            yield str(settings["_target_"])
-        settings = list(settings.values())
-    if isinstance(settings, list):
-        for value in settings:
-            yield from targets_in(value)
 
 
 @cache
@@ -111,18 +111,18 @@ def _tree(module: str) -> ast.Module:
     return tree
 
 
+@cache
+def _content(module: str) -> str:
+    """The module's code, whatever its layout."""
+    return ast.dump(_tree(module))
+
+
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
     """All statements below a node; expressions hold no import and no docstring."""
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         for inner in getattr(node, field, ()):
             yield inner
             yield from _statements(inner)
-
-
-@cache
-def _content(module: str) -> str:
-    """The module's code, whatever its layout."""
-    return ast.dump(_tree(module))
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -138,30 +138,26 @@ def _imports(module: str) -> list[tuple[str, str]]:
     names = []
     for node in _statements(_tree(module)):
         if isinstance(node, ast.Import):
-            names += [(alias.asname or alias.name, _here(alias.name)) for alias in node.names]
+            names += [(alias.asname or alias.name, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            relative = "." * node.level + (node.module or "")
-            base = importlib.util.resolve_name(relative, package)
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
             for alias in node.names:
                 target = base if alias.name == "*" else f"{base}.{alias.name}"
-                names.append((alias.asname or alias.name, _here(target)))
-    return names
+                names.append((alias.asname or alias.name, target))
+    return [(bound, _here(target)) for bound, target in names]
 
 
 @cache
 def _file(module: str) -> Path | None:
     """The source file of a module; None for a name in a module and for modules without source."""
-    if is_ours(module):
-        inside = ROOT.joinpath(*module.removeprefix(PREFIX).split("."))
-        return next((file for file in _sources(inside) if file.is_file()), None)
-    top, *rest = module.split(".")
-    spec = importlib.util.find_spec(top)
-    if spec is None or not (spec.origin or "").endswith(".py"):
-        return None
-    path = Path(str(spec.origin))
-    files = _sources(path.parent.joinpath(*rest)) if rest else (path,)
+    place = ROOT.joinpath(*module.removeprefix(PREFIX).split("."))
+    if not is_ours(module):
+        top, *rest = module.split(".")
+        spec = importlib.util.find_spec(top)
+        if spec is None or not (spec.origin or "").endswith(".py"):
+            return None
+        if not rest:
+            return Path(str(spec.origin))
+        place = Path(str(spec.origin)).parent.joinpath(*rest)
+    files = (place.with_suffix(".py"), place / "__init__.py")
     return next((file for file in files if file.is_file()), None)
-
-
-def _sources(place: Path) -> tuple[Path, Path]:
-    return place.with_suffix(".py"), place / "__init__.py"

@@ -13,27 +13,23 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig
-from omegaconf.errors import (
-    InterpolationResolutionError,
-    MissingMandatoryValue,
-    OmegaConfBaseException,
-)
+from omegaconf.errors import InterpolationResolutionError as Unresolved
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from yaml import YAMLError
 
 from pipeline.harness.code import PREFIX, as_typed, is_ours
-from pipeline.harness.hints import CONF as CONF
-from pipeline.harness.hints import UsageError as UsageError
-from pipeline.harness.hints import instead_of
-from pipeline.harness.hints import known_instead as known_instead
 from pipeline.harness.machine import is_out_of_memory
-from pipeline.harness.parameters import expanded
+from pipeline.harness.parameters import CONF as CONF
+from pipeline.harness.parameters import UsageError as UsageError
+from pipeline.harness.parameters import expanded, instead_of
+from pipeline.harness.parameters import known_instead as known_instead
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
@@ -106,7 +102,9 @@ def user_errors_in_one_line() -> Iterator[None]:
             stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _print_warning
+            warnings.showwarning = lambda message, *_, **__: print(
+                f"warning: {' '.join(str(message).split())}", file=sys.stderr
+            )
             yield
     except KeyboardInterrupt:
         _end("interrupted", 130)
@@ -117,10 +115,6 @@ def user_errors_in_one_line() -> Iterator[None]:
         sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _print_warning(message: Warning | str, *where: Any, **others: Any) -> None:
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _end(how: str, code: int) -> NoReturn:
@@ -161,7 +155,7 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, InstantiationException) and error.__cause__ is not None:
         return one_line(error.__cause__)
     said = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, InterpolationResolutionError):  # what a resolver of ours says
+    if isinstance(error, Unresolved):  # what a resolver of ours says
         said = said.partition("resolving interpolation: ")[2].partition(" full_key: ")[0] or said
     if is_out_of_memory(error):
         return f"out of memory; set jobs=1, or device=cpu if a GPU is meant ({said[:160]})"

@@ -22,20 +22,16 @@ LIBRARIES = (
 )
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 """Containers and Slurm limit the memory by control groups (version 2)."""
-
-
 OUTPUTS = ("data", "results", *(f"data/{stage}" for stage in ("logits", "fits", "scores")))
-
-
-class MissingDevice(RuntimeError):
-    """A device that is not there. One line."""
-
-
 OUT_OF_MEMORY = re.compile(
     "out of memory|can't allocate memory|not enough memory|ALLOC_FAILED|ALLOCATION_FAILED"
     "|CUBLAS_STATUS_NOT_INITIALIZED"
 )
 """In torch's errors where memory is short. The last one: cuBLAS got no workspace."""
+
+
+class MissingDevice(RuntimeError):
+    """A device that is not there. One line."""
 
 
 def device_name(device: str, auto: str = "cpu") -> str:
@@ -107,11 +103,9 @@ def free_memory(group: Path | None = None) -> int:
     """Free bytes for this process and its children, of the machine or of its control group."""
     import psutil  # type: ignore[import-untyped]  # `pipeline.status` does without it
 
-    free = int(psutil.virtual_memory().available)
-    if group is None:
-        listed = Path("/proc/self/cgroup")
-        text = listed.read_text() if listed.exists() else ""
-        group = CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
+    free, listed = int(psutil.virtual_memory().available), Path("/proc/self/cgroup")
+    text = listed.read_text() if listed.exists() else ""
+    group = group or CONTROL_GROUPS / text.rpartition("0::/")[2].strip()
     for folder in (group, *group.parents):
         with suppress(OSError, ValueError):  # there is no limit here
             limit, used = (int((folder / f"memory.{k}").read_text()) for k in ("max", "current"))
@@ -124,8 +118,7 @@ def free_memory(group: Path | None = None) -> int:
 @cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed libraries that results depend on."""
-    # `pipeline.status` does without it.
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, version  # status does without it
 
     installed = {"python": platform.python_version()}
     for library in LIBRARIES:
@@ -134,22 +127,19 @@ def versions() -> dict[str, str]:
     return installed
 
 
-def peak_memory() -> int:
-    """The largest resident memory of this process so far, in bytes."""
+def run_notes() -> dict[str, Any]:
+    """The log's entries about a run; `memory_mib` is this process's largest, so far."""
     if platform.system() == "Windows":
         import psutil
 
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
+        peak = int(psutil.Process().memory_info().peak_wset)
+    else:
+        import resource
 
-    per_unit = 1 if platform.system() == "Darwin" else 1024  # macOS: bytes, Linux: KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit
-
-
-def run_notes() -> dict[str, Any]:
-    """The log's entries about a run; `memory_mib` is this process's largest, so far."""
+        per_unit = 1 if platform.system() == "Darwin" else 1024  # macOS: bytes, Linux: KiB
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit
     return {
-        "memory_mib": round(peak_memory() / 2**20),
+        "memory_mib": round(peak / 2**20),
         "host": socket.gethostname(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),

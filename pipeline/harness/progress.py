@@ -12,7 +12,6 @@ from rich.console import Console
 from pipeline.harness.code import as_typed
 
 console = Console(soft_wrap=True)
-
 SECONDS_BETWEEN_LINES = 15.0
 """Without a terminal (in a log file or a cluster job) there is at most one line in this time."""
 
@@ -22,8 +21,8 @@ class Bar:
 
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.done = title, total, 0
-        self._last_line = time.monotonic()
-        self._live = progress.Progress(
+        self.last_line = time.monotonic()
+        self.live = progress.Progress(
             progress.TextColumn("[bold]{task.fields[title]}"),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
@@ -34,22 +33,21 @@ class Bar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._live.add_task("", total=total, title=title)
+        self.task = self.live.add_task("", total=total, title=title)
 
     def __enter__(self) -> Bar:
-        self._live.start()
+        self.live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._live.stop()
+        self.live.stop()
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
         """`done` of `total` pieces are finished; `what` names the current one."""
         self.done, self.total = done, total
-        self._live.update(self._task, completed=done, total=total, description=what)
-        now = time.monotonic()
-        if self._live.disable and now - self._last_line >= SECONDS_BETWEEN_LINES:
-            self._last_line = now
+        self.live.update(self.task, completed=done, total=total, description=what)
+        if self.live.disable and time.monotonic() - self.last_line >= SECONDS_BETWEEN_LINES:
+            self.last_line = time.monotonic()
             say(f"{self.title}: {done} of {total} ({what})")
 
     def advance(self, what: str = "") -> None:

@@ -1,7 +1,8 @@
 """The composed configuration with types, so that a misspelt key is found by mypy.
 
-Each class is one group of conf/, whose files say what the values mean. What is handed on to a
-calibrator, a source or a metric stays a dictionary, because its keys are arguments of that target.
+Each class is one group of conf/ (conf/benchmark and so on), whose files say what the values mean.
+What is handed on to a calibrator, a source or a metric stays a dictionary, because its keys are
+arguments of that target.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ Target = dict[str, Any]
 
 @dataclass(frozen=True)
 class Paths:
-    """conf/paths"""
-
     data: Path
     results: Path
     precomputed: Path | None
@@ -37,8 +36,6 @@ class Sources:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """conf/benchmark"""
-
     name: str
     title: str
     source: Target
@@ -60,8 +57,6 @@ class Splits:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """conf/evaluation"""
-
     name: str
     utilities: int
     floor_utilities: int
@@ -77,8 +72,6 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Dynamics:
-    """conf/dynamics"""
-
     name: str
     families: list[str]
     iterations: int
@@ -94,8 +87,6 @@ class Dynamics:
 
 @dataclass(frozen=True)
 class Suite:
-    """conf/suite"""
-
     name: str
     benchmarks: list[str]
     calibrators: list[str]

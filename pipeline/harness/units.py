@@ -98,19 +98,31 @@ class Request:
     @classmethod
     def from_hydra(cls, config: DictConfig) -> Request:
         """The request of the running Hydra program."""
-        hydra = HydraConfig.get()
-        benchmark, calibrator = (
-            hydra.runtime.choices.get(group) for group in ("benchmark", "calibrator")
+        _check(config)
+        hydra, parser = HydraConfig.get(), OverridesParser.create()
+        names = []
+        for group, example in (("benchmark", "digits"), ("calibrator", "temperature")):
+            chosen = hydra.runtime.choices.get(group)
+            listed = [chosen] if chosen else config.suite[f"{group}s"]
+            if isinstance(listed, str) or not listed:
+                raise UsageError(
+                    f"suite.{group}s={listed}: expected a list of names, such as "
+                    f"[{listed or example}]"
+                )
+            names.append(tuple(dict.fromkeys(listed)))  # each once: a unit has one file
+        splits, count = tuple(range(config.splits.count)), config.splits.count
+        if config.split is not None and config.split not in splits:
+            raise UsageError(
+                f"split={config.split}: expected a number from 0 to {count - 1} "
+                f"(splits.count={count}), or leave it out for all"
+            )
+        others = tuple(
+            text
+            for text in hydra.overrides.task  # perhaps with + or ~ before them
+            if parser.parse_override(text).key_or_group not in ("benchmark", "calibrator", "split")
         )
-        benchmarks = [benchmark] if benchmark else _names(config.suite, "benchmarks")
-        calibrators = [calibrator] if calibrator else _names(config.suite, "calibrators")
-        return cls(
-            suite=config.suite.name,
-            benchmarks=tuple(dict.fromkeys(benchmarks)),  # each once: a unit has one file
-            calibrators=tuple(dict.fromkeys(calibrators)),
-            splits=_splits(config),
-            overrides=tuple(text for text in hydra.overrides.task if not _selects(text)),
-        )
+        splits = splits if config.split is None else (config.split,)
+        return cls(config.suite.name, names[0], names[1], splits, others)
 
     def benchmark_settings(self) -> list[Settings]:
         """One configuration per benchmark, with the first calibrator."""
@@ -187,35 +199,8 @@ def resolved(config: DictConfig) -> Settings:
     return settings
 
 
-def _selects(override: str) -> bool:
-    """Whether an override, perhaps with + or ~ before it, chooses units."""
-    key = OverridesParser.create().parse_override(override).key_or_group
-    return key in ("benchmark", "calibrator", "split")
-
-
 def _check(config: DictConfig) -> None:
     for key, (pattern, expected) in ALLOWED_VALUES.items():
         value = OmegaConf.select(config, key)
         if value is not None and not re.fullmatch(pattern, str(value)):
             raise UsageError(f"{key}={value}: expected {expected}")
-
-
-def _names(suite: DictConfig, key: str) -> list[str]:
-    names = suite[key]
-    if isinstance(names, str) or not names:
-        example = names or "digits" if key == "benchmarks" else names or "temperature"
-        raise UsageError(f"suite.{key}={names}: expected a list of names, such as [{example}]")
-    return list(names)
-
-
-def _splits(config: DictConfig) -> tuple[int, ...]:
-    _check(config)
-    every = range(config.splits.count)
-    if config.split is None:
-        return tuple(every)
-    if config.split not in every:
-        raise UsageError(
-            f"split={config.split}: expected a number from 0 to {len(every) - 1} "
-            f"(splits.count={len(every)}), or leave it out for all"
-        )
-    return (config.split,)

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.harness.hints import CONF
+from pipeline.harness.parameters import CONF
 
 
 def _shown() -> dict[str, dict[str, Any]]:

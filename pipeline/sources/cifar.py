@@ -2,24 +2,29 @@
 
 The checkpoints are release files of https://github.com/chenyaofo/pytorch-cifar-models
 (BSD-3-Clause). torchvision checks the MD5 of the data set, this module the SHA-256 of checkpoints.
+Both architectures are written here with the checkpoints' parameter names, so that no code of
+torch.hub runs. ResNet: He et al. 2016, section 4.2 (6k + 2 layers, 16/32/64 channels). RepVGG: Ding
+et al. 2021, in its three-branch training form, with the strides adapted to 32 × 32 images.
 """
 
 from __future__ import annotations
 
 import tarfile
 import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.cifar_networks import NETWORKS
-from pipeline.sources.content import file_content, reads
-from pipeline.sources.hub import file_in
+from pipeline.sources.content import file_content, file_in, reads
 from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
@@ -32,8 +37,8 @@ _FILES = """
     cifar100_resnet44-ffe32858 cifar100_resnet56-f2eff4c8 cifar100_repvgg_a0-2df1edd0
     cifar100_repvgg_a1-c06b21a7 cifar100_repvgg_a2-8e71b1f8
 """
-ZOO = tuple(_FILES.split())
-"""The release files without .pt: <dataset>_<model>-<first digits of the SHA-256>."""
+ZOO = dict(name.split("-") for name in _FILES.split())
+"""For each <dataset>_<model> the first digits of the checkpoint's SHA-256, a part of its name."""
 NORMALIZATIONS = {
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
     "cifar100": ((0.5070, 0.4865, 0.4409), (0.2673, 0.2564, 0.2761)),
@@ -70,10 +75,18 @@ def cifar_logits(
         InputError: unknown names, or a damaged file.
     """
     run = Run(device, batch_size, workers, progress)
-    checkpoint = checkpoint or file_in(checkpoints, f"{zoo_name(dataset, model)}.pt")
-    network, origin, warnings = load_network(dataset, model, checkpoint)
+    network, origin, warnings = load_network(dataset, model, checkpoint, checkpoints)
     mean, std = NORMALIZATIONS[dataset]
-    images = _test_set(dataset, Path(data_dir), download)
+    kind = getattr(require("torchvision.datasets"), dataset.upper())
+    try:
+        images = kind(str(data_dir), train=False, download=download)
+    except (OSError, RuntimeError, EOFError, tarfile.TarError, zlib.error) as error:
+        reason = " ".join(str(error).split()) if download else "download=false"
+        raise MissingResource(
+            f"{Path(data_dir) / kind.base_folder} is missing or damaged and could not be fetched "
+            f"({reason}): put {kind.url} into {data_dir} and run again with "
+            "benchmark.source.download=true, or set benchmark.source.data_dir=<folder>"
+        ) from error
     transforms = require("torchvision.transforms")
     images.transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean, std)])
     outputs = forward_logits(network, images, run)
@@ -89,30 +102,27 @@ def cifar_logits(
     return SourceResult(outputs.logits, outputs.labels, details)
 
 
-def zoo_name(dataset: str, model: str) -> str:
-    """The name of the zoo's checkpoint without .pt, or an error for an unknown model."""
-    found = [name for name in ZOO if name.startswith(f"{dataset}_{model}-")]
-    if not found:
-        offered = ", ".join(name.partition("-")[0] for name in ZOO)
-        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {offered}")
-    return found[0]
-
-
 def load_network(
-    dataset: str, model: str, checkpoint: str | Path | None = None
-) -> tuple[torch.nn.Module, dict[str, str], list[str]]:
-    """Build the network and load its checkpoint: a given file, torch.hub's folder, or a download.
+    dataset: str,
+    model: str,
+    checkpoint: str | Path | None = None,
+    checkpoints: str | Path | None = None,
+) -> tuple[nn.Module, dict[str, str], list[str]]:
+    """A network of the zoo in evaluation mode, its origin for the record, and warnings.
 
-    Returns:
-        the network in evaluation mode, its origin for the record, and warnings.
+    Its checkpoint is the given file, or lies in a given folder or torch.hub's, or is downloaded.
 
     Raises:
         MissingResource: the file is absent and cannot be downloaded, or it does not fit.
         InputError: unknown model, or wrong hash.
     """
-    held = zoo_name(dataset, model)
-    name, digits = f"{held}.pt", held.rpartition("-")[2]
+    digits = ZOO.get(f"{dataset}_{model}")
+    if digits is None:
+        known = ", ".join(ZOO)
+        raise InputError(f"dataset={dataset} model={model}: not in the zoo, which has {known}")
+    name = f"{dataset}_{model}-{digits}.pt"
     url = f"{RELEASES}/{model.partition('_')[0].rstrip('0123456789')}/{name}"
+    checkpoint = checkpoint or file_in(checkpoints, name)
     path = Path(checkpoint or Path(torch.hub.get_dir()) / "checkpoints" / name)
     network = NETWORKS[model](CLASSES[dataset])
     safely: dict[str, Any] = {"map_location": "cpu", "weights_only": True}
@@ -140,15 +150,101 @@ def load_network(
     return network.eval(), origin, [] if is_zoos else [warning]
 
 
-def _test_set(dataset: str, folder: Path, download: bool) -> Any:
-    """torchvision's test split; it checks the MD5 of every file."""
-    kind = getattr(require("torchvision.datasets"), dataset.upper())
-    try:
-        return kind(str(folder), train=False, download=download)
-    except (OSError, RuntimeError, EOFError, tarfile.TarError, zlib.error) as error:
-        reason = " ".join(str(error).split()) if download else "download=false"
-        raise MissingResource(
-            f"{folder / kind.base_folder} is missing or damaged and could not be fetched "
-            f"({reason}): put {kind.url} into {folder} and run again with "
-            "benchmark.source.download=true, or set benchmark.source.data_dir=<folder>"
-        ) from error
+class ResidualBlock(nn.Module):
+    """Two 3 × 3 convolutions and a shortcut; a stride above 1 projects the shortcut."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.downsample: nn.Module = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            projection = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+            self.downsample = nn.Sequential(projection, nn.BatchNorm2d(outputs))
+
+    def forward(self, images: Tensor) -> Tensor:
+        hidden = torch.relu(self.bn1(self.conv1(images)))
+        return torch.relu(self.bn2(self.conv2(hidden)) + self.downsample(images))
+
+
+class CifarResNet(nn.Module):
+    """ResNet for 32 × 32 images: [b, 3, 32, 32] to logits [b, classes]; depth = 6 · blocks + 2."""
+
+    def __init__(self, blocks: int, classes: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        self.layer1 = _stage(ResidualBlock, blocks, 16, 16, stride=1)
+        self.layer2 = _stage(ResidualBlock, blocks, 16, 32, stride=2)
+        self.layer3 = _stage(ResidualBlock, blocks, 32, 64, stride=2)
+        self.fc = nn.Linear(64, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        hidden = torch.relu(self.bn1(self.conv1(images)))
+        hidden = self.layer3(self.layer2(self.layer1(hidden)))
+        return self.fc(hidden.mean(dim=(2, 3)))
+
+
+class RepVGGBlock(nn.Module):
+    """The sum of a 3 × 3, a 1 × 1 and, where the shape allows, an identity branch, then ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.rbr_dense, self.rbr_1x1 = (
+            nn.Sequential(
+                OrderedDict(
+                    conv=nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False),
+                    bn=nn.BatchNorm2d(outputs),
+                )
+            )
+            for kernel in (3, 1)
+        )
+        same_shape = inputs == outputs and stride == 1
+        self.rbr_identity = nn.BatchNorm2d(inputs) if same_shape else None
+
+    def forward(self, images: Tensor) -> Tensor:
+        total = self.rbr_dense(images) + self.rbr_1x1(images)
+        if self.rbr_identity is not None:
+            total = total + self.rbr_identity(images)
+        return torch.relu(total)
+
+
+class RepVGG(nn.Module):
+    """RepVGG-A for 32 × 32 images: [b, 3, 32, 32] to logits [b, classes].
+
+    `width` scales the first three stages (64, 128, 256 channels), `last_width` the fourth (512).
+    """
+
+    def __init__(self, width: float, last_width: float, classes: int) -> None:
+        super().__init__()
+        sizes = [int(channels * width) for channels in (64, 128, 256)] + [int(512 * last_width)]
+        stem = min(64, sizes[0])
+        self.stage0 = RepVGGBlock(3, stem, stride=1)
+        self.stage1 = _stage(RepVGGBlock, 2, stem, sizes[0], stride=1)
+        self.stage2 = _stage(RepVGGBlock, 4, sizes[0], sizes[1], stride=2)
+        self.stage3 = _stage(RepVGGBlock, 14, sizes[1], sizes[2], stride=2)
+        self.stage4 = _stage(RepVGGBlock, 1, sizes[2], sizes[3], stride=2)
+        self.linear = nn.Linear(sizes[3], classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        hidden = self.stage2(self.stage1(self.stage0(images)))
+        return self.linear(self.stage4(self.stage3(hidden)).mean(dim=(2, 3)))
+
+
+def _stage(
+    block: Callable[[int, int, int], nn.Module], count: int, inputs: int, outputs: int, stride: int
+) -> nn.Sequential:
+    """`count` blocks, of which the first changes channels and resolution."""
+    first = block(inputs, outputs, stride)
+    return nn.Sequential(first, *(block(outputs, outputs, 1) for _ in range(count - 1)))
+
+
+NETWORKS: dict[str, Callable[[int], nn.Module]] = {
+    **{f"resnet{6 * blocks + 2}": partial(CifarResNet, blocks) for blocks in (3, 5, 7, 9)},
+    "repvgg_a0": partial(RepVGG, 0.75, 2.5),
+    "repvgg_a1": partial(RepVGG, 1.0, 2.5),
+    "repvgg_a2": partial(RepVGG, 1.5, 2.75),
+}
+"""Architecture by its name in the model zoo; call with the number of classes."""

@@ -18,21 +18,13 @@ _CIFAR100 = """
     spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor
     train trout tulip turtle wardrobe whale willow_tree wolf woman worm
 """
-
-CIFAR10 = tuple(_CIFAR10.split())
-CIFAR100 = tuple(_CIFAR100.split())
-YAHOO = (
-    "Society & Culture",
-    "Science & Mathematics",
-    "Health",
-    "Education & Reference",
-    "Computers & Internet",
-    "Sports",
-    "Business & Finance",
-    "Entertainment & Music",
-    "Family & Relationships",
-    "Politics & Government",
+_YAHOO = (
+    "Society & Culture, Science & Mathematics, Health, Education & Reference, Computers & Internet,"
+    " Sports, Business & Finance, Entertainment & Music, Family & Relationships,"
+    " Politics & Government"
 )
+CIFAR10, CIFAR100 = tuple(_CIFAR10.split()), tuple(_CIFAR100.split())
+YAHOO = tuple(_YAHOO.split(", "))
 
 
 def class_names(names: str | Sequence[str]) -> list[str]:
@@ -41,9 +33,6 @@ def class_names(names: str | Sequence[str]) -> list[str]:
     Args:
         names: a list of names, or one of cifar10, cifar100, yahoo and imagenet (timm's, with all
             synonyms of a synset: "tench, Tinca tinca").
-
-    Raises:
-        InputError: an unknown set of names.
     """
     if not isinstance(names, str):
         return [str(name) for name in names]

@@ -15,7 +15,6 @@ from pipeline.harness.artifacts import sha256_of, sha256_of_json
 
 Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
-Content = Callable[[Any], Any] | None
 SPEED = ("batch_size", "workers")
 """Options of all sources that change the speed, not the logits."""
 STAY = ("vectors_path",)
@@ -23,7 +22,9 @@ STAY = ("vectors_path",)
 
 
 def reads(
-    classes: Callable[[Options], int | None] | None = None, /, **contents: Content
+    classes: Callable[[Options], int | None] | None = None,
+    /,
+    **contents: Callable[[Any], Any] | None,
 ) -> Callable[[Source], Source]:
     """Say how the content behind an option is told, such as `checkpoint=file_content`.
 
@@ -44,16 +45,19 @@ def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
     Where the files went away, their content is `held`: that behind the answer that lies there. So
     logits stay up to date on a machine without the images.
     """
-    contents = _contents(entry, held)
-    options = {name: v for name, v in entry.items() if name not in contents and name not in SPEED}
-    files = {}
-    for name, content in contents.items():
+    declared = getattr(get_object(entry["_target_"]), "reads", None)
+    files: dict[str, Any] = {}
+    if declared is None:  # each text may name a file
+        found = {name: _any_content(text) for name, text in entry.items() if isinstance(text, str)}
+        files = {name: content for name, content in found.items() if content or name in held}
+    for name, content_of in (declared or {}).items():
         value = entry.get(name)
-        if content is not None:
-            files[name] = None if value is None else content(value)
+        if content_of is not None:
+            files[name] = None if value is None else content_of(value)
             if files[name] is None and (value is not None or name in STAY):
                 files[name] = held.get(name)
-    return {"options": options, "files": files}
+    others = {*files, *(declared or ()), *SPEED}
+    return {"options": {k: v for k, v in entry.items() if k not in others}, "files": files}
 
 
 def class_count(entry: Options) -> int | None:
@@ -62,30 +66,16 @@ def class_count(entry: Options) -> int | None:
     return told(entry) if told else None
 
 
-def _contents(entry: Options, held: Options) -> dict[str, Content]:
-    """How the content of each option is told; a source that does not say may be given files."""
-    declared = getattr(get_object(entry["_target_"]), "reads", None)
-    if declared is not None:
-        return dict(declared)
-    texts = {name: Path(value) for name, value in entry.items() if isinstance(value, str)}
-    if not any(name in held or path.exists() for name, path in texts.items()):
-        return {}
-    from pipeline.own.read import (  # with torch, which `pipeline.status` does without
-        SAVED,
-        digest_of,
-    )
-
-    return {
-        name: lambda value: digest_of(Path(value))
-        for name, path in texts.items()
-        if name in held or path.is_file() or (path / SAVED).is_file()
-    }
-
-
 def is_hub_name(value: str) -> bool:
     """Whether `value` is an owner/name on the Hugging Face hub, and no path of something here."""
     is_path = value.startswith((".", "~", "/")) or Path(value).exists()
     return value.count("/") == 1 and not is_path
+
+
+def file_in(folder: str | Path | None, name: str) -> Path | None:
+    """The file `name` in a folder that may hold it; None where there is none."""
+    path = Path(folder).expanduser() / name if folder else None
+    return path if path and path.is_file() else None
 
 
 def file_content(path: str | Path) -> str | None:
@@ -98,3 +88,10 @@ def files_content(paths: Iterable[Path]) -> str | None:
     """A digest of what some files hold, whatever their folder; None of no file."""
     held = sorted((path.name, sha256_of(path)) for path in paths)
     return sha256_of_json(held) if held else None
+
+
+def _any_content(text: str) -> str | None:
+    """The content of a file, or of a folder that `datasets` saved; None of another text."""
+    if (saved := Path(text) / "state.json").is_file():
+        return files_content(saved.parent.glob("*.arrow"))
+    return file_content(text)

@@ -33,30 +33,24 @@ def digits_logits(
     pixels, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(labels))
     train, rest = np.split(order, [round(train_fraction * len(labels))])
-    network = MLPClassifier(
-        (hidden,),
-        alpha=0.0,
-        learning_rate_init=learning_rate,
-        max_iter=iterations,
-        n_iter_no_change=iterations,  # no early stop: over-confidence grows while the loss shrinks
-        random_state=seed,
-    )
+    options = {"learning_rate_init": learning_rate, "alpha": 0.0, "random_state": seed}
+    # Without an early stop over-confidence grows while the loss shrinks.
+    options |= {"max_iter": iterations, "n_iter_no_change": iterations}
+    network = MLPClassifier((hidden,), **options)
     progress(0, 1, f"training on {len(train)} digits")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopping at `iterations` is the plan
         network.fit(pixels[train] / 16, labels[train])
     progress(1, 1, f"training on {len(train)} digits")
     # The network before its softmax; scikit-learn returns probabilities, which saturate.
-    weights, offsets = network.coefs_, network.intercepts_
-    neurons = np.maximum(pixels[rest] / 16 @ weights[0] + offsets[0], 0)
-    return SourceResult(
-        logits=(neurons @ weights[1] + offsets[1]).astype(np.float32),
-        labels=labels[rest].astype(np.int64),
-        details={
-            "source": "scikit-learn load_digits (UCI optical recognition of handwritten digits)",
-            "model": f"multi-layer perceptron 64-{hidden}-10, trained on {len(train)} digits",
-            "preprocessing": "pixels divided by 16",
-            "origin": "trained in the logits stage",
-            "class_names": [str(digit) for digit in range(10)],
-        },
-    )
+    (first, second), offsets = network.coefs_, network.intercepts_
+    neurons = np.maximum(pixels[rest] / 16 @ first + offsets[0], 0)
+    logits = (neurons @ second + offsets[1]).astype(np.float32)
+    details = {
+        "source": "scikit-learn load_digits (UCI optical recognition of handwritten digits)",
+        "model": f"multi-layer perceptron 64-{hidden}-10, trained on {len(train)} digits",
+        "preprocessing": "pixels divided by 16",
+        "origin": "trained in the logits stage",
+        "class_names": [str(digit) for digit in range(10)],
+    }
+    return SourceResult(logits, labels[rest].astype(np.int64), details)

@@ -33,6 +33,8 @@ def file_logits(
 ) -> SourceResult:
     """Read logits [n, C] and labels [n] from `path`; probabilities become their logarithms.
 
+    Rows count from 0 in messages, over both files.
+
     Args:
         path: .npz, .csv, .tsv, .jsonl (also .gz of these), .parquet, or a folder of `datasets`.
         test: a second such file: its points test, those of `path` calibrate.
@@ -42,10 +44,6 @@ def file_logits(
             points that depend on each other; None means `groups` and `clusters`, if there are any.
         classes: the columns of the classes, by a pattern (prob_*) or a list (cat,dog).
         ignore: columns to leave out, by a list of names or patterns.
-
-    Raises:
-        MissingResource: there is no such file.
-        InputError: one line with file, field and fix; rows count from 0, over both files.
     """
     if values not in VALUES:
         raise InputError(f"values={values}: choose one of {', '.join(VALUES)}")
@@ -55,28 +53,17 @@ def file_logits(
     mistakes = list[str]()
     with naming(" and ".join(map(str, files))):
         given = checked(assigned(files, held, choices, mistakes), values, mistakes)
-    origin = {
-        "file": str(files[0].absolute()),
-        "sha256": digest_of(files[0]),
-        "values": given.kind,
-    }
+    origin = {"file": str(files[0].absolute()), "sha256": digest_of(files[0]), "values": given.kind}
     if test is not None:
         origin |= {"test": str(files[1].absolute()), "test_sha256": digest_of(files[1])}
     details: dict[str, Any] = {
         "source": "a file",
-        "model": Path(path).stem,
+        "model": files[0].stem,
         "preprocessing": "none" if given.kind == "logits" else "logarithm of probabilities",
         "origin": origin,
         "warnings": list(given.notes),
     }
     if given.names is not None:
         details["class_names"] = given.names
-    return SourceResult(
-        given.matrix,
-        given.labels.astype(np.int64),
-        details,
-        groups=given.groups,
-        tested=given.tested,
-        weights=given.weights,
-        clusters=given.clusters,
-    )
+    of_points = (given.groups, given.tested, given.weights, given.clusters)
+    return SourceResult(given.matrix, given.labels.astype(np.int64), details, *of_points)

@@ -13,12 +13,6 @@ from pipeline.harness.artifacts import sha256_of
 from pipeline.sources.result import MissingResource, reason_of
 
 
-def file_in(folder: str | Path | None, name: str) -> Path | None:
-    """The file `name` in a folder that may hold it; None where there is none."""
-    path = Path(folder).expanduser() / name if folder else None
-    return path if path and path.is_file() else None
-
-
 def hub_files(
     repository: str,
     kind: str,
@@ -50,9 +44,8 @@ def hub_files(
         raise MissingResource(f"{repository}: no such file or folder; correct {setting}")
     hub = require("huggingface_hub")
     options = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
-    is_fixed = re.fullmatch(r"[0-9a-f]{40}", revision or "") is not None
     reason = ""
-    for local in (True, False) if is_fixed else (False,):
+    for local in (True, False) if re.fullmatch(r"[0-9a-f]{40}", revision or "") else (False,):
         try:
             folder = Path(hub.snapshot_download(repository, **options, local_files_only=local))
         except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
@@ -73,10 +66,9 @@ def hub_files(
 
 
 def _check_blob(path: Path) -> None:
-    """Check a file of the cache against the hash that its blob is named by.
+    """Check a file of the cache against its blob's name: its SHA-256, small ones git's SHA-1.
 
-    A blob is named by its SHA-256, small ones by git's SHA-1. A plain file, as on Windows, has no
-    such name and is not checked.
+    A plain file, as on Windows, has no such name and is not checked.
     """
     blob = path.resolve()
     if not path.is_symlink() or len(blob.name) not in (40, 64):
@@ -93,7 +85,7 @@ def _check_blob(path: Path) -> None:
 
 
 def check_sha256(path: Path, expected: str | None) -> str:
-    """The SHA-256 of `path`; an error if the benchmark's file says another one."""
+    """The SHA-256 of `path`; an `InputError` if the benchmark's file says another one."""
     found = sha256_of(path)
     if expected and found != expected.lower():
         raise InputError(

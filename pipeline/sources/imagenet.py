@@ -11,13 +11,12 @@ from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import file_content, reads
-from pipeline.sources.hub import check_sha256, file_in, hub_files
+from pipeline.sources.content import file_content, file_in, reads
+from pipeline.sources.hub import check_sha256, hub_files
 from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
-VALIDATION_IMAGES = 50_000
-SYNSETS = 1000
+VALIDATION_IMAGES, SYNSETS = 50_000, 1000
 PREPARE = (
     "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
     "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python scripts/prepare_imagenet.py "
@@ -27,9 +26,8 @@ PREPARE = (
 
 def images_content(data_dir: str | Path) -> str | None:
     """A digest of the images' names and sizes, whatever the path of their folder; None of none."""
-    folder = _validation_folder(data_dir)
-    names = sorted(path for path in folder.glob("n*/*"))
-    listed = [(path.parent.name, path.name, path.stat().st_size) for path in names]
+    images = sorted(_validation_folder(data_dir).glob("n*/*"))
+    listed = [(path.parent.name, path.name, path.stat().st_size) for path in images]
     return sha256_of_json(listed) if listed else None
 
 
@@ -67,7 +65,7 @@ def imagenet_logits(
     """
     run = Run(device, batch_size, workers, progress, on_error)
     timm_data = require("timm.data")
-    images = _images(Path(data_dir), timm_data.ImageNetInfo().label_names(), expected_images)
+    images = _images(data_dir, timm_data.ImageNetInfo().label_names(), expected_images)
     checkpoint = checkpoint or file_in(checkpoints, f"{model}.safetensors")
     network, origin = _network(model, checkpoint, revision, pretrained, sha256)
     if network.num_classes != SYNSETS:
@@ -131,7 +129,7 @@ def _validation_folder(data_dir: str | Path) -> Path:
     return folder / "val" if (folder / "val").is_dir() else folder
 
 
-def _images(data_dir: Path, synsets: list[str], expected: int | None) -> Any:
+def _images(data_dir: str | Path, synsets: list[str], expected: int | None) -> Any:
     """torchvision's data set of the synset folders in `data_dir` or its `val/`.
 
     The label is the synset's place in ImageNet's list, not in the folder, so that a part of the
@@ -144,14 +142,12 @@ def _images(data_dir: Path, synsets: list[str], expected: int | None) -> Any:
     except (OSError, ValueError) as error:  # no folders, an empty one, or one of another name
         raise MissingResource(
             f"ImageNet validation set: {folder} does not hold synset folders (n01440764, ...) of "
-            f"images alone ({reason_of(error)}): {PREPARE}, "
-            "or set sources.imagenet=<folder>"
+            f"images alone ({reason_of(error)}): {PREPARE}, or set sources.imagenet=<folder>"
         ) from error
     if expected is not None and len(images) != expected:
         raise InputError(
-            f"{data_dir}: {len(images)} images, expected {expected}; run "
-            "scripts/prepare_imagenet.py again, or set benchmark.source.expected_images=null to "
-            "accept a part"
+            f"{data_dir}: {len(images)} images, expected {expected}; run scripts/prepare_imagenet."
+            "py again, or set benchmark.source.expected_images=null to accept a part"
         )
     images.samples = [(name, numbers[place]) for name, place in images.samples]
     return images

@@ -27,11 +27,7 @@ Collate = Callable[[list[Any]], tuple[Any, Tensor]]
 
 @dataclass(frozen=True)
 class Run:
-    """How a model is run over its data.
-
-    Raises:
-        InputError: a value that is none; it names the setting.
-    """
+    """How a model is run over its data; an `InputError` names the setting of a wrong value."""
 
     device: str = "auto"
     """auto (CUDA if there is one), cpu, cuda or cuda:<k>."""
@@ -43,8 +39,10 @@ class Run:
     """What an item that cannot be read does: stop, or skip (the run goes on without it)."""
 
     def __post_init__(self) -> None:
-        for name, least in (("batch_size", 1), ("workers", 0)):
-            value = getattr(self, name)
+        for name, value, least in (
+            ("batch_size", self.batch_size, 1),
+            ("workers", self.workers, 0),
+        ):
             is_given = (name, value) != ("workers", None)
             if is_given and not (isinstance(value, int) and value >= least):
                 raise InputError(
@@ -66,10 +64,10 @@ class Run:
 
 
 class Outputs(NamedTuple):
-    """What a forward pass returns, in the order of the data."""
+    """What a forward pass returns, in the order of the data, without what was `skipped`."""
 
     logits: NDArray[np.float32]
-    """[n, C], without the items that were skipped."""
+    """[n, C]"""
     labels: NDArray[np.int64]
     """[n]"""
     skipped: list[str]
@@ -89,7 +87,6 @@ def forward_logits(
     Args:
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
         data: a map-style data set of n items (input, label).
-        run: device and batches.
         collate: turns a list of items into (inputs, labels).
         order: in which order items are computed, such as by length; the answer does not show it.
         name_of: the name of an item for messages, such as the path of an image.
@@ -122,15 +119,21 @@ def forward_logits(
                 )
             if held:
                 logits = model(_moved(batch[0], device)).float().cpu()
-                _check_finite(logits, [name_of(at) for at in held])
+                finite = torch.isfinite(logits).all(dim=1)
+                if not finite.all():
+                    name = name_of(held[int(finite.int().argmin())])
+                    raise InputError(
+                        f"{name}: the model gives a logit that is no finite number; its weights "
+                        "are damaged, or they do not fit the model"
+                    )
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:
         raise InputError(f"no item can be read: {'; '.join([*skipped.values()][:3])}")
     run.progress(len(data), len(data), "forward pass")
-    held, logits, labels = zip(*found)
-    by_place = np.argsort(np.concatenate(held))
-    in_order = [torch.cat(parts).numpy()[by_place] for parts in (logits, labels)]
-    return Outputs(in_order[0], in_order[1], [skipped[at] for at in sorted(skipped)])
+    places, *parts = zip(*found)
+    by_place = np.argsort(np.concatenate(places))
+    logits, labels = (torch.cat(part).numpy()[by_place] for part in parts)
+    return Outputs(logits, labels, [skipped[at] for at in sorted(skipped)])
 
 
 def warnings_on(skipped: Sequence[str]) -> list[str]:
@@ -167,21 +170,11 @@ def _memory_errors_in_one_line(run: Run) -> Iterator[None]:
             ) from error
         if not is_out_of_memory(error):
             raise
-        smaller = max(1, run.batch_size // 2)
         raise InputError(
             f"batch_size={run.batch_size}: too large for the memory of {run.place} "
-            f"({reason_of(error)}); set benchmark.source.batch_size={smaller}, or "
-            "sources.device=cpu, and run again"
+            f"({reason_of(error)}); set benchmark.source.batch_size={max(1, run.batch_size // 2)}, "
+            "or sources.device=cpu, and run again"
         ) from error
-
-
-def _check_finite(logits: Tensor, names: Sequence[str]) -> None:
-    finite = torch.isfinite(logits).all(dim=1)
-    if not finite.all():
-        raise InputError(
-            f"{names[int(finite.int().argmin())]}: the model gives a logit that is no finite "
-            "number; its weights are damaged, or they do not fit the model"
-        )
 
 
 def _moved(inputs: Any, device: torch.device) -> Any:

@@ -18,7 +18,9 @@ class SourceResult:
 
     `details` goes to the record, besides checksum and accuracy: `source`, `model`, `preprocessing`,
     `origin`, optionally `class_names` (C names, in the order of the columns) and `warnings` (a list
-    of lines that the stage also prints). All values must be valid in JSON.
+    of lines that the stage also prints). All values must be valid in JSON. The other fields are
+    None where points have no groups, splits, weights, or clusters of points that depend on each
+    other.
     """
 
     logits: NDArray[np.float32]
@@ -27,10 +29,10 @@ class SourceResult:
     """[n], in [0, C)."""
     details: dict[str, Any] = field(default_factory=dict)
     groups: NDArray[np.str_] | None = None
-    """[n], the name of each point's group, if the points have groups."""
+    """[n], the name of each point's group."""
     tested: NDArray[np.bool_] | None = None
-    """[splits, n], True for test points, False for calibration points, if there are splits."""
+    """[splits, n], True for test points, False for calibration points."""
     weights: NDArray[np.float64] | None = None
-    """[n], >= 0, if the points have weights."""
+    """[n], >= 0."""
     clusters: NDArray[np.str_] | None = None
-    """[n], the name of the cluster of points that depend on each other, if there are clusters."""
+    """[n], the name of each point's cluster."""

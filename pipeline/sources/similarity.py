@@ -3,6 +3,9 @@
 With word vectors: a class name becomes lower case, its `_` and `-` become spaces, and it is split
 into alphanumeric tokens. The vector of a class is the mean over its tokens that have one; S is the
 cosine similarity. A class without any vector is similar to itself only, and is reported.
+
+Each function returns the similarity [C, C], and details for the record, whose `line` the stage
+prints. What is absent raises `MissingResource`, a file of another kind `InputError`.
 """
 
 from __future__ import annotations
@@ -27,9 +30,7 @@ from pipeline.sources.result import MissingResource, reason_of
 
 ASYMMETRY = 1e-6
 """Largest difference of S_ij and S_ji, relative to the largest entry, that counts as rounding."""
-
 Found = tuple[NDArray[np.float64], dict[str, Any]]
-"""The similarity [C, C], and details for the record, whose `line` the stage prints."""
 
 
 @reads(vectors_path=file_content)
@@ -51,10 +52,6 @@ def class_similarity(
     Returns:
         S [C, C], symmetric, in [-1, 1], with unit diagonal. Its details have `out_of_vocabulary`,
         the classes without any vector, and `partly_covered`, for each class the tokens without one.
-
-    Raises:
-        MissingResource: the vectors are absent and cannot be downloaded.
-        InputError: class names are unknown, or the file is not in word2vec's format.
     """
     if vectors_path is None and download is None:
         return None
@@ -90,7 +87,7 @@ def class_similarity(
 
 def tokenize(name: str) -> list[str]:
     """Lower case, `_` and `-` to spaces, alphanumeric tokens: the paper's rule."""
-    return re.findall(r"[^\W_]+", name.lower().replace("_", " ").replace("-", " "))
+    return re.findall(r"[^\W_]+", name.lower())
 
 
 def _cosine(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,18 +108,12 @@ def _downloaded(name: str) -> Path:
         raise MissingResource(
             f"word vectors {name} are not in {downloader.BASE_DIR} and the download failed "
             f"({reason_of(error)}): with network run 'python -m gensim.downloader --download "
-            f"{name}', or set sources.word_vectors=<file>, or "
-            "benchmark.similarity=null"
+            f"{name}', or set sources.word_vectors=<file>, or benchmark.similarity=null"
         ) from error
 
 
 def check_vectors(path: Path) -> None:
-    """Check at once what a file of word vectors says of itself: its first line, and its size.
-
-    Raises:
-        MissingResource: there is no such file.
-        InputError: the first line is not `<words> <dimensions>`, or the file is too short for it.
-    """
+    """Check at once what a file of word vectors says of itself: its first line, and its size."""
     check_is_file(path, "word vectors (sources.word_vectors; without: benchmark.similarity=null)")
     try:
         with require("smart_open", "gensim").open(str(path), "rb") as file:  # as gensim opens it
@@ -149,22 +140,25 @@ def _load(path: Path) -> Any:
     try:
         return keyed_vectors.load_word2vec_format(str(path), binary=".bin" in path.suffixes)
     except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
-        raise InputError(
-            f"{path}: not a word2vec file, or truncated ({reason_of(error)})"
-        ) from error
+        reason = reason_of(error)
+        raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
 
 
 def file_similarity(*, path: str | Path) -> Found:
     """Similarity of classes [C, C] for U_w2v: an npz with `matrix`, or a CSV without header line.
 
-    Raises:
-        MissingResource: there is no such file.
-        InputError: the file has no symmetric matrix of finite real numbers; one line with the fix.
+    It must be a symmetric matrix of finite real numbers.
     """
     path = Path(path)
     check_is_file(path, "an npz or CSV file with a similarity matrix")
     if path.suffix.lower() == ".csv":
-        held = _read_csv(path)
+        try:
+            held = np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
+        except (ValueError, OverflowError, MemoryError) as error:
+            raise InputError(
+                f"{path}: not a CSV of numbers without a header line ({reason_of(error)}); export "
+                "it so"
+            ) from error
     else:
         arrays = read_arrays(path, only=("matrix",))
         if "matrix" not in arrays:
@@ -177,12 +171,3 @@ def file_similarity(*, path: str | Path) -> Found:
     if np.abs(matrix - matrix.T).max() > ASYMMETRY * np.abs(matrix).max():
         raise InputError(f"{path}: not symmetric; two classes have one similarity")
     return matrix, {"path": str(path)}
-
-
-def _read_csv(path: Path) -> NDArray[np.float64]:
-    try:
-        return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
-    except (ValueError, OverflowError, MemoryError) as error:
-        raise InputError(
-            f"{path}: not a CSV of numbers without a header line ({reason_of(error)}); export it so"
-        ) from error

@@ -70,30 +70,28 @@ class SyntheticClassifier:
         offsets = np.random.default_rng(self.bias_seed).standard_normal(self.classes)
         for number, start in enumerate(range(0, count, BLOCK)):
             # Whole blocks are drawn, so a smaller sample is the beginning of a larger one.
-            block = self._block(np.random.default_rng([seed, number]), self.class_bias * offsets)
+            random = np.random.default_rng([seed, number])
+            latent = self._latent(random)
+            truth = softmax(latent.astype(np.float64), axis=1)
+            # Inverse distribution function. Rounding may leave the last sum below 1, hence the
+            # minimum.
+            below = truth.cumsum(axis=1) <= random.random((BLOCK, 1))
+            labels = np.minimum(below.sum(axis=1), self.classes - 1)
+            noise = random.standard_normal(latent.shape, dtype=np.float32)
+            reported = latent + self.class_bias * offsets + self.noise * noise
+            logits = (reported / self.temperature).astype(np.float32)
             rows = count - start
-            yield Sample(block.logits[:rows], block.labels[:rows], block.true_probabilities[:rows])
-
-    def _block(self, random: np.random.Generator, offsets: NDArray[np.float64]) -> Sample:
-        latent = self._latent(random)
-        truth = softmax(latent.astype(np.float64), axis=1)
-        # Inverse distribution function. Rounding may leave the last sum below 1, hence the minimum.
-        below = truth.cumsum(axis=1) <= random.random((BLOCK, 1))
-        labels = np.minimum(below.sum(axis=1), self.classes - 1)
-        noise = random.standard_normal(latent.shape, dtype=np.float32)
-        reported = (latent + offsets + self.noise * noise) / self.temperature
-        return Sample(reported.astype(np.float32), labels.astype(np.int64), truth)
+            yield Sample(logits[:rows], labels[:rows], truth[:rows])
 
     def _latent(self, random: np.random.Generator) -> NDArray[np.float32]:
         """Latent logits z [BLOCK, C]."""
-        shape = (BLOCK, self.classes)
+        shape, rows = (BLOCK, self.classes), np.arange(BLOCK)
         latent = random.standard_normal(shape, dtype=np.float32) * np.float32(self.background_std)
         leader = random.integers(self.classes, size=BLOCK)
         margin = random.normal(self.margin_mean, self.margin_std, size=BLOCK)
         # The log of the summed background makes the odds independent of the number of classes.
         top = np.log(self.classes - 1) + self.background_std**2 / 2 + margin
         first = leader - leader % self.group_size
-        rows = np.arange(BLOCK)
         for place in range(self.group_size):
             rival = np.minimum(first + place, self.classes - 1)
             gap = random.exponential(self.rival_gap, size=BLOCK)
@@ -103,11 +101,7 @@ class SyntheticClassifier:
 
 
 def synthetic_logits(
-    *,
-    samples: int,
-    seed: int = 0,
-    progress: Progress = no_progress,
-    **classifier: Any,
+    *, samples: int, seed: int = 0, progress: Progress = no_progress, **classifier: Any
 ) -> SourceResult:
     """Logits and labels of a `SyntheticClassifier` as a benchmark.
 
@@ -115,14 +109,11 @@ def synthetic_logits(
         samples: number of points n.
         seed: of the sample.
         classifier: fields of `SyntheticClassifier`.
-
-    Raises:
-        InputError: an unknown field or a value out of range.
     """
-    unknown = set(classifier) - set(SyntheticClassifier.__dataclass_fields__)
-    if unknown:
-        fields = ", ".join(SyntheticClassifier.__dataclass_fields__)
-        raise InputError(f"{sorted(unknown)[0]}: not a field of the generator, which has {fields}")
+    known = SyntheticClassifier.__dataclass_fields__
+    if unknown := sorted(classifier.keys() - known.keys()):
+        fields = ", ".join(known)
+        raise InputError(f"{unknown[0]}: not a field of the generator, which has {fields}")
     spec = SyntheticClassifier(**classifier)
     logits = np.empty((samples, spec.classes), dtype=np.float32)
     labels = np.empty(samples, dtype=np.int64)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from pipeline.sources.content import files_content, is_hub_name, reads
 from pipeline.sources.hub import check_sha256, hub_files
 from pipeline.sources.inference import Outputs, Run, forward_logits, warnings_on
 from pipeline.sources.result import SourceResult, reason_of
-from pipeline.sources.yahoo_data import Columns, parquet_files, plain, read_rows
+from pipeline.sources.yahoo_data import parquet_files, plain, read_rows
 
 WEIGHTS = "model.safetensors"
 MODEL_FILES = (WEIGHTS, "*.json", "*.txt")
@@ -28,18 +27,6 @@ NEEDED = (WEIGHTS, "config.json", "tokenizer*")
 LOADING = {"local_files_only": True, "trust_remote_code": False}
 """Without the second, transformers asks at the terminal whether to run code beside the model."""
 DATA_FILES = ("test-*.parquet", "*/test-*.parquet")
-
-
-class Classifier(NamedTuple):
-    """A loaded model, and what the record says about it."""
-
-    network: Any
-    tokenizer: Any
-    outputs: list[int]
-    """The number of the model's output for each class of YAHOO."""
-    warnings: list[str]
-    sha256: str
-    """Of its weights."""
 
 
 def model_content(model: str) -> str | None:
@@ -84,10 +71,6 @@ def yahoo_logits(
     """Run a sequence classifier over the test questions, in the data set's order.
 
     Args: those of conf/benchmark/yahoo.yaml; `device` and `progress` as in `inference.Run`.
-
-    Raises:
-        MissingResource: model or data are absent; the message says how to get them.
-        InputError: model and data do not fit, a field is missing, or a file is damaged.
     """
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
     if not isinstance(max_length, int) or max_length < 3:
@@ -96,11 +79,14 @@ def yahoo_logits(
         )
     setting = "sources.yahoo_model=<folder>"
     folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, NEEDED)
-    classifier = _classifier(folder, columns, sha256)
+    network, tokenizer = _loaded(folder)
+    numbers, warnings = _outputs_by_class(network.config, columns)
+    weights_sha256 = check_sha256(folder / WEIGHTS, sha256)
     place = hub_files(data, "dataset", DATA_FILES, "sources.yahoo_data=<path>", data_revision)
-    read = Columns(fields, separator, label_field, first_label, expected_rows, on_error == "skip")
-    texts, labels, missing = read_rows(place, read)
-    outputs = _pass(classifier, texts, labels, max_length, run)
+    texts, labels, missing = read_rows(
+        place, fields, separator, label_field, first_label, expected_rows, on_error == "skip"
+    )
+    outputs = _pass(network, tokenizer, numbers, texts, labels, max_length, run)
     # Folders of the hub are named by the commit.
     commits = {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n).expanduser()}
     details = {
@@ -111,55 +97,17 @@ def yahoo_logits(
         "origin": {
             "data": data if data in commits else place.name,
             "commits": commits,
-            "weights_sha256": classifier.sha256,
-            "columns": classifier.outputs,
+            "weights_sha256": weights_sha256,
+            "columns": numbers,
         },
         "class_names": list(YAHOO),
-        "warnings": [*classifier.warnings, *warnings_on([*missing, *outputs.skipped])],
+        "warnings": [*warnings, *warnings_on([*missing, *outputs.skipped])],
     }
     return SourceResult(outputs.logits, outputs.labels, details)
 
 
-def _pass(
-    classifier: Classifier, texts: list[str], labels: list[int], max_length: int, run: Run
-) -> Outputs:
-    """The forward pass. Texts of a batch have similar lengths."""
-    # The tokenizer's own threads use all cores. More processes were not faster.
-    tokens = classifier.tokenizer(texts, truncation=True, max_length=max_length).input_ids
-    _check_tokens(tokens, classifier.network)
-    # Batches are padded to their longest text. The longest come first, so that a memory which is
-    # too small shows at once.
-    order = np.argsort([-len(row) for row in tokens], kind="stable")
-    return forward_logits(
-        _Logits(classifier),
-        list(zip(tokens, labels, strict=True)),
-        run,
-        partial(_padded, tokenizer=classifier.tokenizer),
-        order.tolist(),
-        "row {}".format,
-    )
-
-
-class _Logits(torch.nn.Module):
-    """A transformers classifier from one mapping of tensors to the logits of the classes."""
-
-    def __init__(self, classifier: Classifier) -> None:
-        super().__init__()
-        self.network, self.outputs = classifier.network, classifier.outputs
-
-    def forward(self, tokens: dict[str, Tensor]) -> Tensor:
-        return self.network(**tokens).logits[:, self.outputs]
-
-
-def _padded(items: list[tuple[list[int], int]], tokenizer: Any) -> tuple[dict[str, Tensor], Tensor]:
-    """The tokens of a batch, padded to its longest text, and its labels."""
-    tokens, labels = zip(*items)
-    padded = tokenizer.pad({"input_ids": list(tokens)}, padding=True, return_tensors="pt")
-    return dict(padded), torch.tensor(labels)
-
-
-def _classifier(folder: Path, columns: Sequence[int] | None, sha256: str | None) -> Classifier:
-    """Model and tokenizer from a folder, weights in float32."""
+def _loaded(folder: Path) -> tuple[Any, Any]:
+    """Model, with weights in float32, and tokenizer of a folder."""
     transformers = require("transformers")
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # no advice on how to pad
@@ -172,33 +120,14 @@ def _classifier(folder: Path, columns: Sequence[int] | None, sha256: str | None)
         raise InputError(
             f"{folder}: model or tokenizer does not load ({reason_of(error)})"
         ) from error
-    names = network.config.id2label
-    numbers, warnings = _outputs_by_class(names, network.config.num_labels, columns)
-    return Classifier(network, tokenizer, numbers, warnings, check_sha256(folder / WEIGHTS, sha256))
+    return network, tokenizer
 
 
-def _check_tokens(tokens: Sequence[Sequence[int]], network: Any) -> None:
-    """Check before the pass what would else be an index error in it."""
-    longest, largest = max(map(len, tokens)), max(map(max, tokens))
-    positions = getattr(network.config, "max_position_embeddings", longest)
-    if longest > positions:
-        raise InputError(
-            f"a text has {longest} tokens, the model {positions} positions; set "
-            f"benchmark.source.max_length={positions}"
-        )
-    if largest >= (known := network.get_input_embeddings().num_embeddings):
-        raise InputError(
-            f"the tokenizer gives token {largest}, the model knows {known}; they do not belong "
-            "together: choose another sources.yahoo_model"
-        )
-
-
-def _outputs_by_class(
-    id2label: dict[int, str], outputs: int, chosen: Sequence[int] | None
-) -> tuple[list[int], list[str]]:
-    """The model's output for each of the data set's classes, and warnings."""
-    names = [str(id2label.get(number, f"LABEL_{number}")) for number in range(outputs)]
-    count, setting = len(YAHOO), "benchmark.source.columns=[...] (the output of each class)"
+def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[int], list[str]]:
+    """The number of the model's output for each class of YAHOO, and warnings."""
+    outputs, count = config.num_labels, len(YAHOO)
+    names = [str(config.id2label.get(number, f"LABEL_{number}")) for number in range(outputs)]
+    setting = "benchmark.source.columns=[...] (the output of each class)"
     if chosen is not None:
         numbers = list(chosen)
         if len(set(numbers)) != count or not all(n in range(outputs) for n in numbers):
@@ -226,3 +155,52 @@ def _outputs_by_class(
         "their order is taken as the data set's, and the accuracy is the check"
     )
     return list(range(count)), [warning]
+
+
+def _pass(
+    network: Any,
+    tokenizer: Any,
+    numbers: list[int],
+    texts: list[str],
+    labels: list[int],
+    max_length: int,
+    run: Run,
+) -> Outputs:
+    """The forward pass, from texts to the logits of the outputs `numbers`."""
+    # The tokenizer's own threads use all cores. More processes were not faster.
+    tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
+    longest, largest = max(map(len, tokens)), max(map(max, tokens))
+    # Both would be an index error in the pass.
+    positions = getattr(network.config, "max_position_embeddings", longest)
+    if longest > positions:
+        raise InputError(
+            f"a text has {longest} tokens, the model {positions} positions; set "
+            f"benchmark.source.max_length={positions}"
+        )
+    if largest >= (known := network.get_input_embeddings().num_embeddings):
+        raise InputError(
+            f"the tokenizer gives token {largest}, the model knows {known}; they do not belong "
+            "together: choose another sources.yahoo_model"
+        )
+
+    def padded(items: list[tuple[list[int], int]]) -> tuple[dict[str, Tensor], Tensor]:
+        batch, classes = zip(*items)
+        filled = tokenizer.pad({"input_ids": list(batch)}, padding=True, return_tensors="pt")
+        return dict(filled), torch.tensor(classes)
+
+    # A batch is padded to its longest text, so texts of similar length are together. The longest
+    # come first, so that a memory which is too small shows at once.
+    order = np.argsort([-len(row) for row in tokens], kind="stable").tolist()
+    items = list(zip(tokens, labels, strict=True))
+    return forward_logits(_Logits(network, numbers), items, run, padded, order, "row {}".format)
+
+
+class _Logits(torch.nn.Module):
+    """A transformers classifier from one mapping of tensors to the logits of the classes."""
+
+    def __init__(self, network: Any, numbers: list[int]) -> None:
+        super().__init__()
+        self.network, self.numbers = network, numbers
+
+    def forward(self, tokens: dict[str, Tensor]) -> Tensor:
+        return self.network(**tokens).logits[:, self.numbers]

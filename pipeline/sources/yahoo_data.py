@@ -6,27 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.result import MissingResource, reason_of
-
-Rows = tuple[list[str], list[int], list[str]]
-"""Texts, classes in [0, 10), and the names of rows that were left out."""
-
-
-class Columns(NamedTuple):
-    """Which columns of the table are read, and how (conf/benchmark/yahoo.yaml)."""
-
-    fields: Sequence[str]
-    separator: str
-    label_field: str
-    first_label: int
-    expected_rows: int | None
-    skip: bool
-    """Leave out rows without a class, else refuse them."""
 
 
 def parquet_files(place: Path) -> list[Path]:
@@ -34,8 +19,18 @@ def parquet_files(place: Path) -> list[Path]:
     return [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
 
 
-def read_rows(place: Path, columns: Columns) -> Rows:
-    """The joined texts and the classes of the test split.
+def read_rows(
+    place: Path,
+    fields: Sequence[str],
+    separator: str,
+    label_field: str,
+    first_label: int,
+    expected_rows: int | None,
+    skip: bool,
+) -> tuple[list[str], list[int], list[str]]:
+    """Texts, classes in [0, 10), and the names of rows that were left out, of the test split.
+
+    Args: those of conf/benchmark/yahoo.yaml; `skip` leaves out rows without a class.
 
     Raises:
         MissingResource: there is no such file.
@@ -47,33 +42,37 @@ def read_rows(place: Path, columns: Columns) -> Rows:
             f"Yahoo Answers: {place} holds no parquet file of the test split: put "
             "test-00000-of-00001.parquet of community-datasets/yahoo_answers_topics there"
         )
-    table, named = _read(files, [*columns.fields, columns.label_field])
-    parts = [_strings(table[name], f"{files[0]}: {name}") for name in columns.fields]
-    joined = [columns.separator.join(filter(None, row)) for row in zip(*parts, strict=True)]
-    if columns.expected_rows not in (None, len(joined)):
+    table, named = _read(files, [*fields, label_field])
+    for name in fields:
+        kinds = {type(value).__name__ for value in table[name] if not isinstance(value, str | None)}
+        if kinds:
+            raise InputError(
+                f"{files[0]}: {name}: holds {', '.join(sorted(kinds))}, not text; correct "
+                "benchmark.source.fields"
+            )
+    texts = [separator.join(filter(None, row)) for row in zip(*(table[name] for name in fields))]
+    if expected_rows not in (None, len(texts)):
         raise InputError(
-            f"{files[0]}: {len(joined)} rows, expected {columns.expected_rows}; give the "
+            f"{files[0]}: {len(texts)} rows, expected {expected_rows}; give the "
             "test split, or set benchmark.source.expected_rows=null"
         )
-    classes = _classes(table[columns.label_field], named, columns, str(files[0]))
+    classes = _classes(table[label_field], named, first_label, f"{files[0]}: {label_field}")
     missing = [f"row {row}" for row, number in enumerate(classes) if number is None]
-    if missing and not columns.skip:
+    if missing and not skip:
         raise InputError(
-            f"{files[0]}: {len(missing)} rows have no {columns.label_field} (first: {missing[0]}); "
+            f"{files[0]}: {len(missing)} rows have no {label_field} (first: {missing[0]}); "
             "set benchmark.source.on_error=skip to leave them out"
         )
-    kept = [(text, number) for text, number in zip(joined, classes) if number is not None]
+    kept = [(text, number) for text, number in zip(texts, classes) if number is not None]
     if not kept:
-        raise InputError(f"{files[0]}: no row has a {columns.label_field}")
-    texts, numbers = zip(*kept)
-    return list(texts), list(numbers), missing
+        raise InputError(f"{files[0]}: no row has a {label_field}")
+    return [text for text, _ in kept], [number for _, number in kept], missing
 
 
 def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
     """The columns by name, and the names of the classes that the file itself holds, if any."""
     parquet = require("pyarrow.parquet", "pyarrow")
     held: dict[str, list[Any]] = {name: [] for name in wanted}
-    names: list[str] = []
     for file in files:
         try:
             table = parquet.ParquetFile(file).read()
@@ -89,41 +88,30 @@ def _read(files: Sequence[Path], wanted: Sequence[str]) -> tuple[dict[str, list[
             )
         for name in wanted:
             held[name] += table[name].to_pylist()
-        text = (table.schema.metadata or {}).get(b"huggingface", b"{}")
-        features = json.loads(text).get("info", {}).get("features", {})
-        names = list(features.get(wanted[-1], {}).get("names") or [])
-    return held, names
-
-
-def _strings(values: Sequence[Any], place: str) -> list[str]:
-    if wrong := {type(value).__name__ for value in values if not isinstance(value, str | None)}:
-        raise InputError(
-            f"{place}: holds {', '.join(sorted(wrong))}, not text; correct benchmark.source.fields"
-        )
-    return [value or "" for value in values]
+    metadata = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
+    features = metadata.get("info", {}).get("features", {})
+    return held, list(features.get(wanted[-1], {}).get("names") or [])
 
 
 def _classes(
-    values: Sequence[Any], named: Sequence[str], columns: Columns, file: str
+    values: Sequence[Any], named: Sequence[str], first_label: int, place: str
 ) -> list[int | None]:
     """The class of each row, in the order of YAHOO; None where the row has none."""
-    place = f"{file}: {columns.label_field}"
     known = {plain(name): number for number, name in enumerate(YAHOO)}
     if any(isinstance(value, str) for value in values):
         keys = [plain(str(value)) if value not in (None, "") else None for value in values]
-        unknown = {str(v) for v, key in zip(values, keys) if key not in (None, *known)}
-        if unknown:
+        if unknown := {str(v) for v, key in zip(values, keys) if key not in (None, *known)}:
             raise InputError(
                 f"{place}: {', '.join(sorted(unknown)[:3])}: no topic of Yahoo Answers; correct "
                 "benchmark.source.label_field"
             )
         return [None if key is None else known[key] for key in keys]
-    numbers = [None if v is None or v != v else v - columns.first_label for v in values]
-    if wrong := [n for n in numbers if n is not None and (n not in range(len(YAHOO)))]:
+    numbers = [None if v is None or v != v else v - first_label for v in values]
+    if wrong := [n for n in numbers if n is not None and n not in range(len(YAHOO))]:
         there = [value for value in values if value is not None]
         raise InputError(
-            f"{place}: goes from {min(there)} to {max(there)}, expected {columns.first_label} to "
-            f"{columns.first_label + len(YAHOO) - 1} ({len(wrong)} rows are outside); set "
+            f"{place}: goes from {min(there)} to {max(there)}, expected {first_label} to "
+            f"{first_label + len(YAHOO) - 1} ({len(wrong)} rows are outside); set "
             "benchmark.source.first_label=1 where classes count from 1, or label_field"
         )
     # The file may number the topics in another order, and then says so.

@@ -50,7 +50,7 @@ def sources(folder: Path) -> dict[str, Any]:
 
 def cifar_network(device: str, workers: int) -> Any:
     """The CIFAR network with random weights over random images."""
-    from pipeline.sources.cifar_networks import NETWORKS
+    from pipeline.sources.cifar import NETWORKS
 
     torch.manual_seed(0)
     network, images = NETWORKS["resnet56"](10), torch.randn(ITEMS, 3, 32, 32)

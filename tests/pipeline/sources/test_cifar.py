@@ -17,8 +17,7 @@ from hydra.utils import instantiate
 
 from calibrators.heavy_imports import require
 from metrics.validation import InputError
-from pipeline.sources.cifar import cifar_logits, load_network
-from pipeline.sources.cifar_networks import NETWORKS
+from pipeline.sources.cifar import NETWORKS, cifar_logits, load_network
 from pipeline.sources.class_names import CIFAR100
 from pipeline.sources.result import MissingResource
 

@@ -10,8 +10,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pipeline.harness import parameters
-from pipeline.harness.hints import UsageError
-from pipeline.harness.parameters import expanded, place, quoted
+from pipeline.harness.parameters import UsageError, expanded, place, quoted
 from pipeline.logits import logits_task
 from pipeline.repro import dvc_command, mistakes
 from pipeline.sources.content import inputs_of
