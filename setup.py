@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from setuptools import setup
@@ -52,13 +51,11 @@ class OneName(build_py):
         return [*super().get_source_files(), *(str(path.relative_to(ROOT)) for path in files())]
 
 
-def files() -> Iterator[Path]:
+def files() -> list[Path]:
     """All files of the folders, but not what Python and numba keep there."""
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            parts = path.relative_to(ROOT).parts
-            if path.is_file() and "__pycache__" not in parts and not path.name.startswith("."):
-                yield path
+    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*"))]
+    kept = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    return [path for path in kept if "__pycache__" not in path.parts]
 
 
 def renamed(source: bytes) -> bytes:

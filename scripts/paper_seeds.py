@@ -28,13 +28,11 @@ from pipeline.harness.progress import say
 from pipeline.reporting.comparison import LIMIT
 from pipeline.reporting.wording import markdown_table
 
-CELL = ["table", "method", "metric"]
-
 
 def counts_of(folder: Path) -> pd.Series:
     """Cells of preset=paper within LIMIT, per printed table and variant of a method."""
     cells = pd.read_csv(folder / "tables" / "comparison.csv")
-    cells = cells[cells.preset].drop_duplicates(CELL)
+    cells = cells[cells.preset].drop_duplicates(["table", "method", "metric"])
     return (cells.z.abs() <= LIMIT).groupby([cells.table, cells.variant]).sum()
 
 
@@ -55,17 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read, write, print; return the exit code."""
     parser = Parser(__doc__)
     parser.add_argument("results", type=Path, nargs="+", help="folders of results, a seed each")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("results/tables"),
-        help="default: results/tables",
-    )
+    usual = Path("results/tables")
+    parser.add_argument("--output", type=Path, default=usual, help=f"default: {usual}")
     options = parser.parse_args(arguments)
-    if missing := [p for p in options.results if not (p / "tables/comparison.csv").is_file()]:
-        parser.error(
-            f"{missing[0]}/tables/comparison.csv does not exist: report preset=paper there"
-        )
+    for path in (folder / "tables/comparison.csv" for folder in options.results):
+        if not path.is_file():
+            parser.error(f"{path} does not exist: report preset=paper there")
     counts = pd.DataFrame({str(folder): counts_of(folder) for folder in options.results}).T
     path = options.output / "paper_seeds.csv"
     write_text(path, counts.T.reset_index().to_csv(index=False))

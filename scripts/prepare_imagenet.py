@@ -28,18 +28,6 @@ from pipeline.sources.imagenet import SYNSETS, VALIDATION_IMAGES
 WHERE = "ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz of https://image-net.org"
 
 
-def torchvision_archives() -> list[tuple[str, str]]:
-    """The names of both archives with their MD5, which torchvision knows."""
-    known = require("torchvision.datasets.imagenet").ARCHIVE_META
-    return [known[kind] for kind in ("devkit", "val")]
-
-
-def md5_of(path: Path) -> str:
-    """Hexadecimal MD5 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Unpack what is not unpacked yet, and check that all images are there.
 
@@ -53,10 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         images = require("torchvision.datasets").ImageNet(folder, split="val")
     except (RuntimeError, OSError, tarfile.TarError) as error:
         reason = " ".join(str(error).split())
-        for name, md5 in torchvision_archives():
-            path = folder / name
-            if path.is_file() and (found := md5_of(path)) != md5:
-                reason = f"{name} has MD5 {found}, expected {md5}: download it again."
+        archives = require("torchvision.datasets.imagenet").ARCHIVE_META
+        for name, md5 in (archives[kind] for kind in ("devkit", "val")):
+            if (folder / name).is_file():
+                with (folder / name).open("rb") as file:
+                    found = hashlib.file_digest(file, "md5").hexdigest()
+                if found != md5:
+                    reason = f"{name} has MD5 {found}, expected {md5}: download it again."
         raise InputError(f"{folder}: {reason} Needed there: {WHERE}") from error
     count, synsets = len(images), len(set(images.targets))
     if (count, synsets) != (VALIDATION_IMAGES, SYNSETS):

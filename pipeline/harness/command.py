@@ -11,7 +11,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,7 +33,7 @@ from pipeline.harness.parameters import known_instead as known_instead
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 NOT_A_NAME = "Config group override must be a string"
-"""How Hydra begins to say that a number stands where the name of a file in conf/ belongs."""
+"""The start of Hydra's message about an override that gives a number in place of a file's name."""
 SHOW_TRACEBACKS = os.environ.get(FULL_ERROR) == "1"
 """Whether the user asks for tracebacks. `command` sets the variable for another purpose."""
 
@@ -71,10 +71,9 @@ def command(task: Callable[[DictConfig], None]) -> Callable[[], None]:
 
     @functools.wraps(task)
     def job(config: DictConfig) -> None:
-        if HydraConfig.get().mode == RunMode.MULTIRUN:  # Hydra separates the errors of jobs
-            task(config)
-            return
-        with user_errors_in_one_line():  # before Hydra prints "Error executing job with overrides"
+        # Hydra separates the errors of jobs. Else it prints "Error executing job with overrides".
+        is_job = HydraConfig.get().mode == RunMode.MULTIRUN
+        with nullcontext() if is_job else user_errors_in_one_line():
             task(config)
 
     @functools.wraps(task)
@@ -112,7 +111,7 @@ def user_errors_in_one_line() -> Iterator[None]:
         if SHOW_TRACEBACKS or not is_user_error(error):
             raise
         print(f"error: {as_typed(one_line(error))}", file=sys.stderr)
-        sys.exit(2 if _is_about_configuration(error) or isinstance(error, UsageError) else 1)
+        sys.exit(2 if _is_about_configuration(error) else 1)
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -128,16 +127,14 @@ def is_user_error(error: BaseException) -> bool:
         # Hydra wraps what a `_target_` raises. An unknown name or argument is an error of the user.
         cause = error.__cause__
         return is_user_error(cause) or isinstance(cause, (TypeError, ImportError))
-    if is_out_of_memory(error):
-        return True
-    if isinstance(error, RuntimeError) and "slurm cluster" in str(error):
-        return True  # hydra/launcher=slurm on a machine without Slurm
-    is_from_here = is_ours(type(error).__module__)
-    return is_from_here or _is_about_configuration(error) or isinstance(error, OSError)
+    # hydra/launcher=slurm on a machine without Slurm gives the second kind.
+    is_known = is_out_of_memory(error) or "slurm cluster" in str(error)
+    is_from_here = is_ours(type(error).__module__) or isinstance(error, OSError)
+    return is_known or is_from_here or _is_about_configuration(error)
 
 
 def _is_about_configuration(error: BaseException) -> bool:
-    kinds = HydraException, OmegaConfBaseException, YAMLError
+    kinds = UsageError, HydraException, OmegaConfBaseException, YAMLError
     return isinstance(error, kinds) or str(error).startswith(NOT_A_NAME)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pipeline.harness.cache import Record, Save, is_current, publish
 from pipeline.harness.command import UnitsFailed, is_user_error, one_line
@@ -69,14 +69,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one task."""
+    """The outcome of one task. The traceback is empty where the user caused the error."""
 
     task: Task
     state: Literal["made", "failed", "busy", "current"]
     """`busy`: another process works on the unit; `current`: another process has made it."""
     error: str = ""
     traceback: str = ""
-    """Empty where the user caused the error."""
     warnings: Sequence[str] = ()
 
 
@@ -109,9 +108,8 @@ def run_tasks(title: str, tasks: Sequence[Task], one_by_one: bool = False) -> No
         for text in {NUMBER.sub("", o.error): o.traceback for o in reversed(failed)}.values():
             if text:
                 say(text)
-        errors = "; ".join(_each_once((outcome.task.name, outcome.error) for outcome in failed))
         count = f"{title}: {len(failed)} of {len(tasks)} failed: " if len(tasks) > 1 else ""
-        raise UnitsFailed(f"{count}{errors}")
+        raise UnitsFailed(count + "; ".join(_each_once((o.task.name, o.error) for o in failed)))
 
 
 def job_count(jobs: int | str, sizes: Sequence[int], device: str) -> int:
@@ -140,12 +138,11 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 
     from joblib import Parallel, delayed, parallel_config
 
-    settings = tasks[0].settings
-    device = device_name(settings.device)
-    jobs = job_count(settings.jobs, [task.size for task in tasks], device)
+    settings, busy = tasks[0].settings, []
+    sizes = [task.size for task in tasks]
+    jobs = job_count(settings.jobs, sizes, device_name(settings.device))
     # loky replaces a worker that keeps much memory after a large unit. Users need not know.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
-    busy = []
     with Bar(title, len(tasks)) as bar, parallel_config("loky", idle_worker_timeout=SECONDS_IDLE):
         run = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
         try:
@@ -166,18 +163,16 @@ def _side_by_side(title: str, tasks: Sequence[Task]) -> Iterator[Outcome]:
 def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome:
     """Make a unit unless it is up to date, one process at a time, and log the run.
 
-    The outcome has the exception and the warnings. The lock ends with the process that holds it,
-    even if that process is killed.
+    The lock ends with the process that holds it, even if that process is killed.
 
     Args:
         wait: wait for another process that works on the unit.
     """
     from filelock import FileLock, Timeout  # a run with nothing to do needs none of these
 
-    data = task.settings.paths.data
+    data, error, details = task.settings.paths.data, "", ""
     lock = data / "locks" / f"{'-'.join(task.place.parts)}.lock"
     began, core_seconds = time.perf_counter(), time.process_time()
-    error, details = "", ""
     with warnings.catch_warnings(record=True) as caught:
         try:
             with FileLock(lock, timeout=-1 if wait else 0):
@@ -203,16 +198,12 @@ def attempt(task: Task, wait: bool, progress: Progress = no_progress) -> Outcome
         "warnings": messages,
         **run_notes(),
     }
-    _log(data / "log" / f"runs-{socket.gethostname()}.jsonl", notes)
-    return Outcome(task, "failed" if error else "made", error, details, messages)
-
-
-def _log(path: Path, notes: dict[str, Any]) -> None:
-    """Append a line to the log of runs. A full disk loses the line and nothing else."""
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
+    log = data / "log" / f"runs-{socket.gethostname()}.jsonl"
+    with suppress(OSError):  # a full disk loses the line and nothing else
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(notes) + "\n")
+    return Outcome(task, "failed" if error else "made", error, details, messages)
 
 
 def _each_once(messages: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -44,15 +44,10 @@ NORMALIZATIONS = {
     "cifar100": ((0.5070, 0.4865, 0.4409), (0.2673, 0.2564, 0.2761)),
 }
 """The zoo's mean and standard deviation per channel."""
+NO_EFFECT = ("data_dir", "download", "checkpoints")
 
 
-@reads(
-    lambda options: CLASSES.get(options["dataset"]),
-    data_dir=None,
-    download=None,
-    checkpoint=file_content,
-    checkpoints=None,
-)
+@reads(lambda options: CLASSES.get(options["dataset"]), NO_EFFECT, checkpoint=file_content)
 def cifar_logits(
     *,
     dataset: str,
@@ -89,7 +84,7 @@ def cifar_logits(
         ) from error
     transforms = require("torchvision.transforms")
     images.transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean, std)])
-    outputs = forward_logits(network, images, run)
+    logits, labels, _ = forward_logits(network, images, run)
     details = {
         "source": "torchvision data set, checkpoint of chenyaofo/pytorch-cifar-models (BSD-3)",
         "model": f"{dataset}_{model}",
@@ -99,7 +94,7 @@ def cifar_logits(
         "class_names": list(images.classes),
         "warnings": warnings,
     }
-    return SourceResult(outputs.logits, outputs.labels, details)
+    return SourceResult(logits, labels, details)
 
 
 def load_network(

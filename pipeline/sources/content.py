@@ -5,7 +5,7 @@ A source says by `reads` which of its options name files, and how their content 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from pipeline.harness.artifacts import sha256_of, sha256_of_json
 
 Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
+Classes = Callable[[Options], int | None] | None
 SPEED = ("batch_size", "workers")
 """Options of all sources that change the speed, not the logits."""
 STAY = ("vectors_path",)
@@ -22,18 +23,16 @@ STAY = ("vectors_path",)
 
 
 def reads(
-    classes: Callable[[Options], int | None] | None = None,
-    /,
-    **contents: Callable[[Any], Any] | None,
+    classes: Classes = None, without_effect: Sequence[str] = (), /, **contents: Callable[[Any], Any]
 ) -> Callable[[Source], Source]:
     """Say how the content behind an option is told, such as `checkpoint=file_content`.
 
-    The function gives None where nothing lies. None instead of a function: the option has no effect
-    on the logits. `classes` tells the number of classes from the options, before anything is read.
+    The function gives None where nothing lies. `classes` tells the number of classes from the
+    options, before anything is read. Options `without_effect` change no logits.
     """
 
     def declared(source: Source) -> Source:
-        source.reads, source.classes = contents, classes  # type: ignore[attr-defined]
+        source.reads = (contents, without_effect, classes)  # type: ignore[attr-defined]
         return source
 
     return declared
@@ -46,23 +45,23 @@ def inputs_of(entry: Options, held: Options) -> dict[str, dict[str, Any]]:
     logits stay up to date on a machine without the images.
     """
     declared = getattr(get_object(entry["_target_"]), "reads", None)
+    contents, without_effect, _ = declared or ({}, (), None)
     files: dict[str, Any] = {}
     if declared is None:  # each text may name a file
         found = {name: _any_content(text) for name, text in entry.items() if isinstance(text, str)}
         files = {name: content for name, content in found.items() if content or name in held}
-    for name, content_of in (declared or {}).items():
+    for name, content_of in contents.items():
         value = entry.get(name)
-        if content_of is not None:
-            files[name] = None if value is None else content_of(value)
-            if files[name] is None and (value is not None or name in STAY):
-                files[name] = held.get(name)
-    others = {*files, *(declared or ()), *SPEED}
+        files[name] = None if value is None else content_of(value)
+        if files[name] is None and (value is not None or name in STAY):
+            files[name] = held.get(name)
+    others = {*files, *without_effect, *SPEED}
     return {"options": {k: v for k, v in entry.items() if k not in others}, "files": files}
 
 
 def class_count(entry: Options) -> int | None:
     """The number of classes, where the source of a `_target_` knows it before it runs."""
-    told = getattr(get_object(entry["_target_"]), "classes", None)
+    *_, told = getattr(get_object(entry["_target_"]), "reads", (None,))
     return told(entry) if told else None
 
 

@@ -17,6 +17,7 @@ from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
 VALIDATION_IMAGES, SYNSETS = 50_000, 1000
+NO_EFFECT = ("checkpoints", "sha256", "expected_images")
 PREPARE = (
     "accept the licence at https://image-net.org, download ILSVRC2012_img_val.tar and "
     "ILSVRC2012_devkit_t12.tar.gz into a folder, and run 'python scripts/prepare_imagenet.py "
@@ -31,14 +32,7 @@ def images_content(data_dir: str | Path) -> str | None:
     return sha256_of_json(listed) if listed else None
 
 
-@reads(
-    lambda options: SYNSETS,
-    data_dir=images_content,
-    checkpoint=file_content,
-    checkpoints=None,
-    sha256=None,
-    expected_images=None,
-)
+@reads(lambda _: SYNSETS, NO_EFFECT, data_dir=images_content, checkpoint=file_content)
 def imagenet_logits(
     *,
     model: str,
@@ -73,7 +67,9 @@ def imagenet_logits(
     # The input size that the model was trained for: the published accuracies "at 224".
     settings = timm_data.resolve_model_data_config(network, use_test_size=False)
     images.transform = timm_data.create_transform(**settings, is_training=False)
-    outputs = forward_logits(network, images, run, name_of=lambda at: images.samples[at][0])
+    logits, labels, skipped = forward_logits(
+        network, images, run, name_of=lambda at: images.samples[at][0]
+    )
     random = [] if pretrained else ["random weights (pretrained=false)"]
     details = {
         "source": "ImageNet-1k validation set, timm model",
@@ -81,9 +77,9 @@ def imagenet_logits(
         "preprocessing": settings,
         **run.described(),
         "origin": origin,
-        "warnings": random + warnings_on(outputs.skipped),
+        "warnings": random + warnings_on(skipped),
     }
-    return SourceResult(outputs.logits, outputs.labels, details)
+    return SourceResult(logits, labels, details)
 
 
 def _network(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,17 +63,6 @@ class Run:
         return {"device": name, "precision": "float32, TF32 off"}
 
 
-class Outputs(NamedTuple):
-    """What a forward pass returns, in the order of the data, without what was `skipped`."""
-
-    logits: NDArray[np.float32]
-    """[n, C]"""
-    labels: NDArray[np.int64]
-    """[n]"""
-    skipped: list[str]
-    """The names of the items that could not be read, with the reason."""
-
-
 def forward_logits(
     model: torch.nn.Module,
     data: Any,
@@ -81,8 +70,10 @@ def forward_logits(
     collate: Collate = default_collate,
     order: Sequence[int] | None = None,
     name_of: Callable[[int], str] = "item {}".format,
-) -> Outputs:
-    """Run `model` over `data` once.
+) -> tuple[NDArray[np.float32], NDArray[np.int64], list[str]]:
+    """Logits [n, C] and labels [n] of one pass of `model` over `data`, in the order of the data.
+
+    The third value names the items that could not be read, with the reason; they are left out.
 
     Args:
         model: takes one batch of inputs (a tensor or a mapping of tensors), returns [b, C].
@@ -133,7 +124,7 @@ def forward_logits(
     places, *parts = zip(*found)
     by_place = np.argsort(np.concatenate(places))
     logits, labels = (torch.cat(part).numpy()[by_place] for part in parts)
-    return Outputs(logits, labels, [skipped[at] for at in sorted(skipped)])
+    return logits, labels, [skipped[at] for at in sorted(skipped)]
 
 
 def warnings_on(skipped: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from pipeline.harness.parallel import Progress, no_progress
 from pipeline.sources.class_names import YAHOO
 from pipeline.sources.content import files_content, is_hub_name, reads
 from pipeline.sources.hub import check_sha256, hub_files
-from pipeline.sources.inference import Outputs, Run, forward_logits, warnings_on
+from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import SourceResult, reason_of
 from pipeline.sources.yahoo_data import parquet_files, plain, read_rows
 
@@ -37,17 +37,11 @@ def model_content(model: str) -> str | None:
     return files_content(path for pattern in MODEL_FILES for path in folder.glob(pattern))
 
 
-def data_content(data: str) -> str | None:
-    """A digest of the test split's local files; of a data set on the hub its name."""
-    return data if is_hub_name(data) else files_content(parquet_files(Path(data).expanduser()))
-
-
 @reads(
-    lambda options: len(YAHOO),
+    lambda _: len(YAHOO),
+    ("sha256", "expected_rows"),
     model=model_content,
-    data=data_content,
-    sha256=None,
-    expected_rows=None,
+    data=lambda data: data if is_hub_name(data) else files_content(parquet_files(data)),
 )
 def yahoo_logits(
     *,
@@ -74,19 +68,18 @@ def yahoo_logits(
     """
     run = Run(device, batch_size, 0, progress, on_error)  # padding a batch is quick
     if not isinstance(max_length, int) or max_length < 3:
-        raise InputError(
-            f"benchmark.source.max_length={max_length}: expected a whole number of at least 3"
-        )
+        raise InputError(f"benchmark.source.max_length={max_length}: expected a whole number >= 3")
     setting = "sources.yahoo_model=<folder>"
     folder = hub_files(model, "model", MODEL_FILES, setting, model_revision, NEEDED)
     network, tokenizer = _loaded(folder)
     numbers, warnings = _outputs_by_class(network.config, columns)
     weights_sha256 = check_sha256(folder / WEIGHTS, sha256)
     place = hub_files(data, "dataset", DATA_FILES, "sources.yahoo_data=<path>", data_revision)
-    texts, labels, missing = read_rows(
+    texts, classes, missing = read_rows(
         place, fields, separator, label_field, first_label, expected_rows, on_error == "skip"
     )
-    outputs = _pass(network, tokenizer, numbers, texts, labels, max_length, run)
+    loaded = (network, tokenizer, numbers)
+    logits, labels, skipped = _pass(*loaded, texts, classes, max_length, run)
     # Folders of the hub are named by the commit.
     commits = {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n).expanduser()}
     details = {
@@ -101,9 +94,9 @@ def yahoo_logits(
             "columns": numbers,
         },
         "class_names": list(YAHOO),
-        "warnings": [*warnings, *warnings_on([*missing, *outputs.skipped])],
+        "warnings": [*warnings, *warnings_on([*missing, *skipped])],
     }
-    return SourceResult(outputs.logits, outputs.labels, details)
+    return SourceResult(logits, labels, details)
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
@@ -117,9 +110,8 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
             str(folder), use_safetensors=True, dtype=torch.float32, **LOADING
         )
     except Exception as error:  # missing files, bad JSON and bad tensors have no common base
-        raise InputError(
-            f"{folder}: model or tokenizer does not load ({reason_of(error)})"
-        ) from error
+        reason = reason_of(error)
+        raise InputError(f"{folder}: model or tokenizer does not load ({reason})") from error
     return network, tokenizer
 
 
@@ -165,7 +157,7 @@ def _pass(
     labels: list[int],
     max_length: int,
     run: Run,
-) -> Outputs:
+) -> tuple[Any, Any, list[str]]:
     """The forward pass, from texts to the logits of the outputs `numbers`."""
     # The tokenizer's own threads use all cores. More processes were not faster.
     tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids

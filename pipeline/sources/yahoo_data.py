@@ -14,8 +14,9 @@ from pipeline.sources.class_names import YAHOO
 from pipeline.sources.result import MissingResource, reason_of
 
 
-def parquet_files(place: Path) -> list[Path]:
+def parquet_files(data: str | Path) -> list[Path]:
     """The file itself, or the test split's files in a folder."""
+    place = Path(data).expanduser()
     return [place] if place.is_file() else sorted(place.rglob("test-*.parquet"))
 
 

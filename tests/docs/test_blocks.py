@@ -1,4 +1,7 @@
-"""The pages' blocks of Python run and print what the page shows, and their commands run."""
+"""The pages' blocks of Python run and print what the page shows, and their commands run.
+
+The recipes run with a stand-in for MLflow.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from calibrators.heavy_imports import require
 from tests.docs.pages import PAGES, README, ROOT, blocks, name_of
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -23,35 +29,31 @@ RESULTS = ROOT / "results" / "README.md"  # its block reads files of the reposit
 FEWER = ["--splits", "2", "--methods", "uncalibrated", "temperature", "logit_shift"]
 """To spare time: the page's commands use ten splits and all methods."""
 SCRIPTS = ("scripts/score.py", "scripts/apply.py")
-RECIPES = ROOT / "docs" / "recipes.md"  # test_recipes.py runs it
-WITH_PYTHON = [
-    page
-    for page in PAGES
-    if page != RECIPES and any(block.language == "python" for block in blocks(page))
-]
+RECIPES = ROOT / "docs" / "recipes.md"
+FIRST, *RECIPE = [block for block in blocks(RECIPES) if block.language == "python"]
+WITH_PYTHON = [p for p in PAGES if p != RECIPES and any(b.language == "python" for b in blocks(p))]
 
 
-def run_blocks(page: Path, folder: Path) -> list[tuple[str, str]]:
-    """Run the page's Python in a folder: pairs of the output shown and the output printed."""
-    names: dict[str, object] = {"__name__": page.stem}
-    printed = []
-    with contextlib.chdir(folder):
-        for block in blocks(page):
-            if block.language == "python":
-                output = io.StringIO()
-                with contextlib.redirect_stdout(output):
-                    exec(compile(block.text, str(page), "exec"), names)
-                printed.append((block.output, output.getvalue()))
-    return printed
+def run(text: str, page: Path, names: dict[str, object] | None = None) -> str:
+    """Run a block of Python, and return what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(text, str(page), "exec"), {"__name__": page.stem} if names is None else names)
+    return output.getvalue()
+
+
+def check_printed(printed: str, shown: str) -> None:
+    """Words are equal, and numbers are near."""
+    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
+    numbers = [[float(n) for n in NUMBER.findall(text)] for text in (printed, shown)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=RELATIVE, abs=ABSOLUTE), printed
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the README's first block has run, which makes the file my.npz."""
     folder = tmp_path_factory.mktemp("reader")
-    first = next(block for block in blocks(README) if block.language == "python")
     with contextlib.chdir(folder):
-        exec(compile(first.text, str(README), "exec"), {"__name__": "readme"})
+        run(next(b.text for b in blocks(README) if b.language == "python"), README)
     return folder
 
 
@@ -65,10 +67,36 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_block_prints_what_is_shown_under_it(page: Path, reader: Path) -> None:
     for package in ("matplotlib", *(("onnxscript", "onnxruntime") if page == TUTORIAL else ())):
         pytest.importorskip(package, reason=f"the page uses {package}, which is not installed")
-    for shown, printed in run_blocks(page, ROOT if page == RESULTS else reader):
-        assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
-        numbers = [[float(n) for n in NUMBER.findall(text)] for text in (printed, shown)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=RELATIVE, abs=ABSOLUTE), printed
+    names: dict[str, object] = {"__name__": page.stem}
+    with contextlib.chdir(ROOT if page == RESULTS else reader):
+        pairs = [
+            (run(block.text, page, names), block.output)
+            for block in blocks(page)
+            if block.language == "python"
+        ]
+    for printed, shown in pairs:
+        check_printed(printed, shown)
+
+
+@pytest.mark.parametrize("recipe", RECIPE, ids=[block.text.split()[1] for block in RECIPE])
+def test_a_recipe_prints_what_is_shown_under_it(recipe, tmp_path, monkeypatch) -> None:
+    for package in ("torchmetrics", "datasets", "onnxscript"):
+        if re.search(rf"(from|import) \S*{package}", recipe.text.replace("runtime", "script")):
+            if package == "torchmetrics":
+                require("torchvision")  # torchmetrics imports it; its own way may fail
+            pytest.importorskip(package, reason=f"the recipe uses {package}, not installed")
+    logged = {}
+    mlflow = SimpleNamespace(start_run=contextlib.nullcontext)
+    for name in ("log_metrics", "log_dict", "log_figure"):
+        setattr(mlflow, name, lambda *given, name=name: logged.update({name: given}))
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "recipes"}
+    run(FIRST.text, RECIPES, names)
+    check_printed(run(recipe.text, RECIPES, names), recipe.output)
+    if "mlflow" in recipe.text:
+        assert list(logged) == ["log_metrics", "log_dict", "log_figure"]
+        assert all(np.isfinite(value) for value in logged["log_metrics"][0].values())
 
 
 @pytest.mark.slow
@@ -79,7 +107,7 @@ def test_the_commands_for_a_file_of_ones_own_run(page: Path, tmp_path: Path) -> 
         makes_a_file = "savez" in block.text or "write_text" in block.text
         if block.language == "python" and makes_a_file:
             with contextlib.chdir(tmp_path):
-                exec(compile(block.text, str(page), "exec"), {"__name__": page.stem})
+                run(block.text, page)
         for line in block.text.splitlines() if block.language == "bash" else ():
             words = shlex.split(line, comments=True)
             if words[:1] == ["python"] and words[1] in SCRIPTS:

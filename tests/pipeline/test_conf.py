@@ -43,13 +43,6 @@ def test_every_option_composes_and_resolves(group, option):
         assert name == option
 
 
-def test_the_preset_is_a_suite_and_an_evaluation_that_the_command_line_may_change():
-    settings = composed(["preset=paper"])
-    assert settings.suite.name == "cifar_closest"
-    assert settings.evaluation.name == "paper_batches"
-    assert composed(["preset=paper", "suite=digits"]).suite.name == "digits"
-
-
 def test_suites_name_existing_benchmarks_and_a_variant_of_each_calibrator_in_order():
     for suite in options("suite"):
         content = composed([f"suite={suite}"]).suite
@@ -102,18 +95,22 @@ def test_sources_accept_what_their_files_say(option):
     signature.bind(**given)
 
 
-@pytest.mark.parametrize("option", options("evaluation"))
-def test_evaluations_are_options_of_scorecard(option):
-    settings = composed([f"evaluation={option}"]).evaluation
+def test_evaluations_are_options_of_scorecard():
     known = {field.name for kind in (metrics.Options, metrics.Noise) for field in fields(kind)}
-    assert set(settings) - {"name"} <= known
+    for option in options("evaluation"):
+        assert set(composed([f"evaluation={option}"]).evaluation) - {"name"} <= known
 
 
-def test_tuning_effort_depends_on_the_benchmark_and_the_command_line_wins():
-    def effort(*overrides):
-        return composed(overrides).tuning.name
-
-    assert effort("benchmark=cifar10_resnet") == "paper"
-    assert effort("benchmark=cifar10_resnet", "suite=digits") == "paper"
-    assert effort("benchmark=digits") == "quick"
-    assert effort("benchmark=digits", "tuning=paper") == "paper"
+@pytest.mark.parametrize(
+    ("overrides", "group", "chosen"),
+    [
+        ("preset=paper", "suite", "cifar_closest"),
+        ("preset=paper", "evaluation", "paper_batches"),
+        ("preset=paper suite=digits", "suite", "digits"),
+        ("benchmark=cifar10_resnet suite=digits", "tuning", "paper"),
+        ("benchmark=digits", "tuning", "quick"),
+        ("benchmark=digits tuning=paper", "tuning", "paper"),
+    ],
+)
+def test_a_preset_and_a_benchmark_choose_and_the_command_line_wins(overrides, group, chosen):
+    assert composed(overrides.split())[group].name == chosen

@@ -1,4 +1,7 @@
-"""Logits of a benchmark: those of the embedded one, and ready-made ones from paths.precomputed."""
+"""Logits of a benchmark: those of the embedded one, and ready-made ones from paths.precomputed.
+
+At the end the CIFAR suite runs on the real logits of the public checkpoints.
+"""
 
 from dataclasses import replace
 
@@ -7,12 +10,16 @@ import pytest
 
 from metrics.errors import InputError
 from pipeline.harness.artifacts import sha256_of
+from pipeline.harness.cache import record_of
 from pipeline.harness.command import UnitsFailed
 from pipeline.logits import run_logits
+from pipeline.scoring.decisions import decide
+from pipeline.scoring.files import Scores, score_files
 from pipeline.scoring.points import find_logits
 from pipeline.sources.digits import digits_logits
 from pipeline.sources.result import MissingResource
-from tests.pipeline.conftest import request_of, times, write_example
+from tests.known_levels import KNOWN, SCALES
+from tests.pipeline.conftest import request_of, run_all, times, write_example
 
 
 @pytest.fixture
@@ -90,3 +97,42 @@ def test_digits_are_out_of_sample_over_confident_and_the_same_every_time():
     accuracy = (first.logits.argmax(axis=1) == first.labels).mean()
     assert 0.93 < accuracy < 0.98
     assert confidence > accuracy + 0.01
+
+
+EXACT = ("cifar10_resnet", "cifar10_resnet44", "cifar100_resnet")
+"""Accuracies that are the published ones in all digits."""
+BENCHMARKS = (*EXACT, "cifar10_repvgg", "cifar100_repvgg")
+
+
+@pytest.fixture(scope="module")
+def measured(shared_dir, tmp_path_factory):
+    """Records, and the decisions on the uncalibrated classifiers over 4 splits."""
+    folder = tmp_path_factory.mktemp("cifar")
+    request = request_of(
+        "suite=cifar", "calibrator=uncalibrated", f"paths.precomputed={shared_dir / 'logits'}",
+        f"paths.data={folder / 'data'}", f"paths.results={folder / 'results'}",
+        "evaluation.utilities=0", "evaluation.floor_repetitions=0",
+        "jobs=1", "splits.count=4",
+    )  # fmt: skip
+    run_all(request)
+    records = {name: record_of(folder / f"data/logits/{name}.npz") for name in BENCHMARKS}
+    units = {unit.benchmark: unit for unit in request.units()}
+    scores = {name: Scores.read(score_files(unit.settings)) for name, unit in units.items()}
+    return records, {name: decide(one, ["uncalibrated"]) for name, one in scores.items()}
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_accuracy_is_the_published_one_and_the_rows_agree_with_the_reference(measured, benchmark):
+    details = measured[0][benchmark]["details"]
+    assert details["n"] == 10_000
+    away = 0.005 if benchmark in EXACT else 0.35
+    assert details["accuracy"] == pytest.approx(details["published_accuracy"], abs=away)
+    assert "chenyaofo" in details["origin"]["readme_says"]
+    decisions = measured[1][benchmark]
+    (settings,) = request_of(f"benchmark={benchmark}").benchmark_settings()
+    known = KNOWN[settings.benchmark.precomputed]
+    for (metric, scale), expected in zip(SCALES.items(), known, strict=True):
+        row = decisions.rows["uncalibrated", metric]
+        # Other seeds and fewer splits, and references rounded to one digit.
+        tolerance = 2.5 * row.two_se * scale + 0.06
+        assert row.mean * scale == pytest.approx(expected, abs=tolerance), metric

@@ -1,5 +1,6 @@
-"""The programs as a person calls them: one line for a mistake, a kill that costs one unit."""
+"""From a command line to units: one line for a mistake, a kill that costs one unit."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -7,60 +8,88 @@ from importlib import import_module
 from subprocess import PIPE
 
 import pytest
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
 
-from pipeline.harness.command import CONF
-from tests.pipeline.conftest import files_below, tiny_overrides, write_example
+from pipeline.harness.command import CONF, UsageError, is_user_error, one_line
+from pipeline.harness.units import composed, resolved
+from tests.pipeline.conftest import files_below, request_of, tiny_overrides, write_example
 from tests.waiting import wait_until
 
 ROOT = CONF.parent
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "code", "words"),
-    [
-        ("fit", ["benchmark=cifar"], 2, ["benchmark=cifar: no such name", "known:", "digits"]),
-        ("fit", ["calibrator=temprature"], 2, ["did you mean temperature?", "isotonic, "]),
-        ("fit", ["suite.calibrators=[nothing]"], 2, ["calibrator=nothing", "known:"]),
-        ("fit", ["suite.calibrators=vector"], 2, ["a list of names, such as [vector]"]),
-        ("fit", ["suite.benchmarks=[]"], 2, ["a list of names, such as [digits]"]),
-        ("fit", ["benchmark=3"], 2, ["a name is expected"]),
-        (
-            "fit",
-            ["calibrator=vector", "calibrator.l3=1"],
-            2,
-            ["calibrator.l3: no such setting (did you mean calibrator.l2?)"],
-        ),
-        ("fit", ["benchmrk=yahoo"], 2, ["benchmrk: no such setting (did you mean benchmark?)"]),
-        ("fit", ["benchmark.source.data=/x"], 2, ["choose benchmark=yahoo"]),
-        ("fit", ["batch_size=0"], 2, ["did you mean benchmark.source.batch_size?"]),
-        ("fit", ["benchmark=digits"], 1, ["of digits; run python -m pipeline.logits"]),
-        ("fit", ["params=nowhere.yaml"], 2, ["params=nowhere.yaml: no such file"]),
-        ("fit", ["split=10"], 2, ["split=10", "0 to 9"]),
-        ("fit", ["benchmark=file"], 2, ["add benchmark.source.path=... to the command"]),
-        ("logits", ["benchmark=file", "benchmark.source.path=none.npz"], 1, ["none.npz"]),
-        (
-            "logits",
-            ["benchmark=digits", "+benchmark.source.sed=1"],
-            1,
-            ["benchmark.source: got an unexpected keyword argument 'sed'"],
-        ),
-        (
-            "evaluate",
-            ["benchmark=digits", "benchmark.metrics=[u_cwo]"],
-            1,
-            ["u_cwo is no metric (did you mean u_cwe?)"],
-        ),
-    ],
-)
-def test_a_mistake_is_one_line(module, arguments, code, words, tmp_path, monkeypatch, capsys):
+def test_one_unit():
+    (unit,) = request_of("benchmark=cifar10_resnet", "calibrator=temperature", "split=3").units()
+    assert str(unit) == "cifar10_resnet temperature split 3"
+    assert unit.fit_path.as_posix() == "data/fits/cifar10_resnet/temperature/3.npz"
+    assert unit.scores_path.as_posix() == "data/scores/cifar10_resnet/temperature/3.npz"
+
+
+def test_overrides_reach_every_unit():
+    request = request_of("suite=cifar", "calibrator=dirichlet", "calibrator.on=logits", "seed=5")
+    units = request.units()
+    assert len(units) == 50
+    for unit in units:
+        assert unit.settings.calibrator["on"] == "logits"
+        assert unit.settings.calibrator["seed"] == unit.settings.splits.seed == 5
+
+
+WRONG = ["benchmark.name='../../x'", "splits.count=2.5", "splits.calibration_fraction=1.0"]
+
+
+@pytest.mark.parametrize("override", [*WRONG, "device=gpu"])
+def test_a_value_that_no_stage_knows_is_one_line(override):
+    name = override.partition("=")[0]
+    with pytest.raises(UsageError, match=rf"^{name}=[^\n]*: expected "):
+        resolved(composed(["benchmark=digits", override]))
+
+
+def test_a_wrong_argument_is_the_users_error():
+    with pytest.raises(InstantiationException) as caught:
+        instantiate({"_target_": "calibrators.TemperatureScaling", "step": 1})
+    assert is_user_error(caught.value)
+    assert one_line(caught.value).endswith("got an unexpected keyword argument 'step'")
+
+
+def test_a_device_without_memory_is_one_line_that_says_what_to_set():
+    error = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED\nwhen calling `cublasCreate`")
+    assert is_user_error(error)
+    assert one_line(error).startswith("out of memory; set jobs=1, or device=cpu")
+    assert "\n" not in one_line(error)
+
+
+MISTAKES = [
+    ("fit benchmark=cifar", 2, "benchmark=cifar: no such name.*known: .*digits"),
+    ("fit calibrator=temprature", 2, r"did you mean temperature\?.*isotonic, "),
+    ("fit suite.calibrators=[nothing]", 2, "calibrator=nothing.*known:"),
+    ("fit suite.calibrators=vector", 2, r"a list of names, such as \[vector\]"),
+    ("fit suite.benchmarks=[]", 2, r"a list of names, such as \[digits\]"),
+    ("fit benchmark=3", 2, "a name is expected"),
+    ("fit calibrator=vector calibrator.l3=1", 2, r"l3: no such setting \(did you mean \S+.l2\?"),
+    ("fit benchmrk=yahoo", 2, r"benchmrk: no such setting \(did you mean benchmark\?\)"),
+    ("fit benchmark.source.data=/x", 2, "choose benchmark=yahoo"),
+    ("fit batch_size=0", 2, r"did you mean benchmark.source.batch_size\?"),
+    ("fit benchmark=digits", 1, "of digits; run python -m pipeline.logits"),
+    ("fit params=nowhere.yaml", 2, "params=nowhere.yaml: no such file"),
+    ("fit split=10", 2, "split=10.*0 to 9"),
+    ("fit benchmark=file", 2, "add benchmark.source.path=... to the command"),
+    ("logits benchmark=file benchmark.source.path=none.npz", 1, "none.npz"),
+    ("logits benchmark=digits +benchmark.source.sed=1", 1, "source: got an unexpected .*'sed'"),
+    ("evaluate benchmark=digits benchmark.metrics=[u_cwo]", 1, r"u_cwo is .*mean u_cwe\?"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "words"), MISTAKES, ids=[line for line, *_ in MISTAKES])
+def test_a_mistake_is_one_line(line, code, words, tmp_path, monkeypatch, capsys):
+    module, *arguments = line.split()
     folders = [f"paths.data={tmp_path}", f"paths.results={tmp_path}"]
     monkeypatch.setattr(sys, "argv", [f"pipeline.{module}", *arguments, *folders])
     with pytest.raises(SystemExit) as ended:
         import_module(f"pipeline.{module}").main()
     told = capsys.readouterr()
     assert ended.value.code == code, told.err
-    assert told.err.count("\n") == 1, told.err
-    assert all(word in told.err for word in words), told.err
+    assert told.err.count("\n") == 1 and re.search(words, told.err), told.err
     assert "Traceback" not in told.err + told.out
     assert not [name for name in files_below(tmp_path) if name.endswith((".npz", ".csv"))]
 
@@ -136,3 +165,20 @@ def test_a_stopped_run_continues_where_it_stopped(number, tmp_path, monkeypatch)
     assert again.returncode == 0, again.stderr
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in done} == done
     assert sorted(path.name for path in fits.iterdir()) == [f"{k}.npz" for k in range(4)]
+
+
+@pytest.mark.slow
+def test_a_sweep_on_two_cores_gives_the_bytes_of_a_plain_run(evaluated_once, tmp_path):
+    command = [
+        sys.executable, "-m", "pipeline.sweep",
+        *tiny_overrides(evaluated_once / "tiny.npz", tmp_path), "suite.dynamics=[]",
+        f"hydra.sweep.dir={tmp_path / 'multirun'}", "suite.calibrators=[temperature,vector]",
+        "hydra/launcher=cores", "hydra.launcher.n_jobs=2",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("data/fits", "data/scores", "results/scores"):
+        found = files_below(tmp_path / part)
+        found.pop("all.csv", None)  # the report wrote it, which the plain run leaves out
+        assert found == files_below(evaluated_once / part)
+    assert (tmp_path / "results/report-file.html").is_file()

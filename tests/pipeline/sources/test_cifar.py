@@ -1,14 +1,10 @@
 """CIFAR: real checkpoint, hand-made archives in torchvision's layout, no network."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,29 +12,28 @@ import torch
 from hydra.utils import instantiate
 
 from calibrators.heavy_imports import require
-from metrics.validation import InputError
 from pipeline.sources.cifar import NETWORKS, cifar_logits, load_network
 from pipeline.sources.class_names import CIFAR100
-from pipeline.sources.result import MissingResource
+from tests.pipeline.sources.conftest import refused
 
 RESNET56 = "cifar100_resnet56-f2eff4c8.pt"
 IMAGES = 12
 
 
 @pytest.fixture
-def checkpoint(shared_dir: Path) -> Path:
+def checkpoint(shared_dir):
     return shared_dir / "checkpoints" / RESNET56
 
 
 @pytest.fixture
-def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def archives(tmp_path, monkeypatch):
     """A folder with the official archive in small: 12 test images, MD5 sums made to fit."""
     kind = require("torchvision.datasets").CIFAR100
     folder = tmp_path / "cifar"
     folder.mkdir()
     random = np.random.default_rng(0)
 
-    def rows(count: int) -> dict[str, Any]:
+    def rows(count):
         pixels = random.integers(0, 256, (count, 3072), dtype=np.uint8)
         return {"data": pixels, "fine_labels": random.integers(0, 100, count).tolist()}
 
@@ -61,25 +56,12 @@ def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def hub_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """torch.hub's folder for checkpoints, empty."""
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "torch_hub"))
-    folder = tmp_path / "torch_hub" / "checkpoints"
-    folder.mkdir(parents=True)
-    return folder
-
-
 def test_the_real_checkpoint_over_an_archive_through_the_configuration(
-    archives: Path, checkpoint: Path, benchmark_config: Callable[..., Any]
-) -> None:
-    config = benchmark_config(
-        "cifar100_resnet",
-        f"benchmark.source.data_dir={archives}",
-        f"benchmark.source.checkpoint={checkpoint}",
-        "benchmark.source.batch_size=5",
-    )
-    result = instantiate(config.source, device="cpu")
+    archives, checkpoint, benchmark_config
+):
+    options = {"data_dir": archives, "checkpoint": checkpoint, "batch_size": 5}
+    overrides = [f"benchmark.source.{name}={value}" for name, value in options.items()]
+    result = instantiate(benchmark_config("cifar100_resnet", *overrides).source, device="cpu")
     assert result.logits.shape == (IMAGES, 100) and result.logits.dtype == np.float32
 
     with (archives / "cifar-100-python" / "test").open("rb") as file:
@@ -97,60 +79,43 @@ def test_the_real_checkpoint_over_an_archive_through_the_configuration(
     assert details["origin"]["checkpoint"] == RESNET56
     assert details["origin"]["sha256"].startswith("f2eff4c8")
     assert details["class_names"] == list(CIFAR100)
-    assert details["device"] == "cpu"
-    assert details["warnings"] == []
+    assert (details["device"], details["warnings"]) == ("cpu", [])
 
 
-def test_repvgg_has_the_published_number_of_parameters() -> None:
+def test_repvgg_has_the_published_number_of_parameters():
     """The shared folder has no checkpoint of this network, so nothing else builds it."""
     count = sum(parameter.numel() for parameter in NETWORKS["repvgg_a2"](100).parameters())
     assert count / 1e6 == pytest.approx(26.94, abs=0.006)
 
 
-def test_a_checkpoint_that_is_nowhere_is_one_line(hub_folder: Path) -> None:
-    with pytest.raises(MissingResource) as caught:
-        load_network("cifar10", "repvgg_a0")
-    message = str(caught.value)
-    assert "\n" not in message
-    assert "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt" in message
-    assert "benchmark.source.checkpoint=<file>" in message
+def test_what_is_nowhere_is_one_line_that_says_where_it_is_wanted(
+    checkpoint, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "torch_hub"))
+    where = "releases/download/repvgg/cifar10_repvgg_a0-ef08a50e.pt.*source.checkpoint=<file>"
+    refused(where, load_network, "cifar10", "repvgg_a0")
+    where = "cifar-100-python.tar.gz.*benchmark.source.data_dir=<folder>"
+    options = {"model": "resnet56", "checkpoint": checkpoint, "data_dir": tmp_path / "none"}
+    refused(where, cifar_logits, dataset="cifar100", **options)
 
 
-def test_damaged_and_wrong_checkpoints(checkpoint: Path, tmp_path: Path) -> None:
+class _Payload:
+    def __reduce__(self):
+        return (Path.touch, (Path("executed"),))
+
+
+def test_damaged_wrong_and_evil_checkpoints(checkpoint, tmp_path, monkeypatch):
     damaged = tmp_path / RESNET56
     content = bytearray(checkpoint.read_bytes())
     content[len(content) // 2] ^= 1
     damaged.write_bytes(content)
-    with pytest.raises(InputError, match=r"SHA-256 begins with .* its name says f2eff4c8"):
-        load_network("cifar100", "resnet56", damaged)
-    with pytest.raises(MissingResource, match="no checkpoint of cifar100 resnet44") as caught:
-        load_network("cifar100", "resnet44", checkpoint)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="model=resnet18: not in the zoo"):
-        load_network("cifar10", "resnet18")
-
-
-class _Payload:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Path.touch, (Path("executed"),))
-
-
-def test_a_checkpoint_cannot_run_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = r"SHA-256 begins with .* its name says f2eff4c8"
+    refused(says, load_network, "cifar100", "resnet56", damaged)
+    other = "no checkpoint of cifar100 resnet44"
+    refused(other, load_network, "cifar100", "resnet44", checkpoint)
+    refused("model=resnet18: not in the zoo", load_network, "cifar10", "resnet18")
     monkeypatch.chdir(tmp_path)
     torch.save({"fc.weight": _Payload()}, tmp_path / "bad.pt")
-    with pytest.raises(MissingResource, match="no checkpoint of cifar100 resnet56"):
-        load_network("cifar100", "resnet56", tmp_path / "bad.pt")
+    evil = "no checkpoint of cifar100 resnet56"
+    refused(evil, load_network, "cifar100", "resnet56", tmp_path / "bad.pt")
     assert not (tmp_path / "executed").exists()
-
-
-def test_a_missing_data_set_is_one_line(checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(MissingResource) as caught:
-        cifar_logits(
-            dataset="cifar100",
-            model="resnet56",
-            checkpoint=checkpoint,
-            data_dir=tmp_path / "none",
-        )
-    message = str(caught.value)
-    assert "\n" not in message
-    assert "cifar-100-python.tar.gz" in message and "benchmark.source.data_dir=<folder>" in message

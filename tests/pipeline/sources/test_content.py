@@ -1,9 +1,6 @@
 """Keys of logits hold what files are, not where they lie; the command line says where."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,43 +14,34 @@ from pipeline.sources.content import inputs_of
 from tests.pipeline.conftest import request_of
 
 
-def key_of(folder: Path, *overrides: str) -> str:
-    data = f"paths.data={folder}"
-    (settings,) = request_of("benchmark=imagenet_vit", data, *overrides).benchmark_settings()
-    return logits_task(settings).key
+def settings_of(*overrides):
+    return request_of("benchmark=imagenet_vit", *overrides).benchmark_settings()[0]
 
 
-@pytest.fixture
-def images(tmp_path: Path) -> Path:
-    (tmp_path / "images/n01440764").mkdir(parents=True)
-    (tmp_path / "images/n01440764/a.JPEG").write_bytes(b"123")
-    return tmp_path / "images"
+def test_a_moved_folder_and_another_spelling_keep_the_key(tmp_path):
+    def key_of(images, *overrides):
+        places = (f"paths.data={tmp_path}", f"sources.imagenet={images}")
+        return logits_task(settings_of(*places, *overrides)).key
 
-
-def test_a_moved_folder_and_another_spelling_keep_the_key(images: Path, tmp_path: Path) -> None:
-    spellings = (images, f"{images}/", f"{images}/../images", tmp_path / "images/")
-    keys = {key_of(tmp_path, f"sources.imagenet={path}") for path in spellings}
-    (tmp_path / "elsewhere").mkdir()
+    images = tmp_path / "images"
+    (images / "n01440764").mkdir(parents=True)
+    (images / "n01440764/a.JPEG").write_bytes(b"123")
     shutil.copytree(images, tmp_path / "elsewhere/val")
-    keys.add(key_of(tmp_path, f"sources.imagenet={tmp_path / 'elsewhere'}"))
-    keys.add(key_of(tmp_path, f"sources.imagenet={images}", "benchmark.source.batch_size=3"))
+    spellings = (images, f"{images}/", f"{images}/../images", tmp_path / "elsewhere")
+    keys = {key_of(path) for path in spellings} | {key_of(images, "benchmark.source.batch_size=3")}
     assert len(keys) == 1
     (images / "n01440764/b.JPEG").write_bytes(b"4")
-    assert key_of(tmp_path, f"sources.imagenet={images}") not in keys
+    assert key_of(images) not in keys
 
 
-def test_the_command_line_then_the_environment_then_the_local_file_say_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_then_the_environment_then_the_local_file_say_where(tmp_path, monkeypatch):
     monkeypatch.setattr(parameters, "LOCAL", tmp_path / "sources.yaml")
     assert place("imagenet", "default") == "default"
     parameters.LOCAL.write_text("imagenet: /local")
     assert place("imagenet", "default") == "/local"
     monkeypatch.setenv("IMAGENET", "/from/environment")
-    (settings,) = request_of("benchmark=imagenet_vit").benchmark_settings()
-    assert settings.benchmark.source["data_dir"] == "/from/environment"
-    (settings,) = request_of("benchmark=imagenet_vit", "sources.imagenet=/x").benchmark_settings()
-    assert settings.benchmark.source["data_dir"] == "/x"
+    assert settings_of().benchmark.source["data_dir"] == "/from/environment"
+    assert settings_of("sources.imagenet=/x").benchmark.source["data_dir"] == "/x"
     parameters.LOCAL.write_text("imagnet: /local")
     with pytest.raises(UsageError, match="did you mean imagenet"):
         place("imagenet")
@@ -62,13 +50,13 @@ def test_the_command_line_then_the_environment_then_the_local_file_say_where(
 @pytest.mark.parametrize(
     "path", ["/a,b=c#d(e;f~g", "/ü ö/'x'", 'C:\\d"\\', "/a{b}[c]|&<>^`!*?@%:+$d"]
 )
-def test_any_path_passes_through_hydra_as_it_is(path: str) -> None:
+def test_any_path_passes_through_hydra_as_it_is(path):
     override = OverridesParser.create().parse_override(f"precomputed={quoted(path)}")
     assert override.value() == path
     assert f"precomputed={quoted(path)}" in dvc_command({"PRECOMPUTED": path})
 
 
-def test_lists_of_params_reach_a_stage_where_they_are_not_the_suites_own(tmp_path: Path) -> None:
+def test_lists_of_params_reach_a_stage_where_they_are_not_the_suites_own(tmp_path):
     path = tmp_path / "params.yaml"
     text = (parameters.CONF.parent / "params.yaml").read_text()
     path.write_text(text.replace("  - dirichlet\n", ""))
@@ -77,23 +65,16 @@ def test_lists_of_params_reach_a_stage_where_they_are_not_the_suites_own(tmp_pat
     assert any(t.startswith("suite.calibrators=['uncalibrated','isotonic',") for t in given)
 
 
-def test_make_repro_says_all_mistakes_before_the_set_up(tmp_path: Path, monkeypatch) -> None:
+def test_make_repro_says_all_mistakes_before_the_set_up(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").symlink_to(tmp_path)
     given = {"SUITE": "papr", "PRECOMPUTED": "/nope", "DEVICE": "gpu", "YAHOO_MODEL": "owner/name"}
-    told = "\n".join(mistakes(given))
-    for words in (
-        "SUITE=papr",
-        "PRECOMPUTED=/nope: no such",
-        "DEVICE=gpu",
-        ".git",
-        "symbolic link",
-    ):
-        assert words in told
-    assert len(mistakes(given)) == 5
+    told, expected = mistakes(given), ("SUITE=papr", "PRECOMPUTED=/nope: no such", "DEVICE=gpu")
+    for line, words in zip(told, (*expected, "has no .git", "symbolic link"), strict=True):
+        assert words in line
 
 
-def test_a_word_vectors_file_stays_in_effect_for_commands_that_name_none(tmp_path: Path) -> None:
+def test_a_word_vectors_file_stays_in_effect_for_commands_that_name_none(tmp_path):
     entry = {"_target_": "pipeline.sources.similarity.class_similarity", "vectors_path": None}
     assert inputs_of(entry, {"vectors_path": "abc"})["files"] == {"vectors_path": "abc"}
     np.savez(tmp_path / "v.npz", a=1)

@@ -1,11 +1,6 @@
 """ImageNet: tiny images in synset folders, timm models with random weights, no network."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,37 +8,34 @@ import torch
 from PIL import Image
 
 from calibrators.heavy_imports import require
-from metrics.validation import InputError
 from pipeline.sources.imagenet import imagenet_logits
-from pipeline.sources.result import MissingResource
+from tests.pipeline.sources.conftest import COMMIT, refused
 
 LABELS = {"n01440764": 0, "n02123045": 281, "n15075141": 999}
 MODEL = "test_vit.r160_in1k"
 
 
 @pytest.fixture
-def images(tmp_path: Path) -> Path:
+def images(tmp_path):
     """Two images in each of three synset folders, in the colour modes that ImageNet has."""
-    random = np.random.default_rng(0)
-    folder = tmp_path / "imagenet"
-    number = 0
+    random, number = np.random.default_rng(0), 0
     for synset in LABELS:
-        (folder / synset).mkdir(parents=True)
+        folder = tmp_path / "imagenet" / synset
+        folder.mkdir(parents=True)
         for mode in ("RGB", "L" if synset == "n01440764" else "CMYK"):
             number += 1
             pixels = random.integers(0, 256, (24 + number, 40, 3), dtype=np.uint8)
             image = Image.fromarray(pixels).convert(mode)
-            image.save(folder / synset / f"ILSVRC2012_val_{number:08d}.JPEG")
-    return folder
+            image.save(folder / f"ILSVRC2012_val_{number:08d}.JPEG")
+    return tmp_path / "imagenet"
 
 
-def logits_of(images: Path, **options: Any) -> Any:
+def logits_of(images, **options):
     defaults = {"model": MODEL, "pretrained": False, "device": "cpu", "workers": 0}
-    defaults |= {"expected_images": None}
-    return imagenet_logits(data_dir=images, **{**defaults, **options})
+    return imagenet_logits(data_dir=images, **{**defaults, "expected_images": None, **options})
 
 
-def test_logits_are_timms_with_imagenets_class_numbers(images: Path) -> None:
+def test_logits_are_timms_with_imagenets_class_numbers(images, tmp_path):
     result = logits_of(images, batch_size=4)
     assert result.logits.shape == (6, 1000) and result.logits.dtype == np.float32
     assert result.labels.tolist() == [0, 0, 281, 281, 999, 999]
@@ -58,105 +50,71 @@ def test_logits_are_timms_with_imagenets_class_numbers(images: Path) -> None:
     with torch.inference_mode():
         np.testing.assert_allclose(result.logits, network(inputs).numpy(), atol=1e-4)
     assert result.details["warnings"] == ["random weights (pretrained=false)"]
+    (tmp_path / "root").mkdir()
+    images.rename(tmp_path / "root" / "val")
+    np.testing.assert_array_equal(logits_of(tmp_path / "root").labels, result.labels)
 
 
-def test_weights_from_a_file_and_from_the_hubs_cache(
-    images: Path,
-    tmp_path: Path,
-    hub_cache: Callable[..., Path],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_weights_from_a_file_and_from_the_hubs_cache(images, tmp_path, hub_cache, caplog):
     from safetensors.torch import save
 
     torch.manual_seed(7)
     weights = save(require("timm").create_model(MODEL).state_dict())
     file = tmp_path / "model.safetensors"
     file.write_bytes(weights)
-    options = {"pretrained": True}
+    options = {"pretrained": True, "checkpoint": file}
     with caplog.at_level("INFO"):
-        from_file = logits_of(images, checkpoint=file, **options)
+        from_file = logits_of(images, **options)
     assert not [line for line in caplog.records if line.name.startswith("timm")]
     assert from_file.details["origin"]["weights"] == "model.safetensors"
     hub_cache("model", f"timm/{MODEL}", {"model.safetensors": weights})
-    from_cache = logits_of(images, **options)
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    assert from_cache.details["origin"]["commits"] == {MODEL: commit}
+    from_cache = logits_of(images, pretrained=True)
+    assert from_cache.details["origin"]["commits"] == {MODEL: COMMIT}
     np.testing.assert_array_equal(from_cache.logits, from_file.logits)
     flipped = bytearray(weights)
     flipped[-9] ^= 1  # it loads, as another weight
     file.write_bytes(flipped)
-    assert logits_of(images, checkpoint=file, **options).logits.shape == (6, 1000)
-    with pytest.raises(InputError, match=r"model\.safetensors: its SHA-256 is .*sha256 says"):
-        logits_of(images, checkpoint=file, sha256=hashlib.sha256(weights).hexdigest(), **options)
+    assert logits_of(images, **options).logits.shape == (6, 1000)
+    known = hashlib.sha256(weights).hexdigest()
+    says = r"model\.safetensors: its SHA-256 is .*sha256 says"
+    refused(says, logits_of, images, sha256=known, **options)
     file.write_bytes(weights[: len(weights) // 2])
-    with pytest.raises(InputError, match="does not load into test_vit"):
-        logits_of(images, checkpoint=file, **options)
+    refused("does not load into test_vit", logits_of, images, **options)
 
 
-def test_only_safetensors_are_loaded(images: Path, tmp_path: Path) -> None:
-    weights = tmp_path / "resnet.pth"
-    torch.save(require("timm").create_model(MODEL).state_dict(), weights)
-    with pytest.raises(InputError, match=r"resnet\.pth: not safetensors; loading pickled weights"):
-        logits_of(images, checkpoint=weights, pretrained=True)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": "vit_of_another_library"}, "timm .* has no such model"),
+        ({"model": "vit_tiny_patch16_224.augreg_in21k"}, "21843 classes; ImageNet-1k has 1000"),
+        ({"expected_images": 50_000}, "6 images, expected 50000; run scripts/prepare_imagenet"),
+        ({"batch_size": 0}, r"source\.batch_size=0: expected a whole number"),
+        ({"batch_size": "abc"}, r"source\.batch_size=abc: expected a whole number"),
+        ({"workers": -1}, r"source\.workers=-1: expected a whole number"),
+        ({"on_error": "go"}, r"source\.on_error=go: expected stop or skip"),
+        ({"pretrained": True}, "hf download timm/test_vit.*checkpoints=<folder with test_vit"),
+        ({"pretrained": True, "checkpoint": "no.safetensors"}, "no.safetensors: no such file"),
+        ({"pretrained": True, "checkpoint": __file__}, "not safetensors; loading pickled weights"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(images, hub_cache, options, words):
+    refused(words, logits_of, images, **options)
 
 
-def test_without_weights_one_line_says_how_to_get_them(
-    images: Path, hub_cache: Callable[..., Path]
-) -> None:
-    with pytest.raises(MissingResource) as caught:
-        logits_of(images, pretrained=True, model="resnet50.a1_in1k")
-    assert "\n" not in str(caught.value)
-    assert "hf download timm/resnet50.a1_in1k" in str(caught.value)
-    assert "sources.checkpoints=<folder with resnet50.a1_in1k.safetensors>" in str(caught.value)
-
-
-def test_missing_images_say_how_to_get_them(images: Path) -> None:
-    with pytest.raises(MissingResource) as caught:
-        logits_of(images / "n01440764")
-    message = str(caught.value)
-    assert "\n" not in message and "licence" in message
-    assert "python scripts/prepare_imagenet.py <folder>" in message
-    assert "sources.imagenet=<folder>" in message
-
-
-def test_a_parent_folder_with_val_is_accepted(images: Path, tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
-    images.rename(tmp_path / "root" / "val")
-    assert len(logits_of(tmp_path / "root").labels) == 6
-
-
-def test_an_incomplete_or_foreign_folder_is_refused(images: Path) -> None:
-    with pytest.raises(InputError, match="6 images, expected 50000; run scripts/prepare_imagenet"):
-        logits_of(images, expected_images=50_000)
+def test_folders_without_the_images_say_how_to_get_them(images):
+    how = "licence.*python scripts/prepare_imagenet.py <folder>.*sources.imagenet=<folder>"
+    refused(how, logits_of, images / "n01440764")
     (images / "cats").mkdir()
-    with pytest.raises(MissingResource, match="Found no valid file for the classes cats"):
-        logits_of(images)
+    refused("Found no valid file for the classes cats", logits_of, images)
     Image.new("RGB", (8, 8)).save(images / "cats" / "tom.JPEG")
-    with pytest.raises(MissingResource, match="'cats' is not in list"):
-        logits_of(images)
-
-
-def test_models_that_do_not_fit_are_refused(images: Path) -> None:
-    with pytest.raises(InputError, match=r"timm .* has no such model"):
-        logits_of(images, model="vit_of_another_library")
-    with pytest.raises(InputError, match="21843 classes; ImageNet-1k has 1000"):
-        logits_of(images, model="vit_tiny_patch16_224.augreg_in21k")
+    refused("'cats' is not in list", logits_of, images)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_bad_image_is_named_or_left_out(images: Path, workers: int) -> None:
+def test_a_bad_image_is_named_or_left_out(images, workers):
     bad = images / "n02123045" / "ILSVRC2012_val_00000003.JPEG"
     bad.write_bytes(bad.read_bytes()[:200])
-    with pytest.raises(
-        InputError, match=r"n02123045/ILSVRC2012_val_00000003\.JPEG .*on_error=skip"
-    ):
-        logits_of(images, workers=workers)
+    refused(r"n02123045/\w+3\.JPEG .*on_error=skip", logits_of, images, workers=workers)
     result = logits_of(images, workers=workers, on_error="skip")
     assert result.labels.tolist() == [0, 0, 281, 999, 999]
     assert "1 left out that cannot be read" in result.details["warnings"][-1]
-
-
-@pytest.mark.parametrize("option", [{"batch_size": 0}, {"batch_size": "abc"}, {"workers": -1}])
-def test_sizes_of_batches_are_checked(images: Path, option: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"benchmark\.source\.\w+=.*: expected a whole number"):
-        logits_of(images, **option)
