@@ -34,16 +34,13 @@ from pipeline.sources.result import MissingResource, SourceResult
 
 ACCURACY_TOLERANCE = 0.3
 """Percentage points. A larger gap between our accuracy and the published one gives a warning."""
-OF_POINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "groups": ("groups", lambda names: dict(sorted(Counter(names.tolist()).items()))),
-    "clusters": ("clusters", lambda names: len(set(names.tolist()))),
-    "weights": ("weights", lambda weights: [float(weights.min()), float(weights.max())]),
-    "tested": (
-        "given_splits",
-        lambda splits: [{"calibration": int((~t).sum()), "test": int(t.sum())} for t in splits],
-    ),
+OF_POINTS: dict[str, Callable[[Any], Any]] = {
+    "groups": lambda names: dict(sorted(Counter(names.tolist()).items())),
+    "clusters": lambda names: len(set(names.tolist())),
+    "weights": lambda weights: [float(weights.min()), float(weights.max())],
+    "tested": lambda rows: [{"calibration": int(np.sum(~t)), "test": int(t.sum())} for t in rows],
 }
-"""What a source may say of points: the record's name for it, and what the record says."""
+"""What the record says of that which a source may say of points."""
 
 
 @command
@@ -169,8 +166,9 @@ def _computed(settings: Settings, progress: Progress) -> tuple[dict[str, Any], R
         "warnings": warnings,
         "versions": versions(),
     }
-    for kind, (key, described) in OF_POINTS.items():
+    for kind, described in OF_POINTS.items():
         if (values := getattr(result, kind)) is not None:
+            key = "given_splits" if kind == "tested" else kind
             arrays[kind], details[key] = values, described(values)
     return arrays, details
 

@@ -24,7 +24,7 @@ from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import file_content, file_in, reads
+from pipeline.sources.content import Place, file_content, file_in, reads
 from pipeline.sources.inference import Run, forward_logits
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
 
@@ -52,9 +52,9 @@ def cifar_logits(
     *,
     dataset: str,
     model: str,
-    data_dir: str | Path,
-    checkpoint: str | Path | None = None,
-    checkpoints: str | Path | None = None,
+    data_dir: Place,
+    checkpoint: Place | None = None,
+    checkpoints: Place | None = None,
     download: bool = True,
     device: str = "auto",
     batch_size: int = 500,
@@ -98,10 +98,7 @@ def cifar_logits(
 
 
 def load_network(
-    dataset: str,
-    model: str,
-    checkpoint: str | Path | None = None,
-    checkpoints: str | Path | None = None,
+    dataset: str, model: str, checkpoint: Place | None = None, checkpoints: Place | None = None
 ) -> tuple[nn.Module, dict[str, str], list[str]]:
     """A network of the zoo in evaluation mode, its origin for the record, and warnings.
 

@@ -15,6 +15,7 @@ from pipeline.harness.artifacts import sha256_of, sha256_of_json
 
 Source = TypeVar("Source", bound=Callable[..., Any])
 Options = Mapping[str, Any]
+Place = str | Path
 Classes = Callable[[Options], int | None] | None
 SPEED = ("batch_size", "workers")
 """Options of all sources that change the speed, not the logits."""
@@ -71,13 +72,13 @@ def is_hub_name(value: str) -> bool:
     return value.count("/") == 1 and not is_path
 
 
-def file_in(folder: str | Path | None, name: str) -> Path | None:
+def file_in(folder: Place | None, name: str) -> Path | None:
     """The file `name` in a folder that may hold it; None where there is none."""
     path = Path(folder).expanduser() / name if folder else None
     return path if path and path.is_file() else None
 
 
-def file_content(path: str | Path) -> str | None:
+def file_content(path: Place) -> str | None:
     """The SHA-256 of a file; None where none lies."""
     place = Path(path).expanduser()
     return sha256_of(place) if place.is_file() else None

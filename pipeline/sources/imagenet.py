@@ -11,7 +11,7 @@ from calibrators.heavy_imports import require
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of_json
 from pipeline.harness.parallel import Progress, no_progress
-from pipeline.sources.content import file_content, file_in, reads
+from pipeline.sources.content import Place, file_content, file_in, reads
 from pipeline.sources.hub import check_sha256, hub_files
 from pipeline.sources.inference import Run, forward_logits, warnings_on
 from pipeline.sources.result import MissingResource, SourceResult, reason_of
@@ -25,7 +25,7 @@ PREPARE = (
 )
 
 
-def images_content(data_dir: str | Path) -> str | None:
+def images_content(data_dir: Place) -> str | None:
     """A digest of the images' names and sizes, whatever the path of their folder; None of none."""
     images = sorted(_validation_folder(data_dir).glob("n*/*"))
     listed = [(path.parent.name, path.name, path.stat().st_size) for path in images]
@@ -36,9 +36,9 @@ def images_content(data_dir: str | Path) -> str | None:
 def imagenet_logits(
     *,
     model: str,
-    data_dir: str | Path,
-    checkpoint: str | Path | None = None,
-    checkpoints: str | Path | None = None,
+    data_dir: Place,
+    checkpoint: Place | None = None,
+    checkpoints: Place | None = None,
     sha256: str | None = None,
     revision: str | None = None,
     pretrained: bool = True,
@@ -83,11 +83,7 @@ def imagenet_logits(
 
 
 def _network(
-    model: str,
-    checkpoint: str | Path | None,
-    revision: str | None,
-    pretrained: bool,
-    sha256: str | None,
+    model: str, checkpoint: Place | None, revision: str | None, pretrained: bool, sha256: str | None
 ) -> tuple[Any, dict[str, Any]]:
     """The network, and its origin for the record."""
     timm = require("timm")
@@ -120,12 +116,12 @@ def _network(
     return network, held
 
 
-def _validation_folder(data_dir: str | Path) -> Path:
+def _validation_folder(data_dir: Place) -> Path:
     folder = Path(data_dir).expanduser()
     return folder / "val" if (folder / "val").is_dir() else folder
 
 
-def _images(data_dir: str | Path, synsets: list[str], expected: int | None) -> Any:
+def _images(data_dir: Place, synsets: list[str], expected: int | None) -> Any:
     """torchvision's data set of the synset folders in `data_dir` or its `val/`.
 
     The label is the synset's place in ImageNet's list, not in the folder, so that a part of the

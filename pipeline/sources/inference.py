@@ -83,7 +83,6 @@ def forward_logits(
         name_of: the name of an item for messages, such as the path of an image.
 
     Raises:
-        MissingDevice: `run.device` names a GPU that does not exist.
         InputError: an item cannot be read, a logit is not finite, or memory is too small.
     """
     device = run.place
@@ -112,10 +111,9 @@ def forward_logits(
                 logits = model(_moved(batch[0], device)).float().cpu()
                 finite = torch.isfinite(logits).all(dim=1)
                 if not finite.all():
-                    name = name_of(held[int(finite.int().argmin())])
                     raise InputError(
-                        f"{name}: the model gives a logit that is no finite number; its weights "
-                        "are damaged, or they do not fit the model"
+                        f"{name_of(held[int(finite.int().argmin())])}: the model gives a logit "
+                        "that is no finite number; its weights are damaged, or do not fit the model"
                     )
                 found.append((held, logits, torch.as_tensor(batch[1]).to(torch.int64)))
     if not found:

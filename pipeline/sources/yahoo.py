@@ -78,8 +78,9 @@ def yahoo_logits(
     texts, classes, missing = read_rows(
         place, fields, separator, label_field, first_label, expected_rows, on_error == "skip"
     )
-    loaded = (network, tokenizer, numbers)
-    logits, labels, skipped = _pass(*loaded, texts, classes, max_length, run)
+    # The tokenizer's own threads use all cores. More processes were not faster.
+    tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
+    logits, labels, skipped = _pass(network, tokenizer, numbers, tokens, classes, run)
     # Folders of the hub are named by the commit.
     commits = {n: p.name for n, p in ((model, folder), (data, place)) if p != Path(n).expanduser()}
     details = {
@@ -150,17 +151,9 @@ def _outputs_by_class(config: Any, chosen: Sequence[int] | None) -> tuple[list[i
 
 
 def _pass(
-    network: Any,
-    tokenizer: Any,
-    numbers: list[int],
-    texts: list[str],
-    labels: list[int],
-    max_length: int,
-    run: Run,
+    network: Any, tokenizer: Any, numbers: list[int], tokens: Any, labels: list[int], run: Run
 ) -> tuple[Any, Any, list[str]]:
-    """The forward pass, from texts to the logits of the outputs `numbers`."""
-    # The tokenizer's own threads use all cores. More processes were not faster.
-    tokens = tokenizer(texts, truncation=True, max_length=max_length).input_ids
+    """The forward pass, from tokens to the logits of the outputs `numbers`."""
     longest, largest = max(map(len, tokens)), max(map(max, tokens))
     # Both would be an index error in the pass.
     positions = getattr(network.config, "max_position_embeddings", longest)

@@ -24,18 +24,12 @@ TARGET = re.compile(r"^([\w-]+):", re.MULTILINE)
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Every command of the pages' shell blocks and of their prose, with its page."""
     for page in [README, *PAGES, *OTHER_PAGES]:
-        text = page.read_text(encoding="utf-8")
-        lines = [
-            line
-            for block in blocks(page)
-            if block.language == "bash"
-            for line in block.text.splitlines()
-        ]
-        for line in [*lines, *INLINE.findall(FENCED.sub("", text))]:
-            for part in line.split("&&"):
-                words = shlex.split(part, comments=True)
-                if words and "…" not in part and "<" not in part:
-                    yield name_of(page), words
+        shell = "\n".join(block.text for block in blocks(page) if block.language == "bash")
+        prose = INLINE.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
+        for part in re.split(r"&&|\n", "\n".join([shell, *prose])):
+            words = shlex.split(part, comments=True)
+            if words and "…" not in part and "<" not in part:
+                yield name_of(page), words
 
 
 COMMANDS = list(commands())
@@ -43,11 +37,10 @@ COMMANDS = list(commands())
 
 def of(*start: str) -> list[pytest.ParameterSet]:
     """The commands that begin with these words, as parameters: what follows."""
-    chosen = [(page, words) for page, words in COMMANDS if words[: len(start)] == list(start)]
-    unique = {tuple(words[len(start) :]): page for page, words in chosen}
-    return [
-        pytest.param(list(rest), id=f"{page}: {shlex.join(rest)}") for rest, page in unique.items()
-    ]
+    n = len(start)
+    unique = {tuple(words[n:]): page for page, words in COMMANDS if words[:n] == list(start)}
+    pairs = [(list(rest), f"{page}: {shlex.join(rest)}") for rest, page in unique.items()]
+    return [pytest.param(rest, id=name) for rest, name in pairs]
 
 
 @functools.cache
@@ -58,11 +51,7 @@ def help_of(script: str) -> str:
 
 
 def composed(overrides: list[str]) -> None:
-    """Compose the stages' configuration with the first value of every sweep.
-
-    Raises:
-        HydraException: a group, file or key that does not exist.
-    """
+    """Compose the stages' configuration with the first value of every sweep."""
     first = [re.sub(r"^([^=]+=[^\[('\"{,]+),.*$", r"\1", override) for override in overrides]
     GlobalHydra.instance().clear()
     with initialize_config_dir(version_base=None, config_dir=str(ROOT / "conf")):

@@ -60,12 +60,9 @@ def check_run_again(program: str, work: Path, whole: Whole) -> None:
     """
     ended = start(program, work)()
     assert (ended.code, ended.errors) == (0, "")
-    files, wanted = (
-        {name: content for name, content in folder.items() if "/." not in name}
-        for folder in (written(work), whole.files)
-    )
-    assert files.keys() == wanted.keys()
-    assert [name for name in files if files[name] != wanted[name]] == []
+    check_what_is_there(work, whole)
+    visible = [{n for n in files if "/." not in n} for files in (written(work), whole.files)]
+    assert visible[0] == visible[1]
 
 
 def check_one_line(ended: Ended, reason: str) -> None:
