@@ -20,8 +20,10 @@ raises `InputError`, a ValueError whose message is one line.
 A name is imported when it is first used, because torch and numba take seconds to import.
 """
 
+import ast
 import sys
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -64,31 +66,22 @@ if TYPE_CHECKING:
     from metrics.utility_calibration import utility_calibration as utility_calibration
     from metrics.utility_calibration import worst_interval as worst_interval
 
-_NAMES = {
-    "binned": "binned_class_wise_error binned_top_class_error",
-    "certificate": "CalibrationInterval calibration_interval",
-    "decisions": "constant_losses decisions net_benefit",
-    "ecdf": "dkw_band ecdf",
-    "errors": "InputError",
-    "measurement": "Noise Options",
-    "registry": "METRICS Metric register utility_metric",
-    "resampling": "NoiseFloor noise_floor",
-    "scorecard": "Scorecard scorecard",
-    "scores": "accuracy brier_score negative_log_likelihood",
-    "utilities.base": "FunctionUtility UtilityClass",
-    "utilities.gain_matrix": "GainMatrix",
-    "utilities.payoffs": "ClassWise DiscountedCumulativeGain Linear Rank TopClass TopK",
-    "utilities.tables": "Decision Similarity",
-    "utility_calibration": "WorstInterval utility_calibration worst_interval",
-}
-WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, as the imports above say it to type checkers."""
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.asname: str(i.module) for i in imports for name in i.names if name.asname}
+
+
+WHERE = _modules()
 __all__ = sorted(WHERE)
 
 
 def __getattr__(name: str) -> object:
     if name not in WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{WHERE[name]}"), name)
+    return getattr(import_module(WHERE[name]), name)
 
 
 def __dir__() -> list[str]:

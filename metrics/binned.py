@@ -67,10 +67,33 @@ def _multiplied_binned_errors(
     return torch.stack(errors, dim=1) / outcomes.size
 
 
-def _equal_width_errors(
-    utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int
+def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
+    """Return w_c of eq. 2.2 per draw: 1/C, or the share of each class among the labels: [R, C]."""
+    if weights == "uniform":
+        shape = (outcomes.draws, classes)
+        return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
+    if weights != "prior":
+        raise InputError(f"weights: {weights!r}, expected 'uniform' or 'prior'")
+    counts = [
+        torch.bincount(draw, weights=w, minlength=classes).to(torch.float64)
+        for draw in outcomes.labels
+        for w in ([None] if outcomes.weights is None else outcomes.weights)
+    ]
+    return torch.stack(counts) / outcomes.size
+
+
+def _errors(
+    utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int, scheme: Scheme
 ) -> Tensor:
-    """Return the binned error over bins [k/bins, (k+1)/bins), the last one closed: [1, m]."""
+    """Return the binned error of each utility, [1, m]; `InputError` for a wrong option.
+
+    Bins of equal width are [k/bins, (k+1)/bins), the last one closed.
+    """
+    check_whole(bins, "bins", 1)
+    if scheme == "equal_weight":
+        return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1]
+    if scheme != "equal_width":
+        raise InputError(f"scheme: {scheme!r}, expected 'equal_weight' or 'equal_width'")
     errors = []
     for block in utilities.blocks(forecast, outcomes):
         residuals = block.payoffs[:, block.codes[0]] - block.predicted
@@ -80,32 +103,6 @@ def _equal_width_errors(
         sums = residuals.new_zeros(len(residuals), bins).scatter_add(1, bin_of, residuals)
         errors.append(sums.abs().sum(dim=1))
     return torch.cat(errors)[None] / outcomes.size
-
-
-def class_weights(weights: Weights, outcomes: Outcomes, classes: int) -> Tensor:
-    """Return w_c of eq. 2.2 per draw: 1/C, or the share of each class among the labels: [R, C]."""
-    if weights == "uniform":
-        shape = (outcomes.draws, classes)
-        return torch.full(shape, 1 / classes, dtype=torch.float64, device=outcomes.labels.device)
-    if weights == "prior":
-        counts = [
-            torch.bincount(draw, weights=w, minlength=classes).to(torch.float64)
-            for draw in outcomes.labels
-            for w in ([None] if outcomes.weights is None else outcomes.weights)
-        ]
-        return torch.stack(counts) / outcomes.size
-    raise InputError(f"weights: {weights!r}, expected 'uniform' or 'prior'")
-
-
-def _errors(
-    utilities: UtilityClass, forecast: Forecast, outcomes: Outcomes, bins: int, scheme: Scheme
-) -> Tensor:
-    check_whole(bins, "bins", 1)
-    if scheme == "equal_weight":
-        return interval_and_binned_errors(utilities, forecast, outcomes, bins)[1]
-    if scheme == "equal_width":
-        return _equal_width_errors(utilities, forecast, outcomes, bins)
-    raise InputError(f"scheme: {scheme!r}, expected 'equal_weight' or 'equal_width'")
 
 
 def binned_top_class_error(
@@ -123,9 +120,6 @@ def binned_top_class_error(
         bins: number of bins.
         scheme: "equal_weight" for bins by rank, "equal_width" for bins of equal width on [0, 1].
         probabilities, labels, sample_weight, classes: as in `accuracy`.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong, or an option is unknown.
     """
     given = checked(probabilities, labels, sample_weight, classes)
     return float(_errors(TopClass(), *given, bins, scheme)[0, 0])

@@ -74,8 +74,7 @@ from torch import Tensor
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.prefix_range import prefix_range
 from metrics.resampling import largest_by_chance
-from metrics.samples import sample_of
-from metrics.units import Units, normal_multipliers, units_of
+from metrics.samples import Units, sample_of
 from metrics.utilities.base import UtilityClass
 from metrics.validation import InputError
 
@@ -135,8 +134,8 @@ def calibration_interval(
     sample = sample_of(probabilities, labels, sample_weight, classes, clusters)
     forecast, outcomes = sample.forecast, sample.outcomes
     floor = torch.from_numpy(largest_by_chance(utilities, sample, REDRAWS, seed))
-    units = units_of(forecast, outcomes, sample.clusters, population_weights)
-    multipliers = normal_multipliers(units, outcomes.labels.device, seed)
+    units = sample.units(population_weights)
+    multipliers = units.multipliers(outcomes.labels.device, seed)
     evidence = evidence_of(utilities, forecast, outcomes, floor, confidence, multipliers, units)
     return evidence.interval(confidence)
 
@@ -187,7 +186,7 @@ def evidence_of(
     """Return the evidence of one sample of labels on a class of utilities.
 
     `redrawn`: the largest UC of the class under drawn labels, [R'], at least one.
-    `multipliers`: [R, n], by `normal_multipliers`.
+    `multipliers`: [R, n], by `Units.multipliers`.
     """
     largest, uppers, finite, multiplied = [], [], [], []
     n, count = forecast.n, units.count

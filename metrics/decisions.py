@@ -61,9 +61,6 @@ def decisions(
         losses: [C, K], the loss of action a under outcome y.
         probabilities, labels: [n, C] and [n].
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong.
     """
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
     table = parameter_matrix(losses, "losses").to(p.device)
@@ -121,9 +118,6 @@ def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: An
         event: [n], 1 or True for points where it happened.
         thresholds: [T], in (0, 1).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
-
-    Raises:
-        InputError: shapes differ, or a value is outside its range.
     """
     p = check_numbers(probability, "probability").to(torch.float64)
     t = check_numbers(thresholds, "thresholds").to(torch.float64)
@@ -132,12 +126,12 @@ def net_benefit(probability: Any, event: Any, thresholds: Any, sample_weight: An
     if t.ndim != 1 or not bool(((t > 0) & (t < 1)).all()):
         raise InputError("thresholds: expected numbers between 0 and 1, [T]")
     happened = check_labels(event, len(p), 2, name="event").to(p.device)
-    acts = p[None] >= t.to(p.device)[:, None]
+    acts, t = p >= t.to(p.device)[:, None], t.to(p.device)
     shares = _shares(sample_weight, len(p)).to(p.device)
-    hits = (acts & (happened == 1)).to(torch.float64) @ shares
-    false_alarms = (acts & (happened == 0)).to(torch.float64) @ shares
-    odds = (t / (1 - t)).to(p.device)
-    return like(hits - odds * false_alarms, probability)
+    hits, false_alarms = (
+        (acts & (happened == outcome)).to(torch.float64) @ shares for outcome in (1, 0)
+    )
+    return like(hits - t / (1 - t) * false_alarms, probability)
 
 
 def acting_threshold(losses: Any) -> float | None:

@@ -104,17 +104,12 @@ def diagram_of(
     seed: int = 0,
     bins: int = 15,
 ) -> UtilityDiagram:
-    """Return the diagram of a utility, of the worst one of the class if `index` is None.
+    """Return the diagram of utility `index` of a class, of the worst one if it is None.
 
     Args:
-        utility: a utility class.
         probabilities, labels: [n, C] and [n].
-        index: number of the utility.
         repetitions, seed: number and seed of the label vectors redrawn for the noise; 0 for none.
         bins: number of bins of the binned view.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong.
     """
     forecast, outcomes = checked(probabilities, labels)
     if index is None:
@@ -147,9 +142,6 @@ def utility_diagram(predictions: Predictions, bins: int = 15, points: int = 201)
             few points belong to a class.
         points: about how many places of the running curve are kept, at least 2; its extremes are
             always among them.
-
-    Raises:
-        InputError: there are no points, or they are not finite.
     """
     v, u, weights = predictions.predicted, predictions.realized, predictions.weights
     worst, total = worst_interval(v, u, sample_weight=weights), weights.sum()

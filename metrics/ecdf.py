@@ -13,14 +13,7 @@ from metrics.validation import InputError, check_numbers
 
 
 def ecdf(errors: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the errors in ascending order and, for each, the share of errors up to it: [M] each.
-
-    Args:
-        errors: [M] UC of M sampled utilities.
-
-    Raises:
-        InputError: the errors are not one-dimensional, empty or not finite.
-    """
+    """Return the errors [M] in ascending order and, for each, the share of errors up to it."""
     values = check_numbers(errors, "errors").to(torch.float64).cpu().numpy()
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise InputError(f"errors: expected finite values of shape [M], got {list(values.shape)}")
@@ -46,8 +39,3 @@ def thin(count: int, points: int) -> NDArray[np.intp]:
 def levels(count: int) -> NDArray[np.float64]:
     """Return the eCDF's value at each of `count` sorted errors: 1/M, ..., 1."""
     return np.arange(1, count + 1, dtype=np.float64) / count
-
-
-def stretched(ordered: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """Return the quantiles of `ordered` values at `count` levels from 0 to 1."""
-    return np.interp(np.linspace(0, 1, count), np.linspace(0, 1, len(ordered)), ordered)

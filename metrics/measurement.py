@@ -8,7 +8,7 @@ binned errors use the sorts of UC.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +39,6 @@ class Options:
         utility_batch: utility metrics and eCDFs are means over disjoint seeded batches of at least
             this many points, which together are all points. They use all points at once if this
             is None or there are fewer than two batches.
-
-    Raises:
-        InputError: a number is out of range.
     """
 
     utilities: int = 1500
@@ -71,9 +68,6 @@ class Noise:
             the quantiles over sampled users.
         noise_seed: seed of the draws, the same for every method (paired), and of the batches.
         confidence: confidence of the certificates.
-
-    Raises:
-        InputError: a number is out of range.
     """
 
     floor_repetitions: int = 400
@@ -101,27 +95,26 @@ class Measurement:
     users: Mapping[str, UtilityClass]
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
+    def _once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]
+
     def with_bins(self, utilities: ClassWise | TopClass) -> tuple[Tensor, Tensor]:
         """Return UC and binned error of each class, or of the most probable one: [R, m] each."""
-        if type(utilities) not in self._kept:
-            given = self.forecast, self.outcomes, self.options.bins
-            self._kept[type(utilities)] = interval_and_binned_errors(utilities, *given)
-        return self._kept[type(utilities)]
+        given = utilities, self.forecast, self.outcomes, self.options.bins
+        return self._once(type(utilities), lambda: interval_and_binned_errors(*given))
 
     def errors(self, key: str, utilities: UtilityClass) -> Tensor:
         """Return UC of each utility of the class of `key`, a metric or family of users: [R, m]."""
         if isinstance(utilities, ClassWise | TopClass):
             return self.with_bins(utilities)[0]
-        if key not in self._kept:
-            self._kept[key] = utilities.errors(self.forecast, self.outcomes)
-        return self._kept[key]
+        return self._once(key, lambda: utilities.errors(self.forecast, self.outcomes))
 
     def sorted_errors(self, family: str) -> Tensor:
         """Return UC of the users of "linear" or "rank" in ascending order: [R, M]."""
-        if ("sorted", family) not in self._kept:
-            errors = self.errors(family, self.users[family])
-            self._kept["sorted", family] = sorted_rows(errors)
-        return self._kept["sorted", family]
+        users = self.users[family]
+        return self._once(("sorted", family), lambda: sorted_rows(self.errors(family, users)))
 
     def quantile(self, family: str, level: float) -> Tensor:
         """Return the quantile over users of "linear" or "rank", as `torch.quantile` does: [R]."""

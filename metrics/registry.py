@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -145,11 +144,7 @@ PURPOSES = {
 
 
 def register(metric: Metric) -> Metric:
-    """Add a metric of your own, which becomes the last column of every table that shows it.
-
-    Raises:
-        InputError: there is another metric of this key.
-    """
+    """Add a metric of your own, which becomes the last column of every table that shows it."""
     if METRICS.get(metric.key, metric) != metric:
         raise InputError(f"{metric.key}: there is a metric of this key; choose another")
     METRICS[metric.key] = metric
@@ -166,11 +161,11 @@ def metrics_of(options: Options) -> list[Metric]:
     if taken := [key for key in options.own if key in METRICS]:
         raise InputError(f"{taken[0]}: there is a metric of this key; name your utility otherwise")
     known = [metric for metric in METRICS.values() if metric.applies(options)]
-    return known + [utility_metric(key, key, partial(_own, key)) for key in options.own]
+    return known + [_own(key) for key in options.own]
 
 
-def _own(key: str, options: Options) -> UtilityClass:
-    return options.own[key]
+def _own(key: str) -> Metric:
+    return utility_metric(key, key, lambda options: options.own[key])
 
 
 def check_keys(keys: Iterable[str], own: Iterable[str] = (), where: str = "metrics") -> None:

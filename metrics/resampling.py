@@ -38,7 +38,7 @@ from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
-from metrics.samples import Sample, sample_of
+from metrics.samples import DRAWN_TOGETHER, Sample, sample_of
 from metrics.utilities.base import UtilityClass
 from metrics.validation import check_whole
 
@@ -46,8 +46,6 @@ Floats = NDArray[np.float64]
 Draws = Iterator[tuple[Forecast, Outcomes]]
 Measure = Callable[[Sample, Forecast, Outcomes], Mapping[str, Tensor]]
 """Returns what is measured under R outcomes by name: [R] or [R, M] each."""
-DRAWN_TOGETHER = 1 << 23
-"""Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
 LARGEST = 50_000
 """The most points that are resampled for sampled users, whose work grows with n times B. With more,
 the spread between splits is informative enough."""
@@ -98,15 +96,11 @@ def noise_floor(
     Args:
         utilities: any `UtilityClass`, also one of your own.
         probabilities, labels: [n, C] and [n]. Rows that do not sum to one have no floor.
-        repetitions: number of draws of the labels.
-        seed: seed of the draws.
+        repetitions, seed: number of draws of the labels, and their seed.
         points: [n], the number of each point in the whole data set; 0 … n - 1 if not given.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times, each time with the
             same drawn label. The module explains weights that depend on the label.
         clusters, classes: as in `scorecard`.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong, or there are no repetitions.
     """
     check_whole(repetitions, "repetitions", 1)
     sample = sample_of(probabilities, labels, sample_weight, classes, clusters, points)
@@ -130,14 +124,8 @@ def floor_draws(
 ) -> dict[str, Floats]:
     """Return what is measured under the draws of the noise floor, as a mean over the samples."""
 
-    def redrawn(sample: Sample) -> Draws:
-        weights = sample.weights, sample.by_label
-        return redrawn_outcomes(sample.forecast, sample.points, repetitions, seed, *weights)
-
-    def multiplied(sample: Sample) -> Draws:
-        assert sample.clusters is not None
-        given = sample.forecast, sample.outcomes, sample.clusters
-        return multiplied_outcomes(*given, repetitions, seed)
+    def redrawn(s: Sample) -> Draws:
+        return redrawn_outcomes(s.forecast, s.points, repetitions, seed, s.weights, s.by_label)
 
     def upper(draws: Floats) -> float:
         return float(np.quantile(draws.reshape(len(draws), -1).mean(axis=1), 0.95))
@@ -145,7 +133,7 @@ def floor_draws(
     drawn = _under(redrawn, samples, measure)
     if not drawn or samples[0].clusters is None:
         return drawn
-    others = _under(multiplied, samples, measure)
+    others = _under(lambda s: multiplied_outcomes(s, repetitions, seed), samples, measure)
     return {key: max(drawn[key], others[key], key=upper) for key in drawn}
 
 
@@ -225,11 +213,13 @@ def redrawn_outcomes(
     """
     if not repetitions:
         return
-    together = repetitions if forecast.is_large else max(1, DRAWN_TOGETHER // forecast.n)
+    source, together = forecast, max(1, DRAWN_TOGETHER // forecast.n)
     if by_label is not None:
+        source = Forecast(forecast.probabilities / by_label)
         together = max(1, DRAWN_TOGETHER // (PAIRS * forecast.n))
+    elif forecast.is_large:
+        together = repetitions
     for keys in stream_keys(seed, repetitions).to(points.device).split(together):
-        source = forecast if by_label is None else Forecast(forecast.probabilities / by_label)
         drawn = source.redraw(partial(_uniforms, keys, points))
         if by_label is None:
             yield forecast, replace(drawn, weights=None if weights is None else weights[None])
@@ -241,18 +231,17 @@ def redrawn_outcomes(
         yield pairs, pairs.outcomes(labels, of_pairs)
 
 
-def multiplied_outcomes(
-    forecast: Forecast, outcomes: Outcomes, clusters: Tensor, repetitions: int, seed: int
-) -> Draws:
+def multiplied_outcomes(sample: Sample, repetitions: int, seed: int) -> Draws:
     """Yield the observed outcomes with `repetitions` sets of a normal number per cluster."""
-    together = max(1, DRAWN_TOGETHER // forecast.n)
-    for keys in stream_keys(seed, repetitions).to(clusters.device).split(together):
-        uniforms = _uniforms(keys, clusters, slice(None)).clamp(min=TINY)
+    assert sample.clusters is not None
+    together = max(1, DRAWN_TOGETHER // sample.forecast.n)
+    for keys in stream_keys(seed, repetitions).to(sample.clusters.device).split(together):
+        uniforms = _uniforms(keys, sample.clusters).clamp(min=TINY)
         normals = torch.special.ndtri(uniforms).to(torch.float32)
-        yield forecast, replace(outcomes, multipliers=normals)
+        yield sample.forecast, replace(sample.outcomes, multipliers=normals)
 
 
-def _uniforms(keys: Tensor, points: Tensor, rows: slice) -> Tensor:
+def _uniforms(keys: Tensor, points: Tensor, rows: slice = slice(None)) -> Tensor:
     return hashed_uniforms(keys, points[rows, None]).T
 
 

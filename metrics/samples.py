@@ -1,20 +1,64 @@
-"""The checked points of a scorecard, and the batches over which utility metrics may be means."""
+"""The checked points of a scorecard: in batches, in clusters, and as independent observations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.names import cluster_numbers
 from metrics.registry import Metric
 from metrics.scores import checked
-from metrics.validation import check_labels
+from metrics.validation import InputError, check_labels, check_nothing_is_masked
 
 LARGEST_POINT = 1 << 62
+ABSENT = ("", "nan", "None", "<NA>", "NaT")
+"""How the missing name of a cluster reads."""
+DRAWN_TOGETHER = 1 << 23
+"""Number of labels drawn at a time: 64 MB for each of labels, ranks and uniforms."""
+MULTIPLIERS = 200
+
+
+@dataclass(frozen=True)
+class Units:
+    """The independent observations behind a certificate, points or clusters.
+
+    Attributes:
+        count: their number.
+        of_points: [n], the number of each point's cluster, None without clusters.
+        largest: the largest total weight of one of them; their mean is one.
+        known: the largest weight for the finite-sample bound, and what its sums of weights are to
+            be multiplied by; None if the weights of the population are not known.
+    """
+
+    count: int
+    of_points: Tensor | None
+    largest: float
+    known: tuple[float, float] | None
+
+    def second_moments(self, residuals: Tensor) -> Tensor:
+        """Return the mean over the units of the square of the sum of |residuals| [b, n]: [b]."""
+        if self.of_points is None:
+            return residuals.square_().mean(dim=1)
+        sums = residuals.new_zeros(len(residuals), self.count)
+        sums.index_add_(1, self.of_points, residuals.abs_())
+        return sums.square_().mean(dim=1) * (self.count / residuals.shape[1]) ** 2
+
+    def multipliers(self, device: torch.device, seed: int) -> Tensor:
+        """Return `MULTIPLIERS` sets of a normal number per unit, float32 [`MULTIPLIERS`, n].
+
+        The seven digits of float32 are enough, and reading the numbers takes most of the time.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        sets = torch.empty(MULTIPLIERS, self.count)
+        for block in sets.split(max(1, DRAWN_TOGETHER // self.count)):
+            block.copy_(torch.randn(block.shape, generator=generator, dtype=torch.float64))
+        sets = sets.to(device)
+        return sets if self.of_points is None else sets[:, self.of_points]
 
 
 class Sample(NamedTuple):
@@ -58,6 +102,29 @@ class Sample(NamedTuple):
             clusters=None if self.clusters is None else self.clusters[rows],
         )
 
+    def units(self, population_weights: tuple[float, float] | None = None) -> Units:
+        """Return the independent observations; `metrics.certificate` explains the weights."""
+        n, weights, of_points, size = self.forecast.n, self.weights, self.clusters, 1.0
+        shares = torch.ones(n) if weights is None else weights / weights.mean()
+        if of_points is not None:
+            found, of_points, sizes = of_points.unique(return_inverse=True, return_counts=True)
+            shares = shares.new_zeros(len(found)).index_add_(0, of_points, shares)
+            shares *= len(found) / n
+            size = float(sizes.max()) * len(found) / n
+        known, largest = None, float(shares.max())
+        if weights is None:
+            known = (largest, 1.0)
+        elif population_weights is not None:
+            seen = float(weights.max())
+            mean, most = population_weights if np.shape(population_weights) == (2,) else (0.0, 0.0)
+            if not 0 < mean <= most or most < seen:
+                raise InputError(
+                    f"population_weights: {population_weights}, and the largest weight here is "
+                    f"{seen:g}; give (mean, largest) of all weights in the population"
+                )
+            known = (most / mean * size, float(weights.mean()) / mean)
+        return Units(len(shares), of_points, largest, known)
+
 
 def sample_of(
     probabilities: Any,
@@ -75,12 +142,12 @@ def sample_of(
     numbers = (
         torch.arange(n) if points is None else check_labels(points, n, LARGEST_POINT, "points")
     )
-    if clusters is None or population is None:
-        of_points = cluster_numbers(clusters, forecast)
-    else:
-        of_points = check_labels(clusters, n, population, "clusters").to(device)
+    if clusters is not None and population is not None:
+        clusters = check_labels(clusters, n, population, "clusters").to(device)
+    elif clusters is not None:
+        clusters = cluster_numbers(clusters, n).to(device)
     by_label = weights_by_label(outcomes, forecast.classes)
-    return Sample(forecast, outcomes, numbers.to(device), by_label, of_points)
+    return Sample(forecast, outcomes, numbers.to(device), by_label, clusters)
 
 
 def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
@@ -112,3 +179,23 @@ def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Samp
     of_utilities = whole._replace(metrics=[m for m in whole.metrics if m.of_utilities])
     others = [metric for metric in whole.metrics if not metric.of_utilities]
     return [whole._replace(metrics=others, families=()), *map(of_utilities.at, batches)]
+
+
+def cluster_numbers(clusters: Any, n: int) -> Tensor:
+    """Return the number of each point's cluster, int64 [n] from 0, for their names [n].
+
+    There must be two clusters at least, or the points say nothing of other clusters.
+    """
+    check_nothing_is_masked(clusters, "clusters")
+    names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
+    if names.shape != (n,):
+        raise InputError(f"clusters: shape {list(names.shape)} for {n} rows; give one per row")
+    absent = [str(name) in ABSENT for name in names.tolist()]
+    if any(absent):
+        row = absent.index(True)
+        raise InputError(f"clusters: none in row {row}; give each row the name of its cluster")
+    found, numbers = np.unique(names.astype(str) if names.dtype == object else names, False, True)
+    if len(found) < 2:
+        fix = "give what tells the independent units apart, such as patients"
+        raise InputError(f"clusters: all rows are of cluster {found[0]}; {fix}")
+    return torch.from_numpy(numbers.astype(np.int64))

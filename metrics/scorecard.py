@@ -8,6 +8,8 @@ certificate for the true UC (`metrics.certificate`), and the metric under resamp
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,15 +19,12 @@ import torch
 from torch import Tensor
 
 from metrics.certificate import CalibrationInterval, Evidence, evidence_of, joined
-from metrics.ecdf import stretched
 from metrics.forecast import Forecast, Outcomes
 from metrics.measurement import Measurement, Noise, Options, sampled_users
-from metrics.registry import Metric, metrics_of
-from metrics.report import as_html, report_of
+from metrics.registry import METRICS, PURPOSES, metrics_of
 from metrics.resampling import Floats, NoiseFloor, bootstrap_draws, floor_draws, means
 from metrics.samples import Sample, in_batches, sample_of
 from metrics.scores import zero_likelihoods
-from metrics.units import normal_multipliers, units_of
 
 ALL_CLASSES = "all"
 """The certificate of all utility classes together, without the user's, whose unit may differ."""
@@ -61,12 +60,49 @@ class Scorecard:
     zero_likelihood: int = 0
 
     def report(self) -> None:
-        """Print the verdict: for each purpose the error, the error by chance alone, and a bound."""
-        print(report_of(self.metrics, self.noise_floor, self.certificates))
+        """Print the verdict: for each purpose the error, the error by chance alone, and a bound.
+
+        A purpose is within noise if its error is at most the 95 % quantile of the errors that a
+        perfectly calibrated forecast with these probabilities has. The bound holds for fresh points
+        of the same kind with the confidence of the certificates, 95 % by default.
+        """
+        print(self._report())
+
+    def _report(self) -> str:
+        metrics, floors = self.metrics, self.noise_floor
+        uses = {key: use for key, use in PURPOSES.items() if key in metrics}
+        within = [uses[k] for k in uses if k in floors and metrics[k] <= floors[k]["q95"]]
+        beyond = [uses[k] for k in uses if k in floors and uses[k] not in within]
+        verdicts = {"within noise of perfectly calibrated": within, "beyond noise": beyond}
+        said = "; ".join(
+            f"{what} for {', '.join(named)}" for what, named in verdicts.items() if named
+        )
+        unknown = "not compared with chance: no labels were redrawn"
+        lines = [f"{(said or unknown).capitalize()}.", ""]
+        lines.append(f"{'use':<18}{'error':>9}{'by chance':>12}{'at most':>10}")
+        for key, use in uses.items():
+            floor = f"{floors[key]['q95']:.4f}" if key in floors else "–"
+            bound = f"{self.certificates[key].upper:.4f}" if key in self.certificates else "–"
+            lines.append(f"{use:<18}{metrics[key]:>9.4f}{floor:>12}{bound:>10}")
+        if floors:
+            lines += [
+                "",
+                'Observed errors up to the column "by chance" cannot be told from chance.',
+            ]
+        scores = [f"{METRICS[key].text} {metrics[key]:.4f}" for key in ("accuracy", "brier", "nll")]
+        return "\n".join([*lines, "", ", ".join(scores)])
 
     def _repr_html_(self) -> str:
-        """Return the report as a notebook shows it, with a table."""
-        return as_html(report_of(self.metrics, self.noise_floor, self.certificates))
+        """Return the report as a notebook shows it: its lines of several columns are a table."""
+        parts = []
+        for block in self._report().split("\n\n"):
+            heading, *rows = [re.split(" {2,}", html.escape(line)) for line in block.splitlines()]
+            if len(heading) == 1:
+                parts.append(f"<p>{' '.join(heading)}</p>")
+                continue
+            lines = ["<th>" + "<th>".join(heading), *("<td>" + "<td>".join(row) for row in rows)]
+            parts.append("<table><tr>" + "<tr>".join(lines) + "</table>")
+        return "\n".join(parts)
 
 
 def scorecard(
@@ -86,8 +122,7 @@ def scorecard(
     """Compute all metrics, their noise floor and the eCDFs of U_lin and U_rank.
 
     Args:
-        probabilities: [n, C].
-        labels: [n].
+        probabilities, labels: [n, C] and [n].
         options: what is measured; `Options()` if not given.
         noise: how the noise is estimated; `Noise()` if not given.
         rows_sum_to_one: False admits rows with other sums, as isotonic regression may give them.
@@ -103,19 +138,18 @@ def scorecard(
         classes: [C], names of the columns in their order, if labels are names.
         **changes: fields of `options` and of `noise` by name:
             `scorecard(p, y, utilities=0, bootstrap_repetitions=200)`.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong, or an option is out of range.
     """
     of_noise = {name: changes.pop(name) for name in list(changes) if hasattr(Noise, name)}
     options, noise = replace(options or Options(), **changes), replace(noise or Noise(), **of_noise)
     given = sample_weight, classes, clusters, points, population, rows_sum_to_one
     whole = sample_of(probabilities, labels, *given)
-    users = sampled_users(whole.forecast.classes, options, options.utilities)
+    users, few = (
+        sampled_users(whole.forecast.classes, options, count)
+        for count in (options.utilities, options.floor_utilities)
+    )
     whole = whole._replace(metrics=metrics_of(options), families=tuple(users))
     samples = in_batches(whole, options.utility_batch, noise.noise_seed)
     observed = [Measurement(s.forecast, s.outcomes, options, users) for s in samples]
-    few = sampled_users(whole.forecast.classes, options, options.floor_utilities)
 
     def measure(sample: Sample, forecast: Forecast, outcomes: Outcomes) -> dict[str, Tensor]:
         return _measured(sample, Measurement(forecast, outcomes, options, few))
@@ -127,6 +161,12 @@ def scorecard(
     return _card(whole, samples, observed, drawn, moved, noise)
 
 
+def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
+    """Return the metrics under each outcome, [R] each, and the users' sorted errors, [R, M]."""
+    curves = {f"{family} curve": measurement.sorted_errors(family) for family in sample.families}
+    return {metric.key: metric.value(measurement) for metric in sample.metrics} | curves
+
+
 def _card(
     whole: Sample,
     samples: Sequence[Sample],
@@ -136,83 +176,57 @@ def _card(
     noise: Noise,
 ) -> Scorecard:
     """Return the scorecard of what was measured under observed, drawn and resampled outcomes."""
-    values = means(map(_measured, samples, observed))
-    metrics = whole.metrics
-    floors = {metric.key: drawn[metric.key] for metric in metrics if metric.key in drawn}
-    certified = floors and len(samples) == 1
+    metrics, measured = whole.metrics, means(map(_measured, samples, observed))
+    values = {metric.key: float(measured[metric.key][0]) for metric in metrics}
+    floors = {key: drawn[key] for key in values if key in drawn}
+    worst, ecdf = {}, {}
+    for metric in metrics:
+        utilities = metric.utilities(observed[0].options)
+        if utilities is not None:  # in the batch of the largest error
+            of_batches = [m for s, m in zip(samples, observed, strict=True) if metric in s.metrics]
+            batch = max(of_batches, key=lambda m: float(m.errors(metric.key, utilities).max()))
+            errors = batch.errors(metric.key, utilities)[0]
+            index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
+            worst[metric.key] = {"utility": index, **interval._asdict()}
+    for family in whole.families:
+        batches = [m for s, m in zip(samples, observed, strict=True) if s.families]
+        of_users = [m.errors(family, m.users[family])[0] for m in batches]
+        ecdf[family] = torch.stack(of_users).mean(dim=0).cpu().numpy()
+        by_chance = drawn.get(f"{family} curve")
+        if by_chance is not None:
+            q05, q95 = np.quantile(by_chance, (0.05, 0.95), axis=0)
+            for name, line in {"mean": by_chance.mean(axis=0), "q05": q05, "q95": q95}.items():
+                places, known = np.linspace(0, 1, len(ecdf[family])), np.linspace(0, 1, len(line))
+                ecdf[f"{family}_floor_{name}"] = np.interp(places, known, line)
     return Scorecard(
-        metrics={metric.key: float(values[metric.key][0]) for metric in metrics},
+        metrics=values,
         noise_floor={
-            key: NoiseFloor.of(draws, float(values[key][0]))._asdict()
-            for key, draws in floors.items()
+            key: NoiseFloor.of(draws, values[key])._asdict() for key, draws in floors.items()
         },
-        worst={m.key: w for m in metrics if (w := _worst(m, samples, observed)) is not None},
-        ecdf=_error_curves(samples, observed, drawn),
+        worst=worst,
+        ecdf=ecdf,
         draws={f"floor_{key}": draws for key, draws in floors.items()}
-        | {f"bootstrap_{m.key}": moved[m.key] for m in metrics if m.key in moved},
-        certificates=_certificates(whole, observed[0], floors, noise) if certified else {},
+        | {f"bootstrap_{key}": moved[key] for key in values if key in moved},
+        certificates=_certificates(whole, observed[0], floors, noise) if len(samples) == 1 else {},
         zero_likelihood=int(zero_likelihoods(whole.forecast, whole.outcomes)[0]),
     )
-
-
-def _measured(sample: Sample, measurement: Measurement) -> dict[str, Tensor]:
-    """Return the metrics under each outcome, [R] each, and the users' sorted errors, [R, M]."""
-    curves = {f"{family} curve": measurement.sorted_errors(family) for family in sample.families}
-    return {metric.key: metric.value(measurement) for metric in sample.metrics} | curves
-
-
-def _worst(
-    metric: Metric, samples: Sequence[Sample], observed: Sequence[Measurement]
-) -> dict[str, float] | None:
-    """Return the worst utility and interval of a metric, in the batch of its largest value."""
-    utilities = metric.utilities(observed[0].options)
-    if utilities is None:
-        return None
-    batches = [m for sample, m in zip(samples, observed, strict=True) if metric in sample.metrics]
-    batch = max(batches, key=lambda m: float(m.errors(metric.key, utilities).max()))
-    errors = batch.errors(metric.key, utilities)[0]
-    index, interval = utilities.worst_of(batch.forecast, batch.outcomes, errors)
-    return {"utility": index, **interval._asdict()}
 
 
 def _certificates(
     sample: Sample, observed: Measurement, floors: Mapping[str, Floats], noise: Noise
 ) -> dict[str, CalibrationInterval]:
     """Return bounds on the true UC of each class, and of all except the user's together."""
+    if not floors:
+        return {}
     evidence: dict[str, Evidence] = {}
-    forecast, outcomes, confidence = observed.forecast, observed.outcomes, noise.confidence
-    units = units_of(forecast, outcomes, sample.clusters)
-    multipliers = normal_multipliers(units, sample.labels.device, noise.noise_seed)
+    units, confidence = sample.units(), noise.confidence
+    multipliers = units.multipliers(sample.labels.device, noise.noise_seed)
     for metric in sample.metrics:
         utilities = metric.utilities(observed.options)
         if utilities is not None:
             redrawn = torch.from_numpy(floors[metric.key])
-            evidence[metric.key] = evidence_of(
-                utilities, forecast, outcomes, redrawn, confidence, multipliers, units
-            )
+            given = observed.forecast, observed.outcomes, redrawn, confidence, multipliers, units
+            evidence[metric.key] = evidence_of(utilities, *given)
     own = observed.options.own
     evidence[ALL_CLASSES] = joined([part for key, part in evidence.items() if key not in own])
     return {key: part.interval(confidence) for key, part in evidence.items()}
-
-
-def _error_curves(
-    samples: Sequence[Sample], observed: Sequence[Measurement], drawn: Mapping[str, Floats]
-) -> dict[str, Floats]:
-    """Return the fields of `Scorecard.ecdf`."""
-    errors = means(
-        {family: batch.errors(family, batch.users[family])[0] for family in sample.families}
-        for sample, batch in zip(samples, observed, strict=True)
-    )
-    curves: dict[str, Floats] = {}
-    for family, of_users in errors.items():
-        curves[family] = of_users.cpu().numpy()
-        by_chance = drawn.get(f"{family} curve")
-        if by_chance is not None:
-            lines = {
-                "mean": by_chance.mean(axis=0),
-                "q05": np.quantile(by_chance, 0.05, axis=0),
-                "q95": np.quantile(by_chance, 0.95, axis=0),
-            }
-            for name, line in lines.items():
-                curves[f"{family}_floor_{name}"] = stretched(line, len(of_users))
-    return curves

@@ -8,8 +8,12 @@ import torch
 from torch import Tensor
 
 from metrics.forecast import Forecast, Outcomes
-from metrics.names import class_numbers
-from metrics.validation import check_labels, check_probabilities, check_weights
+from metrics.validation import (
+    check_labels,
+    check_probabilities,
+    check_weights,
+    class_numbers,
+)
 
 LIKELIHOOD_FLOOR = 1e-12
 """The NLL raises smaller probabilities to this. Isotonic regression gives exact zeros, which would
@@ -50,11 +54,11 @@ def checked(
 ) -> tuple[Forecast, Outcomes]:
     """Return forecast and outcomes of a user's arrays; `InputError` if these are wrong."""
     p = check_probabilities(probabilities, rows_sum_to_one=rows_sum_to_one)
-    forecast, columns = Forecast(p), getattr(probabilities, "columns", None)
-    numbers = class_numbers(labels, classes, forecast.classes, columns=columns)
-    y = check_labels(numbers, *p.shape).to(p.device)
+    columns = getattr(probabilities, "columns", None)
+    y = check_labels(class_numbers(labels, classes, p.shape[1], columns=columns), *p.shape)
     weights = None if sample_weight is None else check_weights(sample_weight, len(y)).to(p.device)
-    return forecast, forecast.outcomes(y, weights)
+    forecast = Forecast(p)
+    return forecast, forecast.outcomes(y.to(p.device), weights)
 
 
 def accuracy(
@@ -67,9 +71,6 @@ def accuracy(
         labels: [n] class numbers in [0, C).
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
         classes: [C], names of the columns in their order, if labels are names.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong.
     """
     _, outcomes = checked(probabilities, labels, sample_weight, classes)
     return float(accuracies(outcomes)[0])

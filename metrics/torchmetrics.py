@@ -79,11 +79,7 @@ class UtilityCalibrationError(Metric):
         self.add_state("labels", default=[], dist_reduce_fx="cat")
 
     def update(self, preds: Any, target: Any) -> None:
-        """Add points: `preds` [n, C], probabilities or, if `logits`, logits; `target` [n] classes.
-
-        Raises:
-            InputError: shapes, ranges or row sums are wrong.
-        """
+        """Add points: probabilities (or logits, if `logits`) [n, C], and their classes [n]."""
         check = check_logits if self.logits else check_probabilities
         n, classes = check(preds, "preds").shape
         labels = check_labels(target, n, classes, "target")
@@ -93,11 +89,7 @@ class UtilityCalibrationError(Metric):
         self.labels.append(labels.to(points.device, copy=not isinstance(target, Tensor)))
 
     def compute(self) -> Tensor:
-        """Return the largest UC over the utilities, in their unit: a float64 scalar.
-
-        Raises:
-            InputError: no point was added.
-        """
+        """Return the largest UC over the utilities, in their unit: a float64 scalar."""
         if not len(self.labels):
             raise InputError("no points: call update before compute")
         preds = dim_zero_cat(self.forecasts)

@@ -62,9 +62,6 @@ def utility_calibration(predicted: Any, realized: Any, sample_weight: Any = None
 
     Returns:
         [...] errors in the unit of the utilities, of the kind of `predicted`.
-
-    Raises:
-        InputError: the shapes differ, there is no point, or a value is not finite.
     """
     v, u = _checked(predicted, realized)
     n = v.shape[-1]
@@ -82,16 +79,12 @@ def worst_interval(
     """Return the interval that attains UC of one utility, predicted and realized of shape [n].
 
     Args:
-        predicted: [n] predicted utilities v, NumPy or torch.
-        realized: [n] realized utilities u.
+        predicted, realized: [n] predicted utilities v and realized utilities u.
         tolerance: neighbours in the order of v that are no further apart count as tied; the
             interval contains all of them or none.
         sample_weight: [n], >= 0; a weight of 3 counts as the point three times.
 
     If the errors of several intervals differ only by rounding, the first interval is taken.
-
-    Raises:
-        InputError: as `utility_calibration`, or the input is not one-dimensional.
     """
     v, u = _checked(predicted, realized)
     if v.ndim != 1:
@@ -101,8 +94,7 @@ def worst_interval(
     weights = torch.ones(n) if sample_weight is None else check_weights(sample_weight, n).cpu()
     ordered, order = torch.sort(v, stable=True)
     sums = torch.nn.functional.pad((weights[order] * (u[order] - ordered)).cumsum(0), (1, 0))
-    allowed = torch.ones(n + 1, dtype=torch.bool, device=v.device)
-    allowed[1:-1] = ordered[1:] - ordered[:-1] > tolerance
+    allowed = torch.nn.functional.pad(ordered.diff() > tolerance, (1, 1), value=True)
     positions = torch.nonzero(allowed).flatten()
     sums = sums[positions]
     # Of sums that differ only by rounding the first is taken, so that rounding does not decide.

@@ -61,6 +61,16 @@ def check_whole(value: Any, name: str, least: int) -> None:
         raise InputError(f"{name}: {value!r}, expected a whole number of at least {least}")
 
 
+def check_nothing_is_masked(values: Any, name: str) -> None:
+    """Raise `InputError` for a masked entry, because the value under the mask would be used."""
+    if np.ma.is_masked(values):
+        row = np.argwhere(np.ma.getmaskarray(values))[0, 0]
+        raise InputError(
+            f"{name}: {np.ma.count_masked(values)} values are masked, the first in row {row}; "
+            "fill or remove such rows"
+        )
+
+
 def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
     """Return `values` as a tensor of any shape and real type; `InputError` otherwise.
 
@@ -78,40 +88,30 @@ def check_numbers(values: Any, name: str, fix: str = "") -> Tensor:
     return tensor
 
 
-def check_nothing_is_masked(values: Any, name: str) -> None:
-    """Raise `InputError` for a masked entry, because the value under the mask would be used."""
-    if np.ma.is_masked(values):
-        row = np.argwhere(np.ma.getmaskarray(values))[0, 0]
-        raise InputError(
-            f"{name}: {np.ma.count_masked(values)} values are masked, the first in row {row}; "
-            "fill or remove such rows"
-        )
-
-
-def _matrix(values: Any, name: str) -> Tensor:
-    matrix = check_numbers(values, name)
-    if matrix.dtype == torch.bool:
-        raise InputError(f"{name}: expected real numbers, got {matrix.dtype}")
-    if matrix.ndim != 2:
-        fix = "give one row per point and one column per class"
-        if matrix.ndim == 1 and _are_whole(matrix):
-            fix = f"these look like labels, which come second: ({name}, labels)"
-        raise InputError(f"{name}: expected shape [n, classes], got {list(matrix.shape)}; {fix}")
-    if matrix.shape[0] == 0:
-        raise InputError(f"{name}: no rows; at least one point is needed")
-    if matrix.shape[1] < 2:
-        raise InputError(
-            f"{name}: {matrix.shape[1]} column; give one column per class, also for two classes"
-        )
-    return matrix
-
-
 def _are_whole(numbers: Tensor) -> bool:
     return not numbers.dtype.is_floating_point or bool((numbers == numbers.round()).all())
 
 
-def _first_bad_row(bad: Tensor) -> int:
+def _first(bad: Tensor) -> int:
     return int(torch.nonzero(bad)[0, 0])
+
+
+def _matrix(values: Any, name: str) -> Tensor:
+    matrix, wrong = check_numbers(values, name), ""
+    if matrix.dtype == torch.bool:
+        wrong = f"expected real numbers, got {matrix.dtype}"
+    elif matrix.ndim != 2:
+        fix = "give one row per point and one column per class"
+        if matrix.ndim == 1 and _are_whole(matrix):
+            fix = f"these look like labels, which come second: ({name}, labels)"
+        wrong = f"expected shape [n, classes], got {list(matrix.shape)}; {fix}"
+    elif matrix.shape[0] == 0:
+        wrong = "no rows; at least one point is needed"
+    elif matrix.shape[1] < 2:
+        wrong = f"{matrix.shape[1]} column; give one column per class, also for two classes"
+    if wrong:
+        raise InputError(f"{name}: {wrong}")
+    return matrix
 
 
 def check_finite(matrix: Tensor, name: str) -> None:
@@ -123,7 +123,7 @@ def check_finite(matrix: Tensor, name: str) -> None:
     if bool(bad.any()):
         raise InputError(
             f"{name}: {int(bad.sum())} rows hold NaN or infinite values, the first is row "
-            f"{_first_bad_row(bad)}; recompute or remove them"
+            f"{_first(bad)}; recompute or remove them"
         )
 
 
@@ -140,7 +140,7 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
         check_finite(matrix.masked_fill(torch.isneginf(matrix), 0.0), name)
     least, largest = map(float, torch.aminmax(matrix))
     if largest > LARGEST_LOGIT:
-        row = _first_bad_row((matrix > LARGEST_LOGIT).any(dim=1))
+        row = _first((matrix > LARGEST_LOGIT).any(dim=1))
         raise InputError(
             f"{name}: a value of size {largest:.3g}, the first above {LARGEST_LOGIT:g} in row "
             f"{row}; divide all logits by one constant, or recompute them"
@@ -151,41 +151,37 @@ def check_logits(logits: Any, name: str = "logits") -> Tensor:
         if bool(empty.any()):
             raise InputError(
                 f"{name}: in {int(empty.sum())} rows every class is -inf, the first is row "
-                f"{_first_bad_row(empty)}; at least one class must be possible"
+                f"{_first(empty)}; at least one class must be possible"
             )
     return matrix
 
 
 def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Tensor:
     """Return `labels` as int64 [n] with values in [0, classes); `InputError` otherwise."""
-    fix = f"; give each row its class, a whole number from 0 to {classes - 1}"
-    vector = check_numbers(
-        labels, name, f"{fix}: map names to numbers, or name the columns: classes="
-    )
+    whole = f"; give each row its class, a whole number from 0 to {classes - 1}"
+    fix = f"{whole}: map names to numbers, or name the columns: classes="
+    vector, wrong = check_numbers(labels, name, fix), ""
     if vector.ndim != 1:
         fix = "give the number of each point's class (argmax of one-hot rows)"
         if vector.ndim == 2 and not _are_whole(vector):
             fix = f"these look like probabilities, which come first: (probabilities, {name})"
-        raise InputError(f"{name}: expected shape [n], got {list(vector.shape)}; {fix}")
-    if not len(vector):
-        raise InputError(f"{name}: none; at least one point is needed")
-    if vector.shape[0] != n:
-        fix = "the lengths must agree"
-        if vector.shape[0] == classes:
-            fix = "the matrix looks transposed, give one row per point"
-        raise InputError(f"{name}: {vector.shape[0]} labels for {n} rows; {fix}")
-    if vector.dtype.is_floating_point:
-        bad = ~torch.isfinite(vector) | (vector != vector.floor())
-        if bool(bad.any()):
-            row = _first_bad_row(bad)
-            raise InputError(
-                f"{name}: expected whole numbers, got {float(vector[row]):.6g} in row {row}{fix}"
-            )
-    else:
+        wrong = f"expected shape [n], got {list(vector.shape)}; {fix}"
+    elif not len(vector):
+        wrong = "none; at least one point is needed"
+    elif len(vector) != n:
+        transposed = "the matrix looks transposed, give one row per point"
+        fix = transposed if len(vector) == classes else "the lengths must agree"
+        wrong = f"{len(vector)} labels for {n} rows; {fix}"
+    elif vector.dtype.is_floating_point and bool((bad := ~(vector.frac() == 0)).any()):
+        row = _first(bad)
+        wrong = f"expected whole numbers, got {float(vector[row]):.6g} in row {row}{whole}"
+    if wrong:
+        raise InputError(f"{name}: {wrong}")
+    if not vector.dtype.is_floating_point:
         vector = vector.to(torch.int64)
     low, high = vector.min().item(), vector.max().item()
     if low < 0 or high >= classes:
-        row = _first_bad_row((vector < 0) | (vector >= classes))
+        row = _first((vector < 0) | (vector >= classes))
         fix = "correct or remove such rows, or add the columns of the other classes"
         if low >= 1 and high == classes:
             fix = "labels start at 0: subtract 1 from all"
@@ -199,17 +195,16 @@ def check_labels(labels: Any, n: int, classes: int, name: str = "labels") -> Ten
 
 def check_weights(weights: Any, n: int, name: str = "sample_weight") -> Tensor:
     """Return `weights` as float64 [n], finite, >= 0 and not all 0; `InputError` otherwise."""
-    vector = check_numbers(weights, name).to(torch.float64)
+    vector, wrong = check_numbers(weights, name).to(torch.float64), ""
     if vector.shape != (n,):
-        raise InputError(f"{name}: shape {list(vector.shape)} for {n} rows; give one per row")
-    bad = ~torch.isfinite(vector) | (vector < 0)
-    if bool(bad.any()):
-        row = _first_bad_row(bad)
-        raise InputError(
-            f"{name}: {float(vector[row]):g} in row {row}; weights are finite and not negative"
-        )
-    if not bool(vector.any()):
-        raise InputError(f"{name}: all are zero; give some point a weight")
+        wrong = f"shape {list(vector.shape)} for {n} rows; give one per row"
+    elif bool((bad := ~torch.isfinite(vector) | (vector < 0)).any()):
+        row = _first(bad)
+        wrong = f"{float(vector[row]):g} in row {row}; weights are finite and not negative"
+    elif not bool(vector.any()):
+        wrong = "all are zero; give some point a weight"
+    if wrong:
+        raise InputError(f"{name}: {wrong}")
     return vector
 
 
@@ -240,10 +235,9 @@ def check_probabilities(
     rounding = COARSE_ROUNDING if rows_sum_to_one else ROUNDING
     excess = max(-float(matrix.min()), float(matrix.max()) - 1)
     if excess > rounding:
-        bad = ((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1)
+        row = _first(((matrix < -rounding) | (matrix > 1 + rounding)).any(dim=1))
         raise InputError(
-            f"{name}: values outside [0, 1], the first in row {_first_bad_row(bad)}; "
-            "are these logits?"
+            f"{name}: values outside [0, 1], the first in row {row}; are these logits?"
         )
     if not rows_sum_to_one:
         return matrix
@@ -265,3 +259,36 @@ def check_probabilities(
         matrix = matrix.clamp(0, 1)
         matrix = matrix / matrix.sum(dim=1, keepdim=True)
     return matrix
+
+
+def class_numbers(
+    labels: Any, names: Any, classes: int, name: str = "labels", columns: Any = None
+) -> Any:
+    """Return the place of each of `labels` [n] among `names` [C], those of the columns in order.
+
+    Without `names` (None) the labels are returned as they are. `columns` are the names of a data
+    frame's columns; the same names in another order are refused.
+    """
+    wanted = range(classes) if names is None else np.asarray(names).ravel().tolist()
+    known = [str(entry) for entry in wanted]
+    held = [] if columns is None else [str(entry) for entry in columns]
+    if held != known and sorted(held) == sorted(known):
+        fix = f"pass frame[range({classes})]" if names is None else "pass frame[list(classes)]"
+        raise InputError(
+            f"columns: {held[0]} comes first, but {known[0]} is the first class; {fix}"
+        )
+    if names is None:
+        return labels
+    if len(known) != classes or len(set(known)) < classes:
+        raise InputError(f"classes: {len(set(known))} names for {classes} columns; name each once")
+    check_nothing_is_masked(labels, name)
+    given = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
+    distinct, places = np.unique(given.astype(np.str_), return_inverse=True)
+    order = np.array([known.index(e) if e in known else -1 for e in distinct.tolist()], np.int64)
+    if (order < 0).any():
+        place = int((order < 0).argmax())
+        row = int((places == place).argmax())
+        raise InputError(
+            f"{name}: {str(distinct[place])!r} in row {row} is none of `classes`; correct it"
+        )
+    return order[places].reshape(given.shape)

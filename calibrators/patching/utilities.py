@@ -143,8 +143,9 @@ def described(utilities: Any) -> dict[str, Any]:
     """
     if isinstance(utilities, Mapping):
         return dict(utilities)
-    kind = type(utilities).__name__
-    if GIVEN_BY_NUMBERS.get(kind) is not type(utilities):
+    of = GainMatrix if isinstance(utilities, GainMatrix) else type(utilities)  # sampled ones, too
+    kind = of.__name__
+    if GIVEN_BY_NUMBERS.get(kind) is not of:
         raise InputError(
             f"utilities: a {kind} is not given by numbers, so it cannot be saved and predicting "
             f"needs it; keep the calibrator in memory, or use one of {', '.join(GIVEN_BY_NUMBERS)}"

@@ -17,13 +17,20 @@ from matplotlib.figure import Figure
 from metrics.decisions import net_benefit
 from metrics.diagram import diagram_of, utility_of
 from metrics.ecdf import dkw_band, ecdf
-from metrics.names import class_numbers
-from metrics.plots.ecdf import Array, draw_curve, error_axes, plain
-from metrics.plots.utility import DIAGONAL, draw_binned, draw_running, shade_worst
+from metrics.plots.drawing import (
+    DIAGONAL,
+    Array,
+    draw_binned,
+    draw_curve,
+    draw_running,
+    error_axes,
+    plain,
+    shade_worst,
+)
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.payoffs import TopClass
 from metrics.utility_calibration import WorstInterval
-from metrics.validation import InputError, check_labels, check_probabilities
+from metrics.validation import InputError, check_labels, check_probabilities, class_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,9 +82,6 @@ class UtilityDisplay:
             y: [n] labels among `classes_`.
             name: name in the legend; the name of the estimator's class if not given.
             **options: arguments of `from_predictions`.
-
-        Raises:
-            InputError: a label that is not among `classes_`, or what `from_predictions` raises.
         """
         labels = class_numbers(y, estimator.classes_, len(estimator.classes_), name="y")
         name = type(estimator).__name__ if name is None else name
@@ -118,10 +122,6 @@ class UtilityDisplay:
             bins: number of bins in a reliability diagram.
             repetitions, seed: number and seed of the label vectors redrawn for the noise; 0: none.
             classes: [C] the labels of the columns, if not 0, 1, …; name, ax, **line: as in `plot`.
-
-        Raises:
-            InputError: the kind is unknown, the event is no class, the arguments are in the other
-                order, or shapes, ranges or row sums are wrong.
         """
         if kind not in COLUMNS:
             raise InputError(f"kind: {kind}, expected one of {', '.join(COLUMNS)}")
@@ -131,8 +131,7 @@ class UtilityDisplay:
             raise InputError("sample_weight: a figure has no weights; `scorecard` takes them")
         if classes is not None:
             y_true = class_numbers(y_true, classes, np.shape(y_prob)[-1], name="y_true")
-        chosen = utility_of(utility or TopClass())
-        worst: WorstInterval | None = None
+        chosen, worst = utility_of(utility or TopClass()), None
         numbers: tuple[Array, ...]
         if kind == "ecdf":
             numbers = ecdf(chosen.calibration_errors(y_prob, y_true))
@@ -140,8 +139,8 @@ class UtilityDisplay:
             numbers = _decision_curve(y_prob, y_true, event)
         else:
             found = diagram_of(chosen, y_prob, y_true, index, repetitions, seed, bins)
-            worst = found.worst
             numbers = astuple(found.bins) if kind == "reliability" else found.curve
+            worst = found.worst
         columns = dict(zip(COLUMNS[kind], numbers, strict=True))
         return cls(kind, columns, name, worst).plot(ax, **line)
 

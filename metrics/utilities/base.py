@@ -106,9 +106,6 @@ class UtilityClass(ABC):
 
         Args:
             probabilities, labels, sample_weight, classes: as in `metrics.accuracy`.
-
-        Raises:
-            InputError: shapes, ranges or row sums are wrong, or the class is for another C.
         """
         forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
         return like(self.errors(forecast, outcomes)[0], probabilities)
@@ -117,8 +114,8 @@ class UtilityClass(ABC):
         self, probabilities: Any, labels: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> tuple[int, WorstInterval]:
         """Return the number of the utility of largest UC, and its worst interval (eq. 3.5)."""
-        forecast, outcomes = checked(probabilities, labels, sample_weight, classes)
-        return self.worst_of(forecast, outcomes, self.errors(forecast, outcomes)[0])
+        given = checked(probabilities, labels, sample_weight, classes)
+        return self.worst_of(*given, self.errors(*given)[0])
 
     def worst_of(
         self, forecast: Forecast, outcomes: Outcomes, errors: Tensor
@@ -181,15 +178,12 @@ class FunctionUtility(UtilityClass):
         p, wrong = forecast.probabilities, ""
         vectors = self.function(p)
         if not isinstance(vectors, Tensor):
-            wrong = (
-                f"{type(vectors).__name__} for a torch tensor of probabilities; return a tensor, "
-                "written with torch's functions"
-            )
+            kind = type(vectors).__name__
+            fix = "return a tensor, written with torch's functions"
+            wrong = f"{kind} for a torch tensor of probabilities; {fix}"
         elif vectors.shape != p.shape:
-            wrong = (
-                f"shape {list(vectors.shape)} for probabilities of shape {list(p.shape)}; "
-                "return u(p, e_j) for every outcome j"
-            )
+            shapes = f"shape {list(vectors.shape)} for probabilities of shape {list(p.shape)}"
+            wrong = f"{shapes}; return u(p, e_j) for every outcome j"
         elif not bool(torch.isfinite(vectors).all()):
             wrong = "NaN or infinite values"
         if wrong:

@@ -9,9 +9,8 @@ are therefore never stored: the gains are computed from a key or a subset of cla
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from copy import copy
 from typing import Any
 
 import torch
@@ -40,132 +39,6 @@ FEW_CLASSES = 50
 """For points with more possible choices than this, tighter bounds are computed."""
 
 
-@dataclass(frozen=True)
-class _Users(ABC):
-    """Users and their gains.
-
-    Attributes:
-        data: [m, ...], a row describes a user.
-        low, high: the range of the gains off the diagonal.
-    """
-
-    data: Tensor
-    classes: int
-    low: float
-    high: float
-
-    def part(self, users: slice, device: torch.device) -> _Users:
-        """Return the users of a slice, with their data on `device`."""
-        return replace(self, data=self.data[users].to(device))
-
-    @abstractmethod
-    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
-        """Return the gain of each user k for predicting `predicted[:, k]`: float64 [n, m].
-
-        Args:
-            true: int64 [n], the true classes.
-            predicted: integers [n, m], or [1, 1] if all users predict the same class.
-        """
-
-    def columns(self, predicted: int) -> Tensor:
-        """Return the gains for predicting class `predicted`, per true class: float64 [C, m]."""
-        true = torch.arange(self.classes, device=self.data.device)
-        return self.gains(true, torch.full_like(true[:1, None], predicted))
-
-    def choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the expected gain of each user's best class, and that class: [n, m] each.
-
-        A class is tried only at points where any of the users may choose it. This leaves about 1.3
-        classes per point if wrong predictions gain at most 0.1.
-        """
-        shape = (len(p), len(self.data))
-        best = torch.full(shape, -torch.inf, dtype=torch.float64, device=p.device)
-        chosen = torch.zeros(shape, dtype=torch.int32, device=p.device)
-        for j, possible in enumerate(self._possible(p)):
-            points = torch.nonzero(possible).flatten()
-            if not len(points):
-                continue
-            expected = p[points] @ self.columns(j)
-            so_far = best[points]
-            chosen[points] = torch.where(expected > so_far, j, chosen[points])
-            best[points] = torch.maximum(expected, so_far)
-        return best, chosen
-
-    def _possible(self, p: Tensor) -> Tensor:
-        """Return which classes any user may choose at each point: bool [C, n].
-
-        The expected gain of class j is between p_j + low (1 - p_j) and p_j + high (1 - p_j). Where
-        these bounds exclude few classes, no user chooses a class that gains less than the most
-        probable class gains the users at least.
-        """
-        highest, top = p.max(dim=1)
-        possible = self._may_gain(p, self.low * p.sum(dim=1) + (1 - self.low) * highest)
-        unclear = torch.nonzero(possible.sum(dim=1) > FEW_CLASSES).flatten()
-        at_least = torch.empty_like(highest[unclear])
-        for j in torch.unique(top[unclear]).tolist():
-            here = top[unclear] == j
-            at_least[here] = (p[unclear[here]] @ self.columns(j)).min(dim=1).values
-        possible[unclear] = self._may_gain(p[unclear], at_least)
-        return possible.T.contiguous()
-
-    def _may_gain(self, p: Tensor, at_least: Tensor) -> Tensor:
-        """Return which classes may have an expected gain of `at_least` [n]: bool, shape of p."""
-        if self.high == 1:
-            return torch.ones_like(p, dtype=torch.bool)
-        smallest = (at_least - MARGIN - self.high * p.sum(dim=1)) / (1 - self.high)
-        return p >= smallest[:, None]
-
-
-class _Matrices(_Users):
-    """Gains from the user's matrices: `data` holds them, [m, C, C]."""
-
-    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
-        users = torch.arange(len(self.data), device=true.device)
-        return self.data[users, true[:, None], predicted.to(torch.int64)]
-
-
-class _Aligned(_Users):
-    """Off-diagonal gains uniform on [0, high): R_ij is entry i C + j of a stream per user.
-
-    `data` holds the keys of the streams [m].
-    """
-
-    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
-        entries = true[:, None] * self.classes + predicted
-        gains = hashed_uniforms(self.data, entries, self.high)
-        return gains.masked_fill_(predicted == true[:, None], 1.0)
-
-
-class _Specialists(_Users):
-    """Wrong predictions gain `high` inside a user's subset of the classes, 0 outside.
-
-    `data` holds the subsets, bool [m, C].
-    """
-
-    def gains(self, true: Tensor, predicted: Tensor) -> Tensor:
-        shape = (len(true), len(self.data))
-        inside = self.data.T.gather(0, predicted.to(torch.int64).expand(shape))
-        gains = inside.to(torch.float64) * self.high
-        return gains.masked_fill_(predicted == true[:, None], 1.0)
-
-    def choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """Choose the best class of the subset or the most probable of all classes.
-
-        The expected gain of class j is p_j + high (Σp - p_j) inside the subset and p_j outside.
-        """
-        total, (highest, top) = p.sum(dim=1), p.max(dim=1)
-        subsets, of_user = torch.unique(self.data, dim=0, return_inverse=True)
-        best, chosen = [], []
-        for subset in subsets:
-            members = torch.nonzero(subset).flatten()
-            largest, place = p[:, members].max(dim=1)
-            gain, j = largest + self.high * (total - largest), members[place]
-            is_inside = (gain > highest) | ((gain == highest) & (j < top))
-            best.append(torch.where(is_inside, gain, highest))
-            chosen.append(torch.where(is_inside, j, top).to(torch.int32))
-        return torch.stack(best, dim=1)[:, of_user], torch.stack(chosen, dim=1)[:, of_user]
-
-
 class GainMatrix(UtilityClass):
     """Utilities given by gain matrices.
 
@@ -176,7 +49,21 @@ class GainMatrix(UtilityClass):
     """
 
     def __init__(self, gains: Any) -> None:
-        self._users = gains if isinstance(gains, _Users) else _checked(gains)
+        matrices = parameter_matrix(gains, "gains", ndim=3)
+        classes = matrices.shape[1]
+        if matrices.shape[2] != classes or classes < 2:
+            shape = list(matrices.shape)
+            raise InputError(f"gains: expected square matrices of two classes or more, got {shape}")
+        if float(matrices.min()) < 0 or float(matrices.max()) > 1:
+            raise InputError("gains: values outside [0, 1]")
+        if bool((matrices.diagonal(dim1=1, dim2=2) != 1).any()):
+            raise InputError("gains: the diagonal (a right prediction) must be 1")
+        wrong = ~torch.eye(classes, dtype=torch.bool, device=matrices.device)
+        self._hold(matrices, classes, *map(float, torch.aminmax(matrices[:, wrong])))
+
+    def _hold(self, users: Tensor, classes: int, low: float, high: float) -> None:
+        """Take what describes each user, [m, ...], and the range of the gains off the diagonal."""
+        self._users, self._classes, self._low, self._high = users, classes, low, high
 
     @staticmethod
     def sample_aligned(
@@ -184,7 +71,7 @@ class GainMatrix(UtilityClass):
     ) -> GainMatrix:
         """Draw users of low tolerance for errors: off-diagonal gains uniform on [0, `high`)."""
         check_sample(count, classes, high)
-        return GainMatrix(_Aligned(stream_keys(seed, count), classes, 0.0, high))
+        return _Aligned(stream_keys(seed, count), classes, high)
 
     @staticmethod
     def sample_misaligned(
@@ -211,29 +98,27 @@ class GainMatrix(UtilityClass):
             shared = torch.Generator().manual_seed(partition_seed)
             places = torch.randperm(classes, generator=shared)
         part = torch.randint(subsets, (count, 1), generator=generator)
-        return GainMatrix(_Specialists(places % subsets == part, classes, 0.0, gain))
+        return _Specialists(places % subsets == part, classes, gain)
 
     @property
     def utilities(self) -> int:
         """The number of users."""
-        return len(self._users.data)
+        return len(self._users)
 
     def count(self, classes: int) -> int:
-        check_classes("gains", self._users.classes, classes)
+        check_classes("gains", self._classes, classes)
         return self.utilities
+
+    def part(self, users: slice, device: torch.device) -> GainMatrix:
+        """Return the users of a slice, with what describes them on `device`."""
+        part = copy(self)
+        part._users = self._users[users].to(device)
+        return part
 
     def matrix(self, index: int) -> Tensor:
         """Return R of one utility: float64 [C, C]."""
-        user = self._users.part(slice(index, index + 1), self._users.data.device)
-        return torch.cat([user.columns(j) for j in range(user.classes)], dim=1)
-
-    def choose(
-        self, forecast: Forecast, users: slice = slice(None)
-    ) -> tuple[_Users, Tensor, Tensor]:
-        """Return users, their expected gains and the classes that they predict, [n, m] each."""
-        self.count(forecast.classes)
-        part = self._users.part(users, forecast.probabilities.device)
-        return part, *part.choose(forecast.probabilities)
+        user = self.part(slice(index, index + 1), self._users.device)
+        return torch.cat([user._columns(j) for j in range(self._classes)], dim=1)
 
     def outcome_utilities(self, forecast: Forecast, index: int) -> Tensor:
         _, _, chosen = self.choose(forecast, slice(index, index + 1))
@@ -241,7 +126,7 @@ class GainMatrix(UtilityClass):
 
     def spread(self, block: Block) -> Tensor:
         """Return 1 minus the smallest gain of any user; a block has only the observed gains."""
-        return torch.full_like(block.predicted[:, 0], 1 - self._users.low)
+        return torch.full_like(block.predicted[:, 0], 1 - self._low)
 
     def blocks(
         self, forecast: Forecast, outcomes: Outcomes, part: slice = slice(None)
@@ -256,20 +141,111 @@ class GainMatrix(UtilityClass):
             together, best, chosen = self.choose(forecast, users)
             for start in range(0, best.shape[1], step):
                 few = slice(start, start + step)
-                gains = together.part(few, best.device).gains(true, chosen[points, few])
+                gains = together.part(few, best.device)._gains(true, chosen[points, few])
                 yield Block(best[:, few].T.contiguous(), gains.T.contiguous(), codes)
 
+    def choose(
+        self, forecast: Forecast, users: slice = slice(None)
+    ) -> tuple[GainMatrix, Tensor, Tensor]:
+        """Return users, their expected gains and the classes that they predict, [n, m] each."""
+        self.count(forecast.classes)
+        part = self.part(users, forecast.probabilities.device)
+        return part, *part._choose(forecast.probabilities)
 
-def _checked(gains: Any) -> _Matrices:
-    matrices = parameter_matrix(gains, "gains", ndim=3)
-    classes = matrices.shape[1]
-    if matrices.shape[2] != classes or classes < 2:
-        shape = list(matrices.shape)
-        raise InputError(f"gains: expected square matrices of two classes or more, got {shape}")
-    if float(matrices.min()) < 0 or float(matrices.max()) > 1:
-        raise InputError("gains: values outside [0, 1]")
-    if bool((matrices.diagonal(dim1=1, dim2=2) != 1).any()):
-        raise InputError("gains: the diagonal (a right prediction) must be 1")
-    diagonal = torch.eye(classes, dtype=torch.bool, device=matrices.device)
-    off_diagonal = matrices.masked_select(~diagonal)
-    return _Matrices(matrices, classes, float(off_diagonal.min()), float(off_diagonal.max()))
+    def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+        """Return the gain of each user k for predicting `predicted[:, k]`: float64 [n, m].
+
+        Args:
+            true: int64 [n], the true classes.
+            predicted: integers [n, m], or [1, 1] if all users predict the same class.
+        """
+        numbers = torch.arange(len(self._users), device=true.device)
+        return self._users[numbers, true[:, None], predicted.to(torch.int64)]
+
+    def _columns(self, predicted: int) -> Tensor:
+        """Return the gains for predicting class `predicted`, per true class: float64 [C, m]."""
+        true = torch.arange(self._classes, device=self._users.device)
+        return self._gains(true, torch.full_like(true[:1, None], predicted))
+
+    def _choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the expected gain of each user's best class, and that class: [n, m] each.
+
+        A class is tried only at points where any of the users may choose it. This leaves about 1.3
+        classes per point if wrong predictions gain at most 0.1.
+        """
+        shape = (len(p), self.utilities)
+        best = torch.full(shape, -torch.inf, dtype=torch.float64, device=p.device)
+        chosen = torch.zeros(shape, dtype=torch.int32, device=p.device)
+        for j, possible in enumerate(self._possible(p).T.contiguous()):
+            points = torch.nonzero(possible).flatten()
+            if len(points):
+                expected, so_far = p[points] @ self._columns(j), best[points]
+                chosen[points] = torch.where(expected > so_far, j, chosen[points])
+                best[points] = torch.maximum(expected, so_far)
+        return best, chosen
+
+    def _possible(self, p: Tensor) -> Tensor:
+        """Return which classes any user may choose at each point: bool [n, C].
+
+        The expected gain of class j is between p_j + low (1 - p_j) and p_j + high (1 - p_j). Where
+        these bounds exclude few classes, no user chooses a class that gains less than the most
+        probable class gains the users at least.
+        """
+        if self._high == 1:
+            return torch.ones_like(p, dtype=torch.bool)
+
+        def may_gain(p: Tensor, at_least: Tensor) -> Tensor:
+            smallest = (at_least - MARGIN - self._high * p.sum(dim=1)) / (1 - self._high)
+            return p >= smallest[:, None]
+
+        highest, top = p.max(dim=1)
+        possible = may_gain(p, self._low * p.sum(dim=1) + (1 - self._low) * highest)
+        unclear = torch.nonzero(possible.sum(dim=1) > FEW_CLASSES).flatten()
+        at_least = torch.empty_like(highest[unclear])
+        for j in torch.unique(top[unclear]).tolist():
+            here = top[unclear] == j
+            at_least[here] = (p[unclear[here]] @ self._columns(j)).min(dim=1).values
+        possible[unclear] = may_gain(p[unclear], at_least)
+        return possible
+
+
+class _Aligned(GainMatrix):
+    """Off-diagonal gains uniform on [0, high): R_ij is entry i C + j of a stream per user."""
+
+    def __init__(self, keys: Tensor, classes: int, high: float) -> None:
+        self._hold(keys, classes, 0.0, high)
+
+    def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+        entries = true[:, None] * self._classes + predicted
+        gains = hashed_uniforms(self._users, entries, self._high)
+        return gains.masked_fill_(predicted == true[:, None], 1.0)
+
+
+class _Specialists(GainMatrix):
+    """Wrong predictions gain `high` inside a user's subset of the classes, bool [m, C], else 0."""
+
+    def __init__(self, subsets: Tensor, classes: int, high: float) -> None:
+        self._hold(subsets, classes, 0.0, high)
+
+    def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
+        shape = (len(true), self.utilities)
+        inside = self._users.T.gather(0, predicted.to(torch.int64).expand(shape))
+        gains = inside.to(torch.float64) * self._high
+        return gains.masked_fill_(predicted == true[:, None], 1.0)
+
+    def _choose(self, p: Tensor) -> tuple[Tensor, Tensor]:
+        """Choose the best class of the subset or the most probable of all classes.
+
+        The expected gain of class j is p_j + high (Σp - p_j) inside the subset and p_j outside.
+        """
+        total, (highest, top) = p.sum(dim=1), p.max(dim=1)
+        subsets, of_user = torch.unique(self._users, dim=0, return_inverse=True)
+        best, chosen = [], []
+        for subset in subsets:
+            members = torch.nonzero(subset).flatten()
+            largest, place = p[:, members].max(dim=1)
+            gain, j = largest + self._high * (total - largest), members[place]
+            is_inside = (gain > highest) | ((gain == highest) & (j < top))
+            best.append(torch.where(is_inside, gain, highest))
+            chosen.append(torch.where(is_inside, j, top).to(torch.int32))
+        return torch.stack(best, dim=1)[:, of_user], torch.stack(chosen, dim=1)[:, of_user]

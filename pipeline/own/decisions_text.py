@@ -78,7 +78,7 @@ def decision_curve_figure(curve: Mapping[str, Any]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from metrics.plots.ecdf import plain
+    from metrics.plots.drawing import plain
 
     thresholds, handles = curve["thresholds"], []
     with house_style():

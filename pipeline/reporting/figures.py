@@ -18,8 +18,14 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from metrics.diagram import Bins, UtilityDiagram
 from metrics.ecdf import dkw_band
-from metrics.plots.ecdf import BAND, draw_curve, error_axes, plain, plain_log_axis
-from metrics.plots.utility import diagram_figure
+from metrics.plots.drawing import (
+    BAND,
+    diagram_figure,
+    draw_curve,
+    error_axes,
+    plain,
+    plain_log_axis,
+)
 from metrics.registry import metric
 from metrics.utility_calibration import WorstInterval
 from pipeline.harness.artifacts import read_json

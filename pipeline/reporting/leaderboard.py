@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from metrics.plots.ecdf import plain
+from metrics.plots.drawing import plain
 from metrics.registry import PURPOSES, metric
 from pipeline.harness.artifacts import write_text
 from pipeline.reporting.names import method_name

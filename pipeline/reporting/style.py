@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from calibrators.files import atomic_path
-from metrics.plots.ecdf import plain
+from metrics.plots.drawing import plain
 from pipeline.harness.progress import Bar
 from pipeline.reporting.names import SHOWN, VARIANT_WORDS, family
 

@@ -10,6 +10,7 @@ from metrics.binned import interval_and_binned_errors
 from metrics.forecast import Forecast
 from metrics.kernels.uniforms import hashed_uniforms, stream_keys
 from metrics.resampling import multiplied_outcomes, redrawn_outcomes
+from metrics.samples import sample_of
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
 
@@ -107,9 +108,7 @@ def test_the_floors_of_weights_by_class_and_of_clusters_are_those_of_the_definit
     found = torch.cat([ClassWise().errors(*draw).max(dim=1).values for draw in draws])
     expected = reference.noise_floor(p, uniforms, weights)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    (draw,) = multiplied_outcomes(
-        forecast, forecast.outcomes(torch.from_numpy(y)), torch.from_numpy(clusters), 6, 3
-    )
+    (draw,) = multiplied_outcomes(sample_of(p, y, None, None, clusters), 6, 3)
     normals = special.ndtri(uniforms[:, :12]).astype(np.float32)
     expected = reference.cluster_floor(p, y, clusters, normals)
     np.testing.assert_allclose(ClassWise().errors(*draw).max(dim=1).values, expected, atol=1e-6)

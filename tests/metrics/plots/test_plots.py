@@ -8,8 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from metrics.diagram import diagram_of
-from metrics.plots.ecdf import plain_log_axis
-from metrics.plots.utility import diagram_figure
+from metrics.plots.drawing import diagram_figure, plain_log_axis
 from metrics.utilities.payoffs import TopK
 from tests.metrics.test_diagram import forecast
 

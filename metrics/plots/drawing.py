@@ -1,0 +1,144 @@
+"""The parts of all figures: eCDFs, the two panels of a utility's diagram, and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    PercentFormatter,
+)
+from numpy.typing import NDArray
+
+from metrics.diagram import UtilityDiagram
+
+Array = NDArray[np.float64]
+NOISE, SHADE, DIAGONAL = "#D0D0D0", "#F3D9B1", "#8C8C8C"
+MARKED_POINTS = 8
+MOST_TICKS = 6
+COLUMNS = 4
+BAND = 0.14
+"""Opacity of the bands around the curves."""
+
+
+def draw_curve(axis: Axes, errors: Array, height: Array, band: float, **line: Any) -> None:
+    """Draw sorted errors as an eCDF of these heights, with a band of half-width `band`."""
+    every = max(1, len(errors) // MARKED_POINTS)
+    (curve,) = axis.plot(errors, height, zorder=3, ms=4, markevery=every, **line)
+    # The band is drawn only where both its sides lie within 0..1; its ends would be long boxes.
+    inner = (height >= band) & (height <= 1 - band)
+    below, above = height[inner] - band, height[inner] + band
+    look: dict[str, Any] = {"color": curve.get_color(), "alpha": BAND, "lw": 0, "zorder": 2}
+    axis.fill_between(errors[inner], below, above, **look)
+
+
+def error_axes(axis: Axes, drawn: Iterable[Array]) -> None:
+    """Make a logarithmic error axis from the smallest error of all curves to the largest.
+
+    Errors of good and bad methods differ by a factor of ten and more. On a linear axis the good
+    methods and the noise floor would share a few millimetres. The axis begins at a 1 % quantile,
+    because a nearly constant utility has almost no error and would need decades of the axis.
+    """
+    axis.set_xlabel("Utility calibration error $e$ (units of utility)")
+    axis.set_ylim(0, 1.01)
+    axis.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    curves = [values for values in drawn if values.any()]
+    if not curves:
+        return
+    foot = min(float(np.quantile(values[values > 0], 0.01)) for values in curves)
+    axis.set_xscale("log")
+    axis.set_xlim(foot / 1.15, max(float(values.max()) for values in curves) * 1.08)
+    plain_log_axis(axis.xaxis, axis.get_xlim(), MOST_TICKS)
+
+
+def plain_log_axis(axis: Any, limits: tuple[float, float], most: int) -> None:
+    """Label an axis (`axes.xaxis` or `.yaxis`) that is set to log scale and to `limits`.
+
+    At most about `most` round numbers are labelled, as plain decimals.
+    """
+    decades = np.log10(limits[1] / limits[0])
+    if decades < 1:  # one-digit numbers may be too few, and the axis is nearly linear
+        axis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
+    else:
+        fits = [subs for subs in ((1, 2, 5), (1, 3)) if len(subs) * decades <= most]
+        axis.set_major_locator(LogLocator(subs=fits[0] if fits else (1,), numticks=most))
+    decimal = partial(np.format_float_positional, precision=4, fractional=False, trim="-")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: decimal(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain(text: str) -> str:
+    """Return `text` with every `$` escaped, because matplotlib would begin a formula there."""
+    return text.replace("$", r"\$")
+
+
+def diagram_figure(
+    panels: Sequence[tuple[str, UtilityDiagram]], title: str, colors: Sequence[str]
+) -> Figure:
+    """Return a figure with a column of two panels for each pair of a heading and a diagram."""
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(0.6 + 2.3 * columns, 0.4 + 3.3 * rows), layout="constrained")
+    grid = figure.subplots(
+        2 * rows, columns, squeeze=False, gridspec_kw={"height_ratios": [1.25, 1] * rows}
+    )
+    for axis in grid.flat:
+        axis.set_visible(False)
+    for place, ((heading, diagram), color) in enumerate(zip(panels, colors, strict=True)):
+        row, column = divmod(place, columns)
+        upper, lower = grid[2 * row : 2 * row + 2, column]
+        for axis in (upper, lower):
+            axis.set_visible(True)
+            axis.tick_params(labelsize=8)
+            axis.xaxis.set_major_locator(MaxNLocator(4))
+            axis.yaxis.set_major_locator(MaxNLocator(4))
+            axis.spines[["top", "right"]].set_visible(False)
+            shade_worst(axis, diagram.worst.low, diagram.worst.high)
+        ends = float(diagram.predicted.min()), float(diagram.predicted.max())
+        draw_binned(upper, ends, astuple(diagram.bins), color=color, ms=3.5)
+        draw_running(lower, diagram.curve, color=color, lw=1.4)
+        upper.set_title(plain(heading), fontsize=9)
+        lower.set_xlabel("Predicted utility", fontsize=8.5)
+        # Panels have their own scales, because a bad method would make the others' bands lines.
+        largest = float(np.nanmax(np.abs(diagram.curve[1:])))
+        if largest > 0:
+            lower.set_ylim(-1.08 * largest, 1.08 * largest)
+        if not column:
+            upper.set_ylabel("Realized utility", fontsize=8.5)
+            lower.set_ylabel("Running difference", fontsize=8.5)
+    figure.suptitle(plain(title), fontsize=11.5, fontweight="bold")
+    return figure
+
+
+def draw_binned(axis: Axes, ends: Sequence[float], bins: Sequence[Array], **line: Any) -> None:
+    """Draw mean realized against mean predicted utility of each bin (`Bins`), over the noise.
+
+    The diagonal runs between the `ends`; `line` goes to matplotlib's `plot`.
+    """
+    predicted, realized, low, high = bins
+    axis.vlines(predicted, low, high, color=NOISE, lw=5, zorder=1)
+    axis.plot(ends, ends, color=DIAGONAL, lw=0.8, zorder=1.5)
+    look: dict[str, Any] = {"marker": "o", "linestyle": "", "zorder": 3}
+    axis.plot(predicted, realized, **(look | line))
+
+
+def draw_running(axis: Axes, curve: Sequence[Array], **line: Any) -> None:
+    """Draw the running difference of realized and predicted utility, over its noise band."""
+    predicted, difference, low, high = curve
+    axis.fill_between(predicted, low, high, color=NOISE, lw=0, zorder=1)
+    axis.axhline(0, color=DIAGONAL, lw=0.8, zorder=1.5)
+    axis.plot(predicted, difference, **({"zorder": 3} | line))
+
+
+def shade_worst(axis: Axes, low: float, high: float) -> None:
+    """Shade the worst interval of predicted utility."""
+    axis.axvspan(low, high, color=SHADE, alpha=0.55, lw=0, zorder=0)
