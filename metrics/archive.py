@@ -31,20 +31,15 @@ SAVE = "save it again with numpy.savez"
 
 
 class Stored(NamedTuple):
-    """What an npz says about an array.
-
-    Attributes:
-        shape, dtype: those of the array.
-        can_be_mapped: whether it is not compressed.
-        order: "F" if it is stored column by column, as in Fortran, else "C".
-        start: bytes of the member before its first number.
-    """
+    """What an npz says about an array. Arrays that are not compressed can be mapped."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     can_be_mapped: bool
     order: Literal["C", "F"]
+    """Either "F", column by column as in Fortran, or "C"."""
     start: int
+    """Bytes of the member before its first number."""
 
 
 def read_arrays(
@@ -65,7 +60,7 @@ def read_arrays(
             memory and may exceed the limit. Changes of such an array are not written to the file.
 
     Raises:
-        FileNotFoundError, PermissionError, ...: the file cannot be opened.
+        OSError: the file cannot be opened.
         InputError: it is no npz, it is damaged, or it holds Python objects or an array above the
             limit; one line names file, array and fix.
     """

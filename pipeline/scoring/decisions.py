@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from metrics.power import fewest_positives
 from metrics.registry import metric
+from metrics.resampling import fewest_positives
 from metrics.scorecard import ALL_CLASSES
 from pipeline.scoring.files import ALL_SPLITS, Scores
 from pipeline.scoring.inference import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from metrics import ClassWise, noise_floor
-from metrics.power import RELATIVE_ERROR, fewest_positives
+from metrics.resampling import RELATIVE_ERROR, fewest_positives
 
 
 def test_the_rule_of_a_rare_class_of_two():
