@@ -20,10 +20,9 @@ def forecast(seed=0, sharpen=1.0):
     return q / q.sum(axis=1, keepdims=True), labels
 
 
-def predictions(utility, index, sharpen=1.0, repetitions=100, seed=0):
-    p, labels = forecast(seed, sharpen)
-    uniforms = np.random.default_rng(1).random((repetitions, N))
-    return predictions_from(utility, p, labels, index, uniforms)
+def predictions(utility, index, sharpen=1.0, seed=0):
+    uniforms = np.random.default_rng(1).random((200, N))
+    return predictions_from(utility, *forecast(seed, sharpen), index, uniforms)
 
 
 def predictions_from(utility, p, labels, index, uniforms, weights=None):
@@ -52,21 +51,19 @@ def test_predicted_and_realized_are_those_of_the_class():
 
 
 def test_calibrated_forecasts_are_in_the_band_and_a_sharpened_one_is_beyond_it():
-    sharpened = utility_diagram(predictions(ClassWise(), 0, sharpen=4.0))
-    inside = (sharpened.difference >= sharpened.low) & (sharpened.difference <= sharpened.high)
-    assert inside.mean() < 0.5
-    calibrated = utility_diagram(predictions(ClassWise(), 0))
-    inside = (calibrated.difference >= calibrated.low) & (calibrated.difference <= calibrated.high)
-    assert inside.mean() > 0.5
+    for sharpen, is_calibrated in ((1.0, True), (4.0, False)):
+        diagram = utility_diagram(predictions(ClassWise(), 0, sharpen))
+        inside = (diagram.difference >= diagram.low) & (diagram.difference <= diagram.high)
+        assert (inside.mean() > 0.5) == is_calibrated
 
 
 def test_redrawn_labels_have_the_band_around_the_prediction():
-    diagram = utility_diagram(predictions(ClassWise(), 1, repetitions=400), bins=6)
+    diagram = utility_diagram(predictions(ClassWise(), 1), bins=6)
     later = diagram.predicted > 0.02  # before, hardly a draw has a hit
     assert (diagram.low[later] < 0).all() and (diagram.high[later] > 0).all()
     assert (diagram.bins.low <= diagram.bins.predicted).all()
     assert (diagram.bins.high >= diagram.bins.predicted).all()
-    one = utility_diagram(predictions(ClassWise(), 1, repetitions=400), bins=1).bins
+    one = utility_diagram(predictions(ClassWise(), 1), bins=1).bins
     p = forecast()[0][:, 1]
     spread = np.sqrt(np.mean(p * (1 - p)) / N)
     assert one.high - one.low == pytest.approx(2 * 1.96 * spread, rel=0.15)
@@ -80,22 +77,19 @@ def test_bins_are_equally_wide_and_empty_ones_are_left_out():
 
 
 def test_without_redraws_there_is_no_band_and_ties_are_one_place():
-    tied = Predictions(
-        np.array([0.5, 0.5, 0.2]), np.array([1.0, 0.0, 0.0]), np.empty((0, 3)), np.ones(3)
-    )
-    diagram = utility_diagram(tied)
+    v, u = np.array([0.5, 0.5, 0.2]), np.array([1.0, 0.0, 0.0])
+    diagram = utility_diagram(Predictions(v, u, np.empty((0, 3)), np.ones(3)))
     np.testing.assert_allclose(diagram.predicted, [0.2, 0.5])
     np.testing.assert_allclose(diagram.difference, [-0.2 / 3, -0.2 / 3])
-    for band in (diagram.low, diagram.high):
+    for band in (diagram.low, diagram.high, diagram.bins.low, diagram.bins.high):
         assert band.shape == (2,) and np.isnan(band).all()
-    assert np.isnan(diagram.bins.low).all() and np.isnan(diagram.bins.high).all()
 
 
 def test_parts_are_pooled_point_by_point():
     parts = [predictions(ClassWise(), 0, seed=seed) for seed in (0, 1)]
     pooled = Predictions.pooled(parts)
     assert pooled.predicted.shape == (2 * N,)
-    assert pooled.redrawn.shape == (100, 2 * N)
+    assert pooled.redrawn.shape == (200, 2 * N)
     np.testing.assert_array_equal(pooled.realized[N:], parts[1].realized)
 
 

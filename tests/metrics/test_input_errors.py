@@ -168,6 +168,11 @@ REFUSED = {
     "probability": (lambda: net_benefit([0.5, 2], [0, 1], [0.5]), ["probability: expected"]),
     "event": (lambda: net_benefit([0.5, 0.5], [0, 0.5], [0.5]), ["event: expected whole"]),
     "thresholds": (lambda: net_benefit([0.5], [0], [1.0]), ["thresholds"]),
+    "unknown name": (
+        lambda: accuracy(P, ["b", "z"], classes=["a", "b", "c"]),
+        ["labels: 'z' in row 1 is none of `classes`"],
+    ),
+    "two names": (lambda: accuracy(P, Y, classes=["a", "b"]), ["2 names for 3 columns; name each"]),
     "no labels": (lambda: constant_losses(LOSSES, []), ["labels: none"]),
     "threshold of 3 classes": (lambda: acting_threshold(LOSSES), ["expected two classes"]),
     **{

@@ -1,17 +1,12 @@
 """The noise floor: what a perfectly calibrated forecast scores on as many points."""
 
+import math
+
 import numpy as np
 import pytest
 
-from metrics import (
-    METRICS,
-    ClassWise,
-    TopK,
-    calibration_interval,
-    noise_floor,
-    scorecard,
-)
-from metrics.resampling import NoiseFloor
+from metrics import METRICS, ClassWise, TopK, calibration_interval, noise_floor, scorecard
+from metrics.resampling import RELATIVE_ERROR, NoiseFloor, fewest_positives
 
 N, CLASSES, FORECASTS = 250, 4, 60
 OPTIONS = {"floor_repetitions": 60, "utilities": 30}
@@ -56,13 +51,10 @@ def test_one_calibrated_forecast_in_twenty_exceeds_the_95_percent_quantile(calib
 
 @pytest.mark.parametrize("family", ["linear", "rank"])
 def test_the_curve_of_a_calibrated_forecast_lies_in_the_band(family, calibrated):
-    inside = [
-        (
-            (np.sort(card.ecdf[family]) >= card.ecdf[f"{family}_floor_q05"])
-            & (np.sort(card.ecdf[family]) <= card.ecdf[f"{family}_floor_q95"])
-        ).mean()
-        for card in calibrated
-    ]
+    inside = []
+    for ecdf in (card.ecdf for card in calibrated):
+        low, high, errors = ecdf[f"{family}_floor_q05"], ecdf[f"{family}_floor_q95"], ecdf[family]
+        inside.append(np.mean((np.sort(errors) >= low) & (np.sort(errors) <= high)))
     assert 0.75 < np.mean(inside) < 0.97  # about 90 % of each curve
 
 
@@ -73,14 +65,9 @@ def test_the_labels_given_do_not_enter_the_floor():
         np.testing.assert_array_equal(drawn, draws[1][key])
 
 
-def test_the_p_value_counts_the_observed_error_among_the_draws():
+def test_the_p_value_counts_the_observed_error_and_draws_that_are_smaller_by_rounding():
     floor = NoiseFloor.of([4.0, 1.0, 3.0, 2.0], observed=3.0)
-    assert floor.mean == 2.5
-    assert floor.q95 == pytest.approx(3.85)
-    assert floor.p_value == pytest.approx((1 + 2) / (1 + 4))
-
-
-def test_a_draw_that_falls_short_by_rounding_is_as_large():
+    assert floor == pytest.approx((2.5, 3.85, (1 + 2) / (1 + 4)))
     assert NoiseFloor.of([np.nextafter(0.3, 0), 0.2], observed=0.3).p_value == pytest.approx(2 / 3)
     assert NoiseFloor.of([0.3 * (1 - 1e-9), 0.2], observed=0.3).p_value == pytest.approx(1 / 3)
 
@@ -118,3 +105,26 @@ def test_weights_by_class_go_with_the_drawn_label():
     assert noise_floor(TopK(), p, y, 40, sample_weight=others).mean != floors[0].mean
     card = scorecard(p, y, sample_weight=weights[y], utilities=5, floor_repetitions=40)
     assert card.noise_floor["u_topk"] == pytest.approx(floors[0]._asdict(), abs=1e-12)
+
+
+def test_the_rule_of_a_rare_class_of_two():
+    """Its floor is 2.24 √k positives, the 95 % quantile of a Brownian motion's range."""
+    assert fewest_positives(20_000, 2.24 * math.sqrt(16) / 20_000) > 16
+    assert fewest_positives(20_000, 2.24 * math.sqrt(40) / 20_000) <= 40
+    assert fewest_positives(20_000, 0.01) > fewest_positives(20_000, 0.005) > 100 / RELATIVE_ERROR
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("positives", "is_enough"), [(12, False), (60, True)])
+def test_with_enough_positives_an_error_of_half_the_frequency_is_found(positives, is_enough):
+    """One class claims 1.5 times what occurs; `positives` are those in expectation."""
+    n, found, enough = 4000, 0, 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        true = np.minimum(positives / n * random.gamma(2, 0.5, size=n), 0.5)
+        labels = (random.random(n) < true).astype(int)
+        claimed = np.stack([1 - 1.5 * true, 1.5 * true], axis=1)
+        floor = noise_floor(ClassWise(), claimed, labels, repetitions=100, seed=seed)
+        found += floor.p_value < 0.05
+        enough += labels.sum() >= fewest_positives(n, floor.q95)
+    assert (found >= 70) == (enough >= 50) == is_enough

@@ -1,4 +1,4 @@
-"""Accuracy, Brier score and NLL against scikit-learn and loops."""
+"""Scores and binned errors against their definitions, and what every public function accepts."""
 
 import numpy as np
 import pandas as pd
@@ -20,38 +20,63 @@ from metrics import (
     reference,
     scorecard,
 )
+from metrics.binned import class_weights
+from metrics.forecast import Forecast
 from metrics.scores import LIKELIHOOD_FLOOR
 
-KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
-
-
-SCORES = {
+DEFINITIONS = {
     "accuracy": (accuracy, lambda p, y: accuracy_score(y, p.argmax(axis=1))),
     "brier": (brier_score, reference.brier_score),
     "nll": (negative_log_likelihood, reference.negative_log_likelihood),
+    "sklearn's nll": (
+        lambda p, y: negative_log_likelihood(p, y, np.finfo(float).eps),
+        lambda p, y: log_loss(y, p, labels=range(p.shape[1])),
+    ),
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
 @pytest.mark.parametrize("classes", [2, 3, 20])
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("name", DEFINITIONS)
 def test_scores_are_those_of_the_definition(name, kind, classes, forecast_of):
     p, y = forecast_of(kind, 150, classes, 1)
-    score, definition = SCORES[name]
+    score, definition = DEFINITIONS[name]
     assert score(p, y) == pytest.approx(definition(p, y), abs=1e-14)
-    if name == "nll" and kind == "smooth":
-        assert score(p, y) == pytest.approx(log_loss(y, p, labels=range(classes)))
+
+
+@pytest.mark.parametrize("scheme", ["equal_weight", "equal_width"])
+@pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic", "one_hot", "flat"])
+@pytest.mark.parametrize("bins", [1, 2, 15, 100])
+def test_binned_errors_are_loops_over_bins(scheme, kind, bins, forecast_of):
+    p, y = forecast_of(kind, 67, 4, 1)
+    y[y == 2] = 1  # one class never occurs
+    expected = reference.binned_top_class_error(p, y, bins, scheme)
+    assert binned_top_class_error(p, y, bins, scheme) == pytest.approx(expected, abs=1e-14)
+    for weights in ("uniform", "prior"):
+        expected = reference.binned_class_wise_error(p, y, bins, scheme, weights)
+        found = binned_class_wise_error(p, y, bins, scheme, weights)
+        assert found == pytest.approx(expected, abs=1e-14)
+
+
+def test_the_last_bin_of_equal_width_holds_one():
+    p = np.array([[1.0, 0.0], [0.0, 1.0], [2 / 3, 1 / 3]])
+    expected = abs(0 + 1 - 1 / 3) / 3  # 2/3 and 1 share the bin [2/3, 1]
+    assert binned_top_class_error(p, [0, 0, 0], 3, "equal_width") == pytest.approx(expected)
+
+
+def test_weights_of_classes_are_taken_per_draw_of_the_labels():
+    forecast = Forecast(torch.full((4, 3), 1 / 3, dtype=torch.float64))
+    outcomes = forecast.outcomes(torch.tensor([[0, 0, 1, 2], [2, 2, 2, 2]]))
+    assert class_weights("prior", outcomes, 3).tolist() == [[0.5, 0.25, 0.25], [0, 0, 1]]
+    assert class_weights("uniform", outcomes, 3).tolist() == [[1 / 3] * 3] * 2
 
 
 def test_an_excluded_outcome_costs_the_floor_and_no_more():
-    p = np.array([[1.0, 0.0], [0.25, 0.75]])
-    worst = -np.log(LIKELIHOOD_FLOOR)
+    p, worst = np.array([[1.0, 0.0], [0.25, 0.75]]), -np.log(LIKELIHOOD_FLOOR)
     assert worst == pytest.approx(27.6, abs=0.05)
     assert negative_log_likelihood(p, [1, 1]) == pytest.approx((worst - np.log(0.75)) / 2)
-    assert negative_log_likelihood(p, [1, 1], floor=0.1) == pytest.approx(
-        -(np.log(0.1) + np.log(0.75)) / 2
-    )
-    assert negative_log_likelihood(p, [0, 0]) == pytest.approx(-np.log(0.25) / 2)
+    floored = negative_log_likelihood(p, [1, 1], floor=0.1)
+    assert floored == pytest.approx(-(np.log(0.1) + np.log(0.75)) / 2)
 
 
 @pytest.mark.parametrize("measure", [accuracy, brier_score, negative_log_likelihood])
@@ -69,10 +94,9 @@ def test_one_column_is_enough_for_two_classes():
     random = np.random.default_rng(0)
     p, y = random.random(50), random.integers(2, size=50)
     both = np.stack([1 - p, p], axis=1)
-    for single in (p, p[:, None]):
-        assert brier_score(single, y) == brier_score(both, y)
-        errors = ClassWise().calibration_errors(single, y)
-        np.testing.assert_array_equal(errors, ClassWise().calibration_errors(both, y))
+    for measure in (brier_score, ClassWise().calibration_errors):
+        for single in (p, p[:, None]):
+            np.testing.assert_array_equal(measure(single, y), measure(both, y))
 
 
 def test_labels_may_be_names_where_the_columns_are_named():
@@ -86,13 +110,9 @@ def test_labels_may_be_names_where_the_columns_are_named():
         lambda p, y, **names: noise_floor(TopK(), p, y, 5, **names),
         lambda p, y, **names: scorecard(p, y, utilities=0, floor_repetitions=5, **names).metrics,
     ):
-        plain, named = metric(p, y), metric(p, text, classes=names)
-        np.testing.assert_equal(named, plain)
-        assert metric(p, np.array([7, 8, 9])[y], classes=[7, 8, 9]) is not None
-    with pytest.raises(InputError, match="'cat' in row 1 is none of `classes`"):
-        accuracy(p, text, classes=["a", "b", "c"])
-    with pytest.raises(InputError, match="2 names for 3 columns; name each once"):
-        accuracy(p, text, classes=["dog", "cat"])
+        plain = metric(p, y)
+        np.testing.assert_equal(metric(p, text, classes=names), plain)
+        np.testing.assert_equal(metric(p, np.array([7, 8, 9])[y], classes=[7, 8, 9]), plain)
 
 
 @pytest.mark.parametrize("names", [["cat", "dog", "eel"], None])

@@ -1,11 +1,20 @@
-"""The display in scikit-learn's manner: the numbers behind it, and what it draws."""
+"""The display in scikit-learn's manner, the figure of diagrams, and axes."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from metrics import InputError, Linear, TopK, utility_calibration
+from metrics.diagram import diagram_of
 from metrics.plots import UtilityDisplay
+from metrics.plots.drawing import diagram_figure, plain_log_axis
+from tests.metrics.test_diagram import forecast
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -82,11 +91,52 @@ def test_an_estimator_draws_into_the_given_axes_under_its_name(binary):
 
 
 def test_wrong_options_are_named_and_reversed_arguments_told_that_labels_come_first(binary):
-    wrong = {"kind": "roc"}, {"event": 2}, {"ax": [0]}, {"sample_weight": 1}
-    for options, message in zip(
-        wrong, ("kind: roc", "event: 2", "ax: list", "sample_weight: a figure"), strict=True
-    ):
+    for message, options in {
+        "kind: roc": {"kind": "roc"},
+        "event: 2": {"event": 2},
+        "ax: list": {"ax": [0]},
+        "sample_weight: a figure": {"sample_weight": 1},
+    }.items():
         with pytest.raises(InputError, match=message):
             UtilityDisplay.from_predictions(*binary, **({"kind": "decision_curve"} | options))
     with pytest.raises(InputError, match="labels come first here"):
         UtilityDisplay.from_predictions(*binary[::-1])
+
+
+def test_importing_the_metrics_changes_no_environment_and_loads_no_matplotlib():
+    program = (
+        "import os, sys; before = dict(os.environ); import metrics, metrics.diagram; "
+        "assert os.environ == before; assert 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+def test_a_column_of_two_panels_for_each_diagram():
+    diagrams = [diagram_of(TopK(), *forecast(sharpen=s), repetitions=20) for s in (3.0, 1.0)]
+    panels = list(zip(["before $", "after"], diagrams, strict=True))
+    figure = diagram_figure(panels, "Top $K$", ["C0", "C1"])
+    axes = [axis for axis in figure.axes if axis.get_visible()]
+    assert len(axes) == 4
+    assert all(len(axis.patches) == 1 for axis in axes)  # shaded at the worst interval
+    titles = [axis.get_title() for axis in axes if axis.get_title()]
+    assert titles == [r"before \$", "after"]
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "expected"),
+    [
+        (0.02, 0.25, 4, [0.02, 0.05, 0.1, 0.2]),
+        (0.1, 0.15, 4, [0.1, 0.12, 0.14]),  # less than a decade
+        (1e-6, 1.0, 3, [1e-6, 1e-3, 1.0]),  # more decades than labels
+    ],
+)
+def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):
+    axis = Figure().subplots()
+    axis.set_xscale("log")
+    axis.set_xlim(low, high)
+    plain_log_axis(axis.xaxis, (low, high), most)
+    ticks = [tick for tick in axis.get_xticks() if low <= tick <= high]
+    assert ticks == pytest.approx(expected)
+    labels = axis.xaxis.get_major_formatter().format_ticks(expected)
+    assert "e" not in "".join(labels) and [float(label) for label in labels] == expected
