@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from metrics import ClassWise, Decision, GainMatrix, TopK, calibration_interval, utility_calibration
-from metrics.certificate import CalibrationInterval
 from metrics.scores import checked
 from metrics.utilities.base import UtilityClass
 
 PROMISED = 0.93
 """Of the stated 95 %: what a bound must reach in every cell."""
+KINDS = ("TopK", "ClassWise", "Decision", "GainMatrix")
+ACCURACIES = (0.94, 0.99, 0.999, 0.9997)
+SIZES = ((2, 300, 200), (10, 3000, 60), (10, 15_000, 30), (100, 500, 60))
+"""Classes, points, and samples of each accuracy."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class SharpClassifier:
     accuracy: float
     ratio: float = 1.0
 
-    def points(self, n: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def points(self, n, seed):
         """Claimed and true probabilities, [n, C] each."""
         random = np.random.default_rng(seed)
         error = np.minimum(random.gamma(2, (1 - self.accuracy) / 2, size=(n, 1)), 0.3)
@@ -45,15 +46,12 @@ class SharpClassifier:
             np.put_along_axis(p, top, 1 - p.sum(axis=1, keepdims=True), axis=1)
         return both
 
-    def samples(
-        self, n: int, trials: int
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
-        """`trials` independent samples: claimed probabilities and labels."""
-        for seed in range(trials):
-            claimed, true = self.points(n, seed)
-            uniforms = np.random.default_rng([seed, 1]).random((n, 1))
-            labels = (true.cumsum(axis=1) <= uniforms).sum(axis=1)
-            yield claimed, np.minimum(labels, self.classes - 1)
+    def sample(self, n, seed):
+        """Claimed probabilities and labels."""
+        claimed, true = self.points(n, seed)
+        uniforms = np.random.default_rng([seed, 1]).random((n, 1))
+        labels = (true.cumsum(axis=1) <= uniforms).sum(axis=1)
+        return claimed, np.minimum(labels, self.classes - 1)
 
     def truth(self, utilities: UtilityClass) -> float:
         """The largest true UC: outcomes of many points are replaced by their expectation.
@@ -72,8 +70,7 @@ class SharpClassifier:
         return max(errors)
 
 
-def users(classes: int) -> dict[str, UtilityClass]:
-    """One class of utilities of each kind."""
+def users(kind: str, classes: int) -> UtilityClass:
     losses = 1 - np.eye(classes, classes + 1)
     losses[:, 1] *= 0.5
     losses[:, -1] = 0.02
@@ -82,56 +79,40 @@ def users(classes: int) -> dict[str, UtilityClass]:
         "ClassWise": ClassWise(),
         "Decision": Decision(losses),
         "GainMatrix": GainMatrix.sample_aligned(4, classes, seed=0),
-    }
+    }[kind]
 
 
-def covered(
-    classifier: SharpClassifier, utilities: UtilityClass, n: int, trials: int
-) -> Counter[str]:
-    """In how many samples each bound holds, and in how many the estimate lies between them."""
-    truth = classifier.truth(utilities)
-    bounds: list[CalibrationInterval] = [
-        calibration_interval(utilities, p, y, seed=seed)
-        for seed, (p, y) in enumerate(classifier.samples(n, trials))
-    ]
-    return Counter(
-        lower=sum(b.lower <= truth for b in bounds),
-        upper=sum(truth <= b.upper for b in bounds),
-        upper_finite=sum(truth <= b.upper_finite for b in bounds),
-        estimate=sum(b.lower <= b.estimate <= b.upper for b in bounds),
-    )
+def hold(hits: Counter[str], trials: int, chance: float) -> bool:
+    """Whether no bound holds so rarely that 93 % has less than this `chance`."""
+    return all(binom.cdf(held, trials, PROMISED) >= chance for held in hits.values())
 
 
-def too_few(hits: int, trials: int, chance: float = 1e-3) -> bool:
-    """Whether a bound that holds in 93 % has so few hits with less than this `chance`."""
-    return bool(binom.cdf(hits, trials, PROMISED) < chance)
-
-
-ACCURACIES = (0.94, 0.99, 0.999, 0.9997)
-SIZES = ((2, 300, 200), (10, 3000, 60), (10, 15_000, 30), (100, 500, 60))
-"""Classes, points, and samples of each accuracy."""
-
-
-def check(
-    kind: str, accuracy: float, ratio: float, classes: int, n: int, trials: int
-) -> Counter[str]:
+def check(kind, accuracy, ratio, classes, n, trials) -> Counter[str]:
     """Count the samples in which each bound holds: in none significantly less than `PROMISED`."""
-    classifier = SharpClassifier(classes, accuracy, ratio)
-    hits = covered(classifier, users(classes)[kind], n, trials)
-    assert not {bound: held for bound, held in hits.items() if too_few(held, trials)}
-    assert hits["estimate"] == trials
+    classifier, utilities = SharpClassifier(classes, accuracy, ratio), users(kind, classes)
+    truth, hits = classifier.truth(utilities), Counter[str]()
+    for seed in range(trials):
+        b = calibration_interval(utilities, *classifier.sample(n, seed), seed=seed)
+        assert b.lower <= b.estimate <= b.upper
+        held = {
+            "lower": b.lower <= truth,
+            "upper": truth <= b.upper,
+            "finite": truth <= b.upper_finite,
+        }
+        hits.update(held)
+    assert hold(hits, trials, 1e-3), hits
     return hits
 
 
-@pytest.mark.parametrize("kind", ["TopK", "ClassWise", "Decision", "GainMatrix"])
-def test_the_bounds_of_a_classifier_that_hardly_errs_hold(kind: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bounds_of_a_classifier_that_hardly_errs_hold(kind):
     """With multipliers alone `lower` holds in 15 %, with a plain normal bound `upper` in 59 %."""
     check(kind, 0.9996, 1, 10, 500, trials=60)
     check(kind, 0.999, 3, 2, 300, trials=60)
 
 
 @pytest.mark.parametrize(("n", "most"), [(300, 8), (3000, 24)])
-def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n: int, most: int) -> None:
+def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n, most):
     """Claimed .001, true .003: the exact coverage, by the number of misses among n points.
 
     A plain normal bound holds in 59 % and 89 %.
@@ -145,14 +126,10 @@ def test_the_upper_bound_of_a_rare_event_holds_in_95_percent(n: int, most: int) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["TopK", "ClassWise", "Decision", "GainMatrix"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ratio", [1, 3])
 @pytest.mark.parametrize(("classes", "n", "trials"), SIZES)
-def test_the_bounds_hold_at_every_accuracy(
-    kind: str, ratio: float, classes: int, n: int, trials: int
-) -> None:
+def test_the_bounds_hold_at_every_accuracy(kind, ratio, classes, n, trials):
     """Each accuracy by itself, and all together, where fewer misses show."""
     hits = [check(kind, accuracy, ratio, classes, n, trials) for accuracy in ACCURACIES]
-    total = trials * len(ACCURACIES)
-    together = sum(hits, Counter[str]())
-    assert not {bound: held for bound, held in together.items() if too_few(held, total, 0.01)}
+    assert hold(sum(hits, Counter[str]()), trials * len(ACCURACIES), 0.01)

@@ -4,50 +4,32 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import (
-    ClassWise,
-    Decision,
-    GainMatrix,
-    TopK,
-    accuracy,
-    binned_class_wise_error,
-    binned_top_class_error,
-    brier_score,
-    calibration_interval,
-    constant_losses,
-    decisions,
-    negative_log_likelihood,
-    net_benefit,
-    noise_floor,
-    scorecard,
-    utility_calibration,
-    worst_interval,
-)
+import metrics as m
 from metrics.resampling import resampled_weights
 
 LOSSES = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.2], [0.1, 0.9]])
 MEASURES = {
-    "accuracy": accuracy,
-    "brier": brier_score,
-    "nll": negative_log_likelihood,
-    "cwe": binned_class_wise_error,
-    "cwe, prior": lambda *a, **k: binned_class_wise_error(*a, weights="prior", **k),
-    "cwe, equal width": lambda *a, **k: binned_class_wise_error(*a, scheme="equal_width", **k),
-    "tce": binned_top_class_error,
-    "class-wise": ClassWise().calibration_errors,
-    "top-K": TopK().calibration_errors,
-    "decision": Decision(LOSSES).calibration_errors,
-    "one utility": lambda p, y, sample_weight=None: utility_calibration(
+    "accuracy": m.accuracy,
+    "brier": m.brier_score,
+    "nll": m.negative_log_likelihood,
+    "cwe": m.binned_class_wise_error,
+    "cwe, prior": lambda *a, **k: m.binned_class_wise_error(*a, weights="prior", **k),
+    "cwe, equal width": lambda *a, **k: m.binned_class_wise_error(*a, scheme="equal_width", **k),
+    "tce": m.binned_top_class_error,
+    "class-wise": m.ClassWise().calibration_errors,
+    "top-K": m.TopK().calibration_errors,
+    "decision": m.Decision(LOSSES).calibration_errors,
+    "one utility": lambda p, y, sample_weight=None: m.utility_calibration(
         p[:, 0], y == 0, sample_weight
     ),
-    "worst interval": lambda p, y, sample_weight=None: worst_interval(
+    "worst interval": lambda p, y, sample_weight=None: m.worst_interval(
         p[:, 0], y == 0, sample_weight=sample_weight
     ),
-    "net benefit": lambda p, y, sample_weight=None: net_benefit(
+    "net benefit": lambda p, y, sample_weight=None: m.net_benefit(
         p[:, 1], y == 1, [0.2, 0.6], sample_weight
     ),
-    "constant": lambda p, y, sample_weight=None: constant_losses(LOSSES, y, sample_weight),
-    "gaps": lambda p, y, sample_weight=None: decisions(LOSSES, p, y).gaps(2, sample_weight),
+    "constant": lambda p, y, sample_weight=None: m.constant_losses(LOSSES, y, sample_weight),
+    "gaps": lambda p, y, sample_weight=None: m.decisions(LOSSES, p, y).gaps(2, sample_weight),
 }
 
 
@@ -76,16 +58,16 @@ def test_the_unit_of_weights_that_are_not_all_whole_does_not_matter(share, forec
     p, y = forecast_of("smooth", 40, 3, 2)
     weights = np.tile([0.5, 0.3, 1.0, 0.9], 10)
     for bins in (5, 7):
-        expected = binned_top_class_error(p, y, bins, sample_weight=weights)
-        found = binned_top_class_error(p, y, bins, sample_weight=share * weights)
+        expected = m.binned_top_class_error(p, y, bins, sample_weight=weights)
+        found = m.binned_top_class_error(p, y, bins, sample_weight=share * weights)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
 UTILITIES = {
-    "class-wise": ClassWise(),
-    "top-K": TopK(),
-    "decision": Decision(LOSSES),
-    "gain matrices": GainMatrix.sample_aligned(3, 4, seed=0),
+    "class-wise": m.ClassWise(),
+    "top-K": m.TopK(),
+    "decision": m.Decision(LOSSES),
+    "gain matrices": m.GainMatrix.sample_aligned(3, 4, seed=0),
 }
 
 
@@ -95,8 +77,8 @@ def test_the_noise_floor_of_whole_weights_is_that_of_repeated_rows(utilities, fo
     p, y = forecast_of("dyadic", 60, 4, 3)
     times = np.random.default_rng(0).integers(0, 4, size=60)
     numbers = np.repeat(np.arange(60), times)
-    repeated = noise_floor(utilities, p[numbers], y[numbers], 20, points=numbers)
-    weighted = noise_floor(utilities, p, y, 20, sample_weight=times)
+    repeated = m.noise_floor(utilities, p[numbers], y[numbers], 20, points=numbers)
+    weighted = m.noise_floor(utilities, p, y, 20, sample_weight=times)
     np.testing.assert_allclose(weighted, repeated, atol=1e-12)
 
 
@@ -105,8 +87,8 @@ def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecas
     times = np.random.default_rng(0).integers(0, 4, size=60)
     numbers = np.repeat(np.arange(60), times)
     few = {"utilities": 8, "floor_utilities": 4, "floor_repetitions": 10}
-    weighted = scorecard(p, y, sample_weight=times, **few)
-    repeated = scorecard(p[numbers], y[numbers], points=numbers, **few)
+    weighted = m.scorecard(p, y, sample_weight=times, **few)
+    repeated = m.scorecard(p[numbers], y[numbers], points=numbers, **few)
     assert weighted.metrics == pytest.approx(repeated.metrics, abs=1e-12)
     for key, floor in repeated.noise_floor.items():
         assert weighted.noise_floor[key] == pytest.approx(floor, abs=1e-12)
@@ -117,10 +99,10 @@ def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecas
 def test_the_scorecard_resamples_weighted_points(forecast_of):
     p, y = forecast_of("smooth", 60, 4, 3)
     weights, few = np.random.default_rng(0).random(60), {"utilities": 0, "floor_repetitions": 0}
-    moved = scorecard(p, y, sample_weight=weights, bootstrap_repetitions=50, **few).draws
-    plain = scorecard(p, y, bootstrap_repetitions=50, **few).draws
+    moved = m.scorecard(p, y, sample_weight=weights, bootstrap_repetitions=50, **few).draws
+    plain = m.scorecard(p, y, bootstrap_repetitions=50, **few).draws
     counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
-    expected = [accuracy(p, y, sample_weight=row * weights) for row in counts]
+    expected = [m.accuracy(p, y, sample_weight=row * weights) for row in counts]
     np.testing.assert_allclose(moved["bootstrap_accuracy"], expected, atol=1e-12)
     assert not np.allclose(moved["bootstrap_u_topk"], plain["bootstrap_u_topk"])
 
@@ -130,7 +112,7 @@ def test_a_resampling_without_a_weighted_point_moves_nothing(forecast_of):
     weights = np.zeros(60)
     weights[:2] = 1
     few = {"utilities": 0, "floor_repetitions": 0, "bootstrap_repetitions": 50}
-    card = scorecard(p, y, sample_weight=weights, **few)
+    card = m.scorecard(p, y, sample_weight=weights, **few)
     assert np.isfinite(card.draws["bootstrap_u_topk"]).all()
     counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
     empty = counts[:, :2].sum(axis=1) == 0
@@ -141,18 +123,18 @@ def test_a_resampling_without_a_weighted_point_moves_nothing(forecast_of):
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
 def test_equal_weights_change_no_certificate_and_unequal_ones_widen_it(utilities, forecast_of):
     p, y = forecast_of("smooth", 90, 4, 4)
-    plain = calibration_interval(utilities, p, y)
-    equal = calibration_interval(
+    plain = m.calibration_interval(utilities, p, y)
+    equal = m.calibration_interval(
         utilities, p, y, sample_weight=np.full(90, 3.0), population_weights=(3, 3)
     )
     assert equal == pytest.approx(plain, abs=1e-6)  # multipliers are of single precision
     times = np.random.default_rng(0).integers(1, 5, size=90)
     known = {"sample_weight": times, "population_weights": (2.5, 4)}
-    weighted = calibration_interval(utilities, p, y, **known)
+    weighted = m.calibration_interval(utilities, p, y, **known)
     numbers = np.repeat(np.arange(90), times)
-    repeated = calibration_interval(utilities, p[numbers], y[numbers])
+    repeated = m.calibration_interval(utilities, p[numbers], y[numbers])
     error = utilities.calibration_errors(p, y, sample_weight=times).max()
     assert weighted.upper_finite - error > repeated.upper_finite - error > 0
     assert weighted.upper > repeated.upper
-    unknown = calibration_interval(utilities, p, y, sample_weight=times)
+    unknown = m.calibration_interval(utilities, p, y, sample_weight=times)
     assert unknown[:3] == weighted[:3] and unknown.upper_finite == pytest.approx(1, abs=0.3)

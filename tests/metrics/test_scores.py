@@ -6,30 +6,18 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, log_loss
 
-from metrics import (
-    ClassWise,
-    InputError,
-    TopK,
-    accuracy,
-    binned_class_wise_error,
-    binned_top_class_error,
-    brier_score,
-    calibration_interval,
-    negative_log_likelihood,
-    noise_floor,
-    reference,
-    scorecard,
-)
+import metrics as m
+from metrics import reference
 from metrics.binned import class_weights
 from metrics.forecast import Forecast
 from metrics.scores import LIKELIHOOD_FLOOR
 
 DEFINITIONS = {
-    "accuracy": (accuracy, lambda p, y: accuracy_score(y, p.argmax(axis=1))),
-    "brier": (brier_score, reference.brier_score),
-    "nll": (negative_log_likelihood, reference.negative_log_likelihood),
+    "accuracy": (m.accuracy, lambda p, y: accuracy_score(y, p.argmax(axis=1))),
+    "brier": (m.brier_score, reference.brier_score),
+    "nll": (m.negative_log_likelihood, reference.negative_log_likelihood),
     "sklearn's nll": (
-        lambda p, y: negative_log_likelihood(p, y, np.finfo(float).eps),
+        lambda p, y: m.negative_log_likelihood(p, y, np.finfo(float).eps),
         lambda p, y: log_loss(y, p, labels=range(p.shape[1])),
     ),
 }
@@ -51,17 +39,17 @@ def test_binned_errors_are_loops_over_bins(scheme, kind, bins, forecast_of):
     p, y = forecast_of(kind, 67, 4, 1)
     y[y == 2] = 1  # one class never occurs
     expected = reference.binned_top_class_error(p, y, bins, scheme)
-    assert binned_top_class_error(p, y, bins, scheme) == pytest.approx(expected, abs=1e-14)
+    assert m.binned_top_class_error(p, y, bins, scheme) == pytest.approx(expected, abs=1e-14)
     for weights in ("uniform", "prior"):
         expected = reference.binned_class_wise_error(p, y, bins, scheme, weights)
-        found = binned_class_wise_error(p, y, bins, scheme, weights)
+        found = m.binned_class_wise_error(p, y, bins, scheme, weights)
         assert found == pytest.approx(expected, abs=1e-14)
 
 
 def test_the_last_bin_of_equal_width_holds_one():
     p = np.array([[1.0, 0.0], [0.0, 1.0], [2 / 3, 1 / 3]])
     expected = abs(0 + 1 - 1 / 3) / 3  # 2/3 and 1 share the bin [2/3, 1]
-    assert binned_top_class_error(p, [0, 0, 0], 3, "equal_width") == pytest.approx(expected)
+    assert m.binned_top_class_error(p, [0, 0, 0], 3, "equal_width") == pytest.approx(expected)
 
 
 def test_weights_of_classes_are_taken_per_draw_of_the_labels():
@@ -74,12 +62,12 @@ def test_weights_of_classes_are_taken_per_draw_of_the_labels():
 def test_an_excluded_outcome_costs_the_floor_and_no_more():
     p, worst = np.array([[1.0, 0.0], [0.25, 0.75]]), -np.log(LIKELIHOOD_FLOOR)
     assert worst == pytest.approx(27.6, abs=0.05)
-    assert negative_log_likelihood(p, [1, 1]) == pytest.approx((worst - np.log(0.75)) / 2)
-    floored = negative_log_likelihood(p, [1, 1], floor=0.1)
+    assert m.negative_log_likelihood(p, [1, 1]) == pytest.approx((worst - np.log(0.75)) / 2)
+    floored = m.negative_log_likelihood(p, [1, 1], floor=0.1)
     assert floored == pytest.approx(-(np.log(0.1) + np.log(0.75)) / 2)
 
 
-@pytest.mark.parametrize("measure", [accuracy, brier_score, negative_log_likelihood])
+@pytest.mark.parametrize("measure", [m.accuracy, m.brier_score, m.negative_log_likelihood])
 def test_every_kind_of_input_gives_the_same_float(measure, forecast_of):
     p, y = forecast_of("dyadic", 60, 4, 4)
     expected = measure(p, y)
@@ -94,7 +82,7 @@ def test_one_column_is_enough_for_two_classes():
     random = np.random.default_rng(0)
     p, y = random.random(50), random.integers(2, size=50)
     both = np.stack([1 - p, p], axis=1)
-    for measure in (brier_score, ClassWise().calibration_errors):
+    for measure in (m.brier_score, m.ClassWise().calibration_errors):
         for single in (p, p[:, None]):
             np.testing.assert_array_equal(measure(single, y), measure(both, y))
 
@@ -104,11 +92,11 @@ def test_labels_may_be_names_where_the_columns_are_named():
     p, y = random.dirichlet(np.ones(3), 60), np.arange(60) % 3
     text = np.array(names)[y]
     for metric in (
-        *(accuracy, brier_score, negative_log_likelihood, binned_top_class_error),
-        *(binned_class_wise_error, TopK().calibration_errors, ClassWise().worst),
-        lambda p, y, **names: calibration_interval(TopK(), p, y, **names),
-        lambda p, y, **names: noise_floor(TopK(), p, y, 5, **names),
-        lambda p, y, **names: scorecard(p, y, utilities=0, floor_repetitions=5, **names).metrics,
+        *(m.accuracy, m.brier_score, m.negative_log_likelihood, m.binned_top_class_error),
+        *(m.binned_class_wise_error, m.TopK().calibration_errors, m.ClassWise().worst),
+        lambda p, y, **names: m.calibration_interval(m.TopK(), p, y, **names),
+        lambda p, y, **names: m.noise_floor(m.TopK(), p, y, 5, **names),
+        lambda p, y, **names: m.scorecard(p, y, utilities=0, floor_repetitions=5, **names).metrics,
     ):
         plain = metric(p, y)
         np.testing.assert_equal(metric(p, text, classes=names), plain)
@@ -120,7 +108,7 @@ def test_a_frame_with_its_columns_in_another_order_is_refused(names):
     p, y = np.random.default_rng(0).dirichlet(np.ones(3), 9), np.arange(9) % 3
     columns = names or [0, 1, 2]
     frame = pd.DataFrame(p, columns=columns)
-    for metric in (brier_score, lambda p, y, classes: scorecard(p, y, classes=classes).metrics):
+    for metric in (m.brier_score, lambda p, y, classes: m.scorecard(p, y, classes=classes).metrics):
         assert metric(frame, np.array(columns)[y], classes=names)
-        with pytest.raises(InputError, match="comes first, but"):
+        with pytest.raises(m.InputError, match="comes first, but"):
             metric(frame[columns[::-1]], np.array(columns)[y], classes=names)

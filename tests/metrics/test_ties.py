@@ -8,33 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from metrics import (
-    ClassWise,
-    Decision,
-    DiscountedCumulativeGain,
-    FunctionUtility,
-    GainMatrix,
-    Linear,
-    Rank,
-    Similarity,
-    TopK,
-    utility_calibration,
-)
+import metrics as m
 from metrics.binned import interval_and_binned_errors
 from metrics.forecast import Forecast
 
 RANDOM = np.random.default_rng(0)
 UTILITIES = {
-    "class-wise": ClassWise(),
-    "top-k": TopK(),
-    "discounted": DiscountedCumulativeGain(),
-    "linear": Linear.sample(37, 7, 0),
-    "rank": Rank.sample(37, 7, 0),
-    "similarity": Similarity(RANDOM.uniform(-1, 1, size=(7, 7))),
-    "decision": Decision(RANDOM.uniform(-1, 1, size=(5, 7, 3))),
-    "aligned": GainMatrix.sample_aligned(37, 7, 0),
-    "misaligned": GainMatrix.sample_misaligned(37, 7, 0, subsets=3),
-    "function": FunctionUtility(lambda p: torch.cos(7 * p)),
+    "class-wise": m.ClassWise(),
+    "top-k": m.TopK(),
+    "discounted": m.DiscountedCumulativeGain(),
+    "linear": m.Linear.sample(37, 7, 0),
+    "rank": m.Rank.sample(37, 7, 0),
+    "similarity": m.Similarity(RANDOM.uniform(-1, 1, size=(7, 7))),
+    "decision": m.Decision(RANDOM.uniform(-1, 1, size=(5, 7, 3))),
+    "aligned": m.GainMatrix.sample_aligned(37, 7, 0),
+    "misaligned": m.GainMatrix.sample_misaligned(37, 7, 0, subsets=3),
+    "function": m.FunctionUtility(lambda p: torch.cos(7 * p)),
 }
 
 
@@ -71,7 +60,7 @@ def test_points_with_the_same_forecast_stay_together(utilities):
     for index, error in enumerate(errors[0]):
         vectors = utilities.outcome_utilities(few, index).numpy()
         predicted = (vectors * rows).sum(axis=1)[which]
-        expected = utility_calibration(predicted, vectors[which, y])
+        expected = m.utility_calibration(predicted, vectors[which, y])
         assert float(error) == pytest.approx(expected, abs=1e-12)
 
 

@@ -107,16 +107,13 @@ def test_small_blocks_give_the_same_errors(utilities, forecast_of, monkeypatch):
     assert len(expected) == utilities.count(9)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
-def test_the_answer_is_of_the_kind_of_the_probabilities(kind, forecast_of):
+def test_the_answer_is_of_the_kind_of_the_probabilities(forecast_of):
     p, y = forecast_of("smooth", 30, 4, 10)
-    given = (p, y) if kind == "numpy" else (torch.from_numpy(p), torch.from_numpy(y))
     for utilities in (ClassWise(), TopK(), Linear.sample(5, 4, 0), Rank(np.eye(4))):
-        errors = utilities.calibration_errors(*given)
-        assert isinstance(errors, np.ndarray if kind == "numpy" else torch.Tensor)
-        np.testing.assert_array_equal(
-            np.asarray(errors), np.asarray(utilities.calibration_errors(p.tolist(), y.tolist()))
-        )
+        expected = utilities.calibration_errors(p.tolist(), y.tolist())
+        errors = utilities.calibration_errors(torch.from_numpy(p), torch.from_numpy(y))
+        assert isinstance(expected, np.ndarray) and isinstance(errors, torch.Tensor)
+        np.testing.assert_array_equal(errors.numpy(), expected)
 
 
 def test_samples_are_uniform_on_the_sphere():
