@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from metrics.utilities.base import UtilityClass as UtilityClass
     from metrics.utilities.gain_matrix import GainMatrix as GainMatrix
     from metrics.utilities.payoffs import ClassWise as ClassWise
+    from metrics.utilities.payoffs import Decision as Decision
     from metrics.utilities.payoffs import DiscountedCumulativeGain as DiscountedCumulativeGain
     from metrics.utilities.payoffs import Linear as Linear
     from metrics.utilities.payoffs import Rank as Rank
+    from metrics.utilities.payoffs import Similarity as Similarity
     from metrics.utilities.payoffs import TopClass as TopClass
     from metrics.utilities.payoffs import TopK as TopK
-    from metrics.utilities.tables import Decision as Decision
-    from metrics.utilities.tables import Similarity as Similarity
     from metrics.utility_calibration import WorstInterval as WorstInterval
     from metrics.utility_calibration import utility_calibration as utility_calibration
     from metrics.utility_calibration import worst_interval as worst_interval

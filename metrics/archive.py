@@ -88,10 +88,7 @@ def array_headers(path: str | Path, only: Collection[str], fix: str = SAVE) -> d
 
 
 def array_names(path: str | Path) -> list[str]:
-    """Return the names of the arrays of an npz for a message, without reading any array.
-
-    The errors are those of `read_arrays`. Characters that a terminal cannot show become spaces.
-    """
+    """Return the names of the arrays of an npz as a message may show them; errors as above."""
     with _opened(path, SAVE) as (_, archive):
         return [_printable(name) for name in _members(archive)]
 
@@ -171,5 +168,5 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Stored:
             f"array `{name}` of shape {list(shape)} needs {size:,} bytes, the file holds "
             f"{held:,}; it is damaged, save it again"
         )
-    is_stored = member.compress_type == zipfile.ZIP_STORED
-    return Stored(shape, dtype, is_stored, "F" if by_column else "C", start)
+    can_be_mapped = member.compress_type == zipfile.ZIP_STORED
+    return Stored(shape, dtype, can_be_mapped, "F" if by_column else "C", start)

@@ -142,7 +142,5 @@ def acting_threshold(losses: Any) -> float | None:
     table = parameter_matrix(losses, "losses")
     if table.shape != (2, 2):
         raise InputError(f"losses: shape {list(table.shape)}, expected two classes, two actions")
-    difference = table[:, 1] - table[:, 0]
-    if not float(difference[0] * difference[1]) < 0:
-        return None
-    return float(difference[0] / (difference[0] - difference[1]))
+    first, second = table[:, 1] - table[:, 0]
+    return float(first / (first - second)) if float(first * second) < 0 else None

@@ -35,8 +35,6 @@ def _first_alike(column: Tensor, rows_at: Callable[[Tensor], Tensor]) -> Tensor 
     """
     _, group, sizes = torch.unique(column, return_inverse=True, return_counts=True)
     doubtful = torch.nonzero(sizes[group] > 1).flatten()
-    if not len(doubtful):
-        return None
     different, which = torch.unique(rows_at(doubtful), dim=0, return_inverse=True)
     if len(different) == len(doubtful):
         return None
@@ -84,6 +82,11 @@ class Forecast:
         """Whether matrices of this size are computed part by part instead of being kept."""
         return self.probabilities.numel() > LARGEST_WHOLE
 
+    @property
+    def short_type(self) -> torch.dtype:
+        """The shortest integer type that holds the numbers of the classes."""
+        return torch.int16 if self.classes <= 1 << 15 else torch.int32
+
     def known(self, utilities: Hashable) -> Known:
         """Return what is known of some utilities. It is kept unless there are many points.
 
@@ -125,7 +128,7 @@ class Forecast:
             return self.known_order
         if not self.is_large:
             return descending_order(self.probabilities, self.tied)
-        order = torch.empty_like(self.probabilities, dtype=_short_type(self.classes))
+        order = torch.empty_like(self.probabilities, dtype=self.short_type)
         for start, stop in row_blocks(self.n, self.classes, PART):
             order[start:stop] = descending_order(self.probabilities[start:stop], self.tied)
         return order
@@ -166,7 +169,7 @@ class Forecast:
         Rows that do not sum to one are divided by their sum first. A row of zeros counts as
         uniform. Labels and ranks of a large forecast have the shortest type that holds them.
         """
-        drawn, kind = [], _short_type(self.classes) if self.is_large else torch.int64
+        drawn, kind = [], self.short_type if self.is_large else torch.int64
         for rows, part in self.parts():
             numbers = uniforms(rows) if callable(uniforms) else uniforms[:, rows]
             sums = part.top_sums  # in descending order, so the drawn class is among the first
@@ -181,11 +184,6 @@ class Forecast:
             drawn.append([values.T.to(kind).contiguous() for values in (labels, ranks)])
         whole = drawn[0] if len(drawn) == 1 else [torch.cat(parts, dim=1) for parts in zip(*drawn)]
         return Outcomes(labels=whole[0], known_ranks=whole[1])
-
-
-def _short_type(classes: int) -> torch.dtype:
-    """Return the shortest integer type that holds the numbers of `classes` classes."""
-    return torch.int16 if classes <= 1 << 15 else torch.int32
 
 
 @dataclass(frozen=True)
@@ -244,11 +242,9 @@ class Outcomes:
         return (values * self.weights).sum(dim=1) / self.size[:, 0]
 
     def distinct(self, classes: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the different pairs of a point and a label among the draws.
+        """Return the L pairs of a point and a label that some draw has, and how draws number them.
 
-        Returns:
-            points, true: int64 [L] each, all pairs that some draw has;
-            codes: integers [R, n], the number of the pair of each draw and point.
+        These are points and labels, int64 [L] each, and the pair of each draw and point, [R, n].
         """
         n = self.labels.shape[1]
         numbers = torch.arange(n, device=self.labels.device)
@@ -257,5 +253,5 @@ class Outcomes:
         pairs = numbers * classes + self.labels
         seen = torch.zeros(n * classes, dtype=torch.bool, device=self.labels.device)
         seen[pairs.flatten()] = True
-        distinct = torch.nonzero(seen).flatten()
-        return distinct // classes, distinct % classes, seen.cumsum(0, dtype=torch.int32)[pairs] - 1
+        found = torch.nonzero(seen).flatten()
+        return found // classes, found % classes, seen.cumsum(0, dtype=torch.int32)[pairs] - 1

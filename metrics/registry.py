@@ -19,8 +19,13 @@ from metrics.binned import class_weights
 from metrics.measurement import Measurement, Options
 from metrics.scores import accuracies, brier_scores, log_losses
 from metrics.utilities.base import UtilityClass
-from metrics.utilities.payoffs import CLASS_WISE, TOP_K, DiscountedCumulativeGain, TopClass
-from metrics.utilities.tables import Similarity
+from metrics.utilities.payoffs import (
+    CLASS_WISE,
+    TOP_K,
+    DiscountedCumulativeGain,
+    Similarity,
+    TopClass,
+)
 from metrics.validation import InputError
 
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -33,11 +38,9 @@ class Metric:
     """One metric and its column.
 
     Args:
-        key: the key in tables and files.
-        text: the heading without the scale.
+        key, text: the key in tables and files, and the heading without the scale.
         power: the printed value is value x 10^power.
-        meaning: what is measured, for the legend.
-        unit: the unit of the value.
+        meaning, unit: what is measured, for the legend, and the unit of the value.
         larger_is_better: its direction.
         has_floor: whether it is a calibration error, which is positive by chance alone.
         utilities: returns the class whose largest UC this is; None if options lack what it needs.

@@ -67,11 +67,9 @@ class UtilityCalibrationError(Metric):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if utilities is None:
-            utilities = (ClassWise(), TopK())
-        if isinstance(utilities, UtilityClass) or callable(utilities):
-            utilities = (utilities,)
-        self.utilities = [utility_of(utility) for utility in utilities]
+        given = (ClassWise(), TopK()) if utilities is None else utilities
+        several = (given,) if isinstance(given, UtilityClass) or callable(given) else given
+        self.utilities = [utility_of(utility) for utility in several]
         if not self.utilities:
             raise InputError("utilities: none given; leave them out for class-wise and top-K ones")
         self.logits = logits

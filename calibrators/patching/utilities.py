@@ -19,8 +19,7 @@ from calibrators.patching.state import PatchedForecast
 from metrics.forecast import Outcomes
 from metrics.utilities.base import UtilityClass
 from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.payoffs import Linear, Rank
-from metrics.utilities.tables import Decision, Similarity
+from metrics.utilities.payoffs import Decision, Linear, Rank, Similarity
 from metrics.validation import InputError
 
 Kind = Literal["class", "top_k", "linear", "rank", "own"]

@@ -27,8 +27,7 @@ from omegaconf import DictConfig, open_dict
 
 from metrics.utilities.base import FunctionUtility
 from metrics.utilities.gain_matrix import GainMatrix
-from metrics.utilities.payoffs import Linear, Rank
-from metrics.utilities.tables import Decision
+from metrics.utilities.payoffs import Decision, Linear, Rank
 from metrics.validation import InputError
 from pipeline.harness.artifacts import sha256_of
 from pipeline.harness.code import UnknownTarget, code_digest

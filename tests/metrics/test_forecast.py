@@ -1,4 +1,4 @@
-"""Ranks, outcome codes, and labels drawn from the forecast itself."""
+"""Ranks, labels drawn from the forecast itself, and equal predictions of equal forecasts."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import metrics as m
 import metrics.forecast
 from metrics import reference
+from metrics.binned import interval_and_binned_errors
 from metrics.forecast import Forecast
 
 KINDS = ["smooth", "saturated", "dyadic", "one_hot", "flat"]
@@ -65,3 +67,74 @@ def test_a_large_forecast_is_ranked_and_redrawn_by_parts_alike(tied, forecast_of
     assert torch.equal(parts.order.long(), order.long())
     assert torch.equal(parts.redraw(uniforms).labels.long(), drawn.labels)
     assert torch.equal(parts.redraw(uniforms).ranks.long(), drawn.ranks)
+
+
+RANDOM = np.random.default_rng(0)
+UTILITIES = {
+    "class-wise": m.ClassWise(),
+    "top-k": m.TopK(),
+    "discounted": m.DiscountedCumulativeGain(),
+    "linear": m.Linear.sample(37, 7, 0),
+    "rank": m.Rank.sample(37, 7, 0),
+    "similarity": m.Similarity(RANDOM.uniform(-1, 1, size=(7, 7))),
+    "decision": m.Decision(RANDOM.uniform(-1, 1, size=(5, 7, 3))),
+    "aligned": m.GainMatrix.sample_aligned(37, 7, 0),
+    "misaligned": m.GainMatrix.sample_misaligned(37, 7, 0, subsets=3),
+    "function": m.FunctionUtility(lambda p: torch.cos(7 * p)),
+}
+
+
+def disturbed(predicted):
+    """Predictions as another order of summation could leave them: off by an ulp here and there.
+
+    Matrix products may sum the columns at the edges of their tiles in another order.
+    """
+    noise = torch.rand(predicted.shape, generator=torch.Generator().manual_seed(0))
+    return torch.where(noise < 0.3, predicted * (1 + 2.0**-52), predicted)
+
+
+def unsteady(utilities):
+    """The same class with products that are summed in an order of the moment's liking."""
+
+    def blocks(self, forecast, outcomes, part=slice(None)):
+        for block in utilities.blocks(forecast, outcomes, part):
+            yield block._replace(predicted=disturbed(block.predicted))
+
+    kind = type(utilities)
+    disturbed_kind = type(f"Unsteady{kind.__name__}", (kind,), {"blocks": blocks})
+    copy = disturbed_kind.__new__(disturbed_kind)
+    copy.__dict__.update(vars(utilities))
+    return copy
+
+
+@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
+def test_points_with_the_same_forecast_stay_together(utilities):
+    random = np.random.default_rng(3)
+    rows = random.dirichlet(np.ones(7), size=6)
+    which = random.integers(6, size=400)
+    y = random.integers(7, size=400)
+    forecast = Forecast(torch.from_numpy(rows[which]))
+    outcomes = forecast.outcomes(torch.from_numpy(y))
+    errors, _ = interval_and_binned_errors(unsteady(utilities), forecast, outcomes, 5)
+    few = Forecast(torch.from_numpy(rows))
+    for index, error in enumerate(errors[0]):
+        vectors = utilities.outcome_utilities(few, index).numpy()
+        predicted = (vectors * rows).sum(axis=1)[which]
+        expected = m.utility_calibration(predicted, vectors[which, y])
+        assert float(error) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("family", ["rank", "discounted", "top-k"])
+def test_utilities_by_rank_tie_points_that_name_the_classes_differently(family):
+    random = np.random.default_rng(4)
+    row = random.dirichlet(np.ones(7))
+    p, y = random.permuted(np.tile(row, (300, 1)), axis=1), random.integers(7, size=300)
+    forecast = Forecast(torch.from_numpy(p))
+    outcomes = forecast.outcomes(torch.from_numpy(y))
+    ordered, ranks = np.sort(row)[::-1], outcomes.ranks[0].numpy()
+    utilities = UTILITIES[family]
+    for index, error in enumerate(unsteady(utilities).errors(forecast, outcomes)[0]):
+        payoffs = utilities.payoffs(7)[index].numpy()
+        assert float(error) == pytest.approx(
+            abs(payoffs[ranks].mean() - payoffs @ ordered), abs=1e-12
+        )

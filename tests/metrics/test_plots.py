@@ -1,5 +1,6 @@
-"""The display in scikit-learn's manner, the figure of diagrams, and axes."""
+"""Figures: the display in scikit-learn's manner, diagrams, eCDFs, and axes."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from metrics import InputError, Linear, TopK, utility_calibration
+from metrics import InputError, Linear, TopK, dkw_band, ecdf, utility_calibration
 from metrics.diagram import diagram_of
+from metrics.ecdf import levels, thin
 from metrics.plots import UtilityDisplay
 from metrics.plots.drawing import diagram_figure, plain_log_axis
 from tests.metrics.test_diagram import forecast
@@ -140,3 +142,21 @@ def test_ticks_of_a_log_axis_are_round_and_few(low, high, most, expected):
     assert ticks == pytest.approx(expected)
     labels = axis.xaxis.get_major_formatter().format_ticks(expected)
     assert "e" not in "".join(labels) and [float(label) for label in labels] == expected
+
+
+def test_levels_count_the_utilities_up_to_an_error():
+    errors, shares = ecdf([0.3, 0.1, 0.2, 0.1])
+    np.testing.assert_array_equal(errors, [0.1, 0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(shares, [0.25, 0.5, 0.75, 1.0])
+
+
+def test_the_band_has_massarts_width():
+    assert dkw_band(1500) == pytest.approx(0.0351, abs=1e-4)
+    assert dkw_band(1, 0.5) == pytest.approx(math.sqrt(math.log(4) / 2))
+    assert dkw_band(100, 0.5) == pytest.approx(math.sqrt(math.log(4) / 200))
+
+
+def test_a_drawn_ecdf_keeps_both_ends():
+    assert thin(9, 3).tolist() == [0, 4, 8]
+    assert thin(2, 5).tolist() == [0, 1]
+    assert levels(4).tolist() == [0.25, 0.5, 0.75, 1.0]

@@ -71,22 +71,12 @@ UTILITIES = {
 }
 
 
-@pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)
-def test_the_noise_floor_of_whole_weights_is_that_of_repeated_rows(utilities, forecast_of):
-    """Repeated rows have the number of one point, so that they draw the same label."""
-    p, y = forecast_of("dyadic", 60, 4, 3)
-    times = np.random.default_rng(0).integers(0, 4, size=60)
-    numbers = np.repeat(np.arange(60), times)
-    repeated = m.noise_floor(utilities, p[numbers], y[numbers], 20, points=numbers)
-    weighted = m.noise_floor(utilities, p, y, 20, sample_weight=times)
-    np.testing.assert_allclose(weighted, repeated, atol=1e-12)
-
-
 def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecast_of):
+    """Repeated rows have the number of one point, so that they draw the same label."""
     p, y = forecast_of("smooth", 60, 4, 3)
     times = np.random.default_rng(0).integers(0, 4, size=60)
     numbers = np.repeat(np.arange(60), times)
-    few = {"utilities": 8, "floor_utilities": 4, "floor_repetitions": 10}
+    few = {"utilities": 8, "floor_utilities": 4, "floor_repetitions": 10, "own": UTILITIES}
     weighted = m.scorecard(p, y, sample_weight=times, **few)
     repeated = m.scorecard(p[numbers], y[numbers], points=numbers, **few)
     assert weighted.metrics == pytest.approx(repeated.metrics, abs=1e-12)
@@ -97,27 +87,18 @@ def test_the_floors_and_curves_of_a_scorecard_are_those_of_repeated_rows(forecas
 
 
 def test_the_scorecard_resamples_weighted_points(forecast_of):
+    """A resampling in which no point with a weight comes out moves nothing."""
     p, y = forecast_of("smooth", 60, 4, 3)
-    weights, few = np.random.default_rng(0).random(60), {"utilities": 0, "floor_repetitions": 0}
-    moved = m.scorecard(p, y, sample_weight=weights, bootstrap_repetitions=50, **few).draws
-    plain = m.scorecard(p, y, bootstrap_repetitions=50, **few).draws
-    counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
-    expected = [m.accuracy(p, y, sample_weight=row * weights) for row in counts]
-    np.testing.assert_allclose(moved["bootstrap_accuracy"], expected, atol=1e-12)
-    assert not np.allclose(moved["bootstrap_u_topk"], plain["bootstrap_u_topk"])
-
-
-def test_a_resampling_without_a_weighted_point_moves_nothing(forecast_of):
-    p, y = forecast_of("smooth", 60, 4, 3)
-    weights = np.zeros(60)
-    weights[:2] = 1
     few = {"utilities": 0, "floor_repetitions": 0, "bootstrap_repetitions": 50}
-    card = m.scorecard(p, y, sample_weight=weights, **few)
-    assert np.isfinite(card.draws["bootstrap_u_topk"]).all()
     counts = next(resampled_weights(torch.arange(60), 60, 50, 0)).numpy()
-    empty = counts[:, :2].sum(axis=1) == 0
+    for weights in (np.random.default_rng(0).random(60), 1.0 * (np.arange(60) < 2)):
+        card = m.scorecard(p, y, sample_weight=weights, **few)
+        drawn = [row if row.any() else weights for row in counts * weights]
+        expected = [m.accuracy(p, y, sample_weight=row) for row in drawn]
+        np.testing.assert_allclose(card.draws["bootstrap_accuracy"], expected, atol=1e-12)
+    empty = ~(counts * weights).any(axis=1)
     assert empty.any()
-    assert (card.draws["bootstrap_brier"][empty] == card.metrics["brier"]).all()
+    assert (card.draws["bootstrap_u_topk"][empty] == card.metrics["u_topk"]).all()
 
 
 @pytest.mark.parametrize("utilities", UTILITIES.values(), ids=UTILITIES)

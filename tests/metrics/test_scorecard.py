@@ -61,6 +61,10 @@ def test_every_key_holds_the_metric_of_its_name(kind, n, classes, forecast_of):
         assert np.isfinite(list(floor.values())).all()
     assert set(card.ecdf) == CURVES | FLOORS
     assert all(curve.shape == (40,) for curve in card.ecdf.values())
+    for family in CURVES:
+        low, mean, high = (card.ecdf[f"{family}_floor_{line}"] for line in ("q05", "mean", "q95"))
+        assert all((np.diff(line) >= 0).all() for line in (low, mean, high))
+        assert (low - 1e-12 <= mean).all() and (low <= high).all()
 
 
 @pytest.mark.parametrize("kind", ["smooth", "saturated", "dyadic"])
@@ -83,11 +87,6 @@ def test_the_curves_are_the_errors_of_the_named_samples(forecast_of):
     linear, rank = m.Linear.sample(40, 5, 11), m.Rank.sample(40, 5, 12)
     np.testing.assert_allclose(ecdf["linear"], linear.calibration_errors(p, y), atol=1e-12)
     np.testing.assert_allclose(ecdf["rank"], rank.calibration_errors(p, y), atol=1e-12)
-    for family in CURVES:
-        lines = [ecdf[f"{family}_floor_{line}"] for line in ("q05", "mean", "q95")]
-        assert all((np.diff(line) >= 0).all() for line in lines)
-        assert (lines[0] <= lines[2]).all()
-        assert (lines[0] - 1e-12 <= lines[1]).all()
 
 
 def test_the_same_seeds_give_the_same_scorecard_and_others_another(forecast_of):

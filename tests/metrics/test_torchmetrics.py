@@ -87,22 +87,14 @@ def test_points_gathered_from_two_processes_give_the_error_of_all_points() -> No
     assert float(metric.compute()) == of_all(None)
 
 
-def test_probabilities_are_taken_where_no_logits_are_announced() -> None:
+def test_probabilities_are_taken_where_no_logits_are_announced_and_bad_batches_refused() -> None:
     logits, labels = points()
     metric = UtilityCalibrationError(TopK())
-    metric.update(torch.softmax(logits.double(), dim=1), labels)
+    p = torch.softmax(logits.double(), dim=1)
+    metric.update(p, labels)
+    for bad in ((logits, labels), (p, labels + CLASSES), (p, labels[:-1])):
+        with pytest.raises(InputError, match=r"preds: values outside|target: "):
+            metric.update(*bad)
     assert float(metric.compute()) == of_all(TopK())
-    with pytest.raises(InputError, match="preds: values outside"):
-        metric.update(logits, labels)
-
-
-def test_bad_batches_are_refused_and_leave_no_points() -> None:
-    logits, labels = points()
-    metric = UtilityCalibrationError(logits=True)
-    with pytest.raises(InputError, match="target"):
-        metric.update(logits, labels + CLASSES)
-    with pytest.raises(InputError, match="target"):
-        metric.update(logits, labels[:-1])
-    assert metric.forecasts == []
     with pytest.raises(InputError, match="utilities: none"):
         UtilityCalibrationError([])

@@ -70,11 +70,10 @@ def test_leading_dimensions_are_kept_and_the_kind_too(shape):
 def test_views_lists_and_read_only_arrays_are_read_as_they_are():
     v, u = np.random.default_rng(2).random((2, 30))
     expected = utility_calibration(v[::-2].copy(), u[::-2].copy())
-    assert utility_calibration(v[::-2], u[::-2]) == expected
     v.flags.writeable = u.flags.writeable = False
-    assert utility_calibration(v[::-2], u[::-2]) == expected
-    assert utility_calibration(v[::-2].tolist(), u[::-2].tolist()) == expected
-    assert utility_calibration(v[::-2].astype(">f8"), u[::-2]) == expected
+    v, u = v[::-2], u[::-2]
+    for pair in ((v, u), (v.tolist(), u.tolist()), (v.astype(">f8"), u)):
+        assert utility_calibration(*pair) == expected
     v, u = v.astype(np.float32), u.astype(np.float32)  # summed in doubles
     assert utility_calibration(v, u) == utility_calibration(v.astype(float), u.astype(float))
 
