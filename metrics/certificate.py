@@ -125,9 +125,6 @@ def calibration_interval(
         sample_weight: [n], >= 0, weights of the points; the module explains their effect.
         clusters, classes: as in `scorecard`.
         population_weights: the mean and the largest weight in the population, for `upper_finite`.
-
-    Raises:
-        InputError: shapes, ranges or row sums are wrong, or the confidence is not in (0, 1).
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence}, expected a number in (0, 1)")

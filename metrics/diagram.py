@@ -31,13 +31,10 @@ ones differ by so little where a matrix product adds in another order, as proces
 
 @dataclass(frozen=True)
 class Predictions:
-    """One utility on n points.
+    """One utility on n points: v, u and the points' weights, [n] each.
 
-    Attributes:
-        predicted, realized: v and u, [n] each.
-        redrawn: [R, n], u under labels drawn from the forecast itself, for which the forecast is
-            perfectly calibrated.
-        weights: weights of the points, [n].
+    `redrawn` [R, n] is u under labels drawn from the forecast itself, for which it is perfectly
+    calibrated.
     """
 
     predicted: Array
@@ -70,9 +67,8 @@ class UtilityDiagram:
         predicted, difference: [g] places t and the running curve D(t) there, thinned.
         low, high: [g] its noise band.
         bins: the binned view.
-        worst: the interval that attains UC.
-        share: the share of points in it.
-        gap: the mean of realized minus predicted utility in it.
+        worst, share, gap: the interval that attains UC, the share of points in it, and their mean
+            of realized minus predicted utility.
     """
 
     predicted: Array

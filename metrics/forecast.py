@@ -58,7 +58,6 @@ class Forecast:
     """Probabilities float64 [n, C] with their ranking, computed when first needed.
 
     Args:
-        probabilities: [n, C]
         tied: neighbours in descending order that are no further apart than this are ranked by
             class. With 0 only equal ones are, as in the paper.
         known_order: the ranking, if it is already known.
@@ -162,12 +161,10 @@ class Forecast:
     def redraw(self, uniforms: Tensor | Callable[[slice], Tensor]) -> Outcomes:
         """Return outcomes drawn from the forecast itself by inverse CDF.
 
-        Args:
-            uniforms: float64 [R, n] in [0, 1), or a function from rows to their uniforms. The same
-                numbers give paired draws across methods.
-
-        Rows that do not sum to one are divided by their sum first. A row of zeros counts as
-        uniform. Labels and ranks of a large forecast have the shortest type that holds them.
+        `uniforms` are float64 [R, n] in [0, 1), or a function from rows to theirs. The same numbers
+        give paired draws across methods. Rows that do not sum to one are divided by their sum
+        first. A row of zeros counts as uniform. Labels and ranks of a large forecast have the
+        shortest type that holds them.
         """
         drawn, kind = [], self.short_type if self.is_large else torch.int64
         for rows, part in self.parts():

@@ -170,11 +170,8 @@ def bootstrap_draws(
 ) -> dict[str, Floats]:
     """Return what is measured under resampled points or clusters, as a mean over the samples.
 
-    Of many points, the metrics of sampled users are left out, of very many all metrics.
-
-    Args:
-        population: the number of points, or of clusters, that are resampled; those of the first
-            sample, which contains the others, if not given.
+    Of many points, the metrics of sampled users are left out, of very many all metrics. Without a
+    `population` those of the first sample are resampled, which contains the others.
     """
     whole = samples[0]
     if population is None:
@@ -183,10 +180,8 @@ def bootstrap_draws(
     if size * whole.forecast.classes > LARGEST_WHOLE:
         return {}
     if size > LARGEST:
-        samples = [
-            sample._replace(metrics=[m for m in sample.metrics if not m.sampled], families=())
-            for sample in samples
-        ]
+        few = [[metric for metric in sample.metrics if not metric.sampled] for sample in samples]
+        samples = [s._replace(metrics=m, families=()) for s, m in zip(samples, few, strict=True)]
 
     def resampled(sample: Sample) -> Draws:
         numbers = sample.points if sample.clusters is None else sample.clusters

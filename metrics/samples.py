@@ -139,15 +139,14 @@ def sample_of(
     """Return the checked sample of the arguments of `scorecard`, without metrics to compute."""
     forecast, outcomes = checked(probabilities, labels, sample_weight, classes, rows_sum_to_one)
     n, device = forecast.n, forecast.probabilities.device
-    numbers = (
-        torch.arange(n) if points is None else check_labels(points, n, LARGEST_POINT, "points")
-    )
+    given = torch.arange(n) if points is None else points
+    numbers = check_labels(given, n, LARGEST_POINT, "points").to(device)
     if clusters is not None and population is not None:
         clusters = check_labels(clusters, n, population, "clusters").to(device)
     elif clusters is not None:
         clusters = cluster_numbers(clusters, n).to(device)
     by_label = weights_by_label(outcomes, forecast.classes)
-    return Sample(forecast, outcomes, numbers.to(device), by_label, clusters)
+    return Sample(forecast, outcomes, numbers, by_label, clusters)
 
 
 def weights_by_label(outcomes: Outcomes, classes: int) -> Tensor | None:
@@ -182,10 +181,7 @@ def in_batches(whole: Sample, utility_batch: int | None, seed: int) -> list[Samp
 
 
 def cluster_numbers(clusters: Any, n: int) -> Tensor:
-    """Return the number of each point's cluster, int64 [n] from 0, for their names [n].
-
-    There must be two clusters at least, or the points say nothing of other clusters.
-    """
+    """Return the number of each point's cluster, int64 [n] from 0, for the clusters' names [n]."""
     check_nothing_is_masked(clusters, "clusters")
     names = clusters.cpu().numpy() if isinstance(clusters, Tensor) else np.asarray(clusters)
     if names.shape != (n,):

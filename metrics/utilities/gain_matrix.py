@@ -155,9 +155,7 @@ class GainMatrix(UtilityClass):
     def _gains(self, true: Tensor, predicted: Tensor) -> Tensor:
         """Return the gain of each user k for predicting `predicted[:, k]`: float64 [n, m].
 
-        Args:
-            true: int64 [n], the true classes.
-            predicted: integers [n, m], or [1, 1] if all users predict the same class.
+        True classes are int64 [n]; `predicted` is [1, 1] if all users predict the same class.
         """
         numbers = torch.arange(len(self._users), device=true.device)
         return self._users[numbers, true[:, None], predicted.to(torch.int64)]
