@@ -43,7 +43,7 @@ class Rarest:
     """The rarest class: its `points` of `n`; `share`: of all points that a test part has.
 
     needed: so many in a test part let U_CWE tell whether its forecasts are off by half
-    (metrics.power), with every method.
+    (metrics.resampling), with every method.
     """
 
     points: int
