@@ -115,7 +115,7 @@ $(PEERS)/.installed: requirements.lock requirements-peers.txt
 test-slurm: setup
 	@set -e; folder=$$(mktemp -d); trap 'scripts/clusters/one_node_slurm.sh down "$$folder"; rm -rf "$$folder"' EXIT; \
 	  scripts/clusters/one_node_slurm.sh up "$$folder"; \
-	  SLURM_CONF="$$folder/slurm.conf" $(VENV)/bin/python -m pytest tests/clusters/test_slurm.py
+	  SLURM_CONF="$$folder/slurm.conf" $(VENV)/bin/python -m pytest tests/clusters -k 'not ray'
 
 # The environment has Ray and sees the packages of $(VENV). Ray listens on all network interfaces;
 # therefore it runs in a network of its own that has only the loopback interface.
@@ -126,7 +126,7 @@ test-ray: setup
 	.venv-ray/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock \
 	  'hydra-ray-launcher>=1.2.2' 'ray>=2.60'
 	unshare --map-root-user --net sh -c 'ip link set lo up && \
-	  exec .venv-ray/bin/python -m pytest tests/clusters/test_ray.py'
+	  exec .venv-ray/bin/python -m pytest tests/clusters -k ray'
 
 # Every run has another seed. A finding is kept in tests/fuzz/corpus, and `make test` tries it from then on.
 fuzz: setup

@@ -184,15 +184,12 @@ class RepVGGBlock(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.rbr_dense, self.rbr_1x1 = (
-            nn.Sequential(
-                OrderedDict(
-                    conv=nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False),
-                    bn=nn.BatchNorm2d(outputs),
-                )
-            )
-            for kernel in (3, 1)
-        )
+
+        def branch(kernel: int) -> nn.Sequential:
+            convolution = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+            return nn.Sequential(OrderedDict(conv=convolution, bn=nn.BatchNorm2d(outputs)))
+
+        self.rbr_dense, self.rbr_1x1 = branch(3), branch(1)
         same_shape = inputs == outputs and stride == 1
         self.rbr_identity = nn.BatchNorm2d(inputs) if same_shape else None
 

@@ -57,11 +57,17 @@ def class_similarity(
         return None
     names = resolve_names(class_names)
     path = Path(vectors_path or _downloaded(str(download))).expanduser()
-    vectors = _load(path)
+    check_vectors(path)
+    load = require("gensim.models").KeyedVectors.load_word2vec_format
+    try:
+        vectors = load(str(path), binary=".bin" in path.suffixes)
+    except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
+        reason = reason_of(error)
+        raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
     means = np.zeros((len(names), vectors.vector_size))
     missing, partly = [], {}
     for row, name in enumerate(names):
-        tokens = tokenize(name)
+        tokens = re.findall(r"[^\W_]+", name.lower())
         covered = [token for token in tokens if token in vectors]
         if not covered and whole_names:
             tokens = covered = [word for word in (name, name.lower()) if word in vectors][:1]
@@ -83,11 +89,6 @@ def class_similarity(
         "partly_covered": partly,
         "line": line,
     }
-
-
-def tokenize(name: str) -> list[str]:
-    """Lower case, `_` and `-` to spaces, alphanumeric tokens: the paper's rule."""
-    return re.findall(r"[^\W_]+", name.lower())
 
 
 def _cosine(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -132,16 +133,6 @@ def check_vectors(path: Path) -> None:
             f"{path}: truncated: {size} bytes, and {words} vectors of {dimensions} numbers need "
             f"{least} at least; download it again"
         )
-
-
-def _load(path: Path) -> Any:
-    check_vectors(path)
-    keyed_vectors = require("gensim.models").KeyedVectors
-    try:
-        return keyed_vectors.load_word2vec_format(str(path), binary=".bin" in path.suffixes)
-    except (ValueError, EOFError, OSError, IndexError, MemoryError, zlib.error) as error:
-        reason = reason_of(error)
-        raise InputError(f"{path}: not a word2vec file, or truncated ({reason})") from error
 
 
 def file_similarity(*, path: str | Path) -> Found:

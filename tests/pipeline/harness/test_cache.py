@@ -1,22 +1,16 @@
-"""Files and units: whole or absent, made by one process, named by their key."""
+"""Files and units: whole or absent, named by their key."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import zipfile
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pipeline.harness.artifacts import read_npz, save_npz
 from pipeline.harness.cache import arrays_digest, is_current, publish, record_of
-from pipeline.harness.parallel import Task, attempt
 
-SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 ARRAYS = {"a": np.arange(300.0), "b": np.arange(4)}
 
 
@@ -64,56 +58,3 @@ def test_a_damaged_unit_counts_as_absent(unit, damage):
     unit.write_bytes(damage(unit.read_bytes()))
     assert record_of(unit) is None
     assert not is_current(unit, "k")
-
-
-def make_noting(notes, device, progress):
-    """Leave a file whose name says which process made the unit."""
-    (notes / str(os.getpid())).touch()
-    return partial(save_npz, arrays=ARRAYS), {}
-
-
-def task_of(folder, make):
-    """A unit that `make` makes with the device and the progress."""
-    settings = SimpleNamespace(paths=SimpleNamespace(data=folder), device="cpu", force=False)
-    return Task("unit", settings, folder / "unit.npz", "k", make)
-
-
-def made(folder, notes, barrier):
-    barrier.wait(60)
-    attempt(task_of(folder, partial(make_noting, notes)), wait=True)
-
-
-def test_of_two_processes_one_makes_a_unit(tmp_path):
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    barrier = SPAWN.Barrier(2)
-    both = [SPAWN.Process(target=made, args=(tmp_path, notes, barrier)) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join(60)
-    assert [one.exitcode for one in both] == [0, 0]
-    assert len(list(notes.iterdir())) == 1
-    assert is_current(tmp_path / "unit.npz", "k")
-
-
-def hold(folder, held, end):
-    def wait(device, progress):
-        held.set()
-        end.wait(60)
-
-    attempt(task_of(folder, wait), wait=True)
-
-
-def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
-    held, end = SPAWN.Event(), SPAWN.Event()
-    holder = SPAWN.Process(target=hold, args=(tmp_path, held, end))
-    holder.start()
-    assert held.wait(60)
-    task = task_of(tmp_path, partial(make_noting, tmp_path))
-    assert attempt(task, wait=False).state == "busy"
-    assert not task.path.exists()
-    os.kill(holder.pid, signal.SIGKILL)
-    holder.join(60)
-    assert attempt(task, wait=False).state != "busy"
-    assert task.is_current()

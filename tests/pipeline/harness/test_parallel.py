@@ -1,12 +1,14 @@
-"""Many units at once: how many, on which device, and that one failure stops no other."""
+"""Many units at once: how many, on which device, made by one process; a failure stops no other."""
 
 from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import signal
 import warnings
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -17,11 +19,15 @@ from pipeline.harness import parallel
 from pipeline.harness.artifacts import save_npz
 from pipeline.harness.command import UnitsFailed
 from pipeline.harness.machine import MissingDevice, device_name, free_memory
-from pipeline.harness.parallel import BYTES_PER_LOGIT, Task, job_count, run_tasks
+from pipeline.harness.parallel import BYTES_PER_LOGIT, Task, attempt, job_count, run_tasks
+
+SPAWN = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
 
 
 def make(number, how, device, progress):
-    """Save the number, or do what `how` says."""
+    """Save the number, or do what `how` says; a folder gets a file with the process's number."""
+    if not isinstance(how, str):
+        (how / str(os.getpid())).touch()
     if how == "warn":
         warnings.warn(f"stopped after {number} steps", stacklevel=1)
     if how == "fail":
@@ -125,3 +131,44 @@ def test_a_file_system_without_locks_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr("fcntl.flock", refuse)
     with pytest.raises(UnitsFailed, match=r"files cannot be locked here .*; use a local paths"):
         run_tasks("fit", examples(tmp_path, ""))
+
+
+def made_together(folder, barrier):
+    barrier.wait(60)
+    attempt(*examples(folder, folder / "notes"), wait=True)
+
+
+def test_of_two_processes_one_makes_a_unit(tmp_path):
+    (tmp_path / "notes").mkdir()
+    barrier = SPAWN.Barrier(2)
+    both = [SPAWN.Process(target=made_together, args=(tmp_path, barrier)) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join(60)
+    assert [one.exitcode for one in both] == [0, 0]
+    assert len(list((tmp_path / "notes").iterdir())) == 1
+    assert made(examples(tmp_path, "")) == [True]
+
+
+def hold(folder, held, end):
+    def wait(device, progress):
+        held.set()
+        end.wait(60)
+
+    (task,) = examples(folder, "")
+    attempt(replace(task, make=wait), wait=True)
+
+
+def test_a_held_unit_is_busy_until_its_holder_is_killed(tmp_path):
+    held, end = SPAWN.Event(), SPAWN.Event()
+    holder = SPAWN.Process(target=hold, args=(tmp_path, held, end))
+    holder.start()
+    assert held.wait(60)
+    (task,) = examples(tmp_path, "")
+    assert attempt(task, wait=False).state == "busy"
+    assert not task.path.exists()
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join(60)
+    assert attempt(task, wait=False).state != "busy"
+    assert task.is_current()

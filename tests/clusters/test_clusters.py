@@ -1,25 +1,37 @@
-"""--multirun on Slurm: jobs are killed, cancelled and preempted; the same command makes the rest.
+"""--multirun on Slurm and on Ray: results are those of a plain run, and a lost job stops no other.
 
-`make test-slurm` starts a cluster of one node for it and stops it again.
+`make test-slurm` starts a cluster of one node for its tests and stops it again. Sweeps are on a
+benchmark of 200 points.
 """
 
 import os
 import shutil
 import subprocess
+import sys
+from importlib.util import find_spec
 
 import pytest
 
 from pipeline.harness.command import CONF
-from tests.clusters.conftest import Sweep, check_a_sweep
+from tests.pipeline.conftest import files_below, tiny_overrides, write_example
 from tests.waiting import wait_until
 
-if not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None:
-    pytest.skip("Slurm is not set up here (make test-slurm starts one)", allow_module_level=True)
-
+NEEDS_SLURM = pytest.mark.skipif(
+    not os.environ.get("SLURM_CONF") or shutil.which("sbatch") is None,
+    reason="Slurm is not set up here (make test-slurm starts one)",
+)
+NEEDS_RAY = pytest.mark.skipif(
+    find_spec("ray") is None, reason="Ray is not installed here (make test-ray installs it)"
+)
 SLURM = (
     "hydra/launcher=slurm", "hydra.launcher.cpus_per_task=1", "hydra.launcher.mem_gb=1",
     "hydra.launcher.max_num_timeout=0",
 )  # fmt: skip
+RAY = (
+    "hydra/launcher=ray_cluster",
+    "+hydra.launcher.ray.init.include_dashboard=false",
+    "+hydra.launcher.ray.init.num_cpus=2",
+)
 WAITING = """
 import os, pathlib, time
 from calibrators import Uncalibrated
@@ -32,16 +44,75 @@ class Waiting(Uncalibrated):
             time.sleep(0.1)
         super()._fit(logits, labels)
 """
+PAIRS = "calibrator=temperature,vector"
+
+
+class Sweep:
+    """Command lines on one folder of data and results."""
+
+    def __init__(self, folder, name):
+        self.folder = folder / name
+        self.settings = tiny_overrides(folder / "tiny.npz", self.folder)
+
+    def command(self, stage, *more):
+        sweeps = f"hydra.sweep.dir={self.folder / 'multirun'}"
+        flags = [word for word in more if word.startswith("--")]  # Hydra reads them first
+        others = [word for word in more if not word.startswith("--")]
+        program = [sys.executable, "-m", f"pipeline.{stage}"]
+        return [*program, *flags, *self.settings, sweeps, *others]
+
+    def run(self, stage, *more):
+        return subprocess.run(
+            self.command(stage, *more),
+            cwd=CONF.parent, capture_output=True, text=True, check=False, timeout=900,
+        )  # fmt: skip
+
+    def files(self):
+        """Fits, scores and results by name."""
+        folders = ("data/fits", "data/scores", "results")
+        return {
+            f"{folder}/{name}": content
+            for folder in folders
+            for name, content in files_below(self.folder / folder).items()
+        }
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The same units without a cluster."""
+    folder = tmp_path_factory.mktemp("sweep")
+    write_example(folder / "tiny.npz")
+    sweep = Sweep(folder, "plain")
+    for stage in ("logits", "fit", "evaluate"):
+        done = sweep.run(stage, "suite.calibrators=[temperature,vector]")
+        assert done.returncode == 0, done.stderr
+    return sweep
 
 
 def slurm(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_failed_job_costs_itself_and_the_same_command_makes_the_rest(plain):
-    check_a_sweep(plain, "slurm", SLURM)
+@pytest.mark.parametrize(
+    ("name", "launcher"),
+    [
+        pytest.param("slurm", SLURM, marks=NEEDS_SLURM),
+        pytest.param("ray", RAY, marks=NEEDS_RAY),
+    ],
+)
+def test_a_failed_job_costs_itself_and_the_same_command_makes_the_rest(plain, name, launcher):
+    sweep = Sweep(plain.folder.parent, name)
+    assert sweep.run("logits").returncode == 0
+    failed = sweep.run("fit", "--multirun", PAIRS, "split=0,7", *launcher)  # there are three splits
+    assert failed.returncode != 0
+    assert {file.rpartition("/")[2] for file in sweep.files()} == {"0.npz"}
+    for stage in ("fit", "evaluate"):
+        done = sweep.run(stage, "--multirun", PAIRS, *launcher)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert sweep.files() == plain.files()
 
 
+@NEEDS_SLURM
 def test_lost_jobs_cost_themselves_and_the_same_command_makes_the_rest(plain, monkeypatch):
     """Of four jobs one is killed, one cancelled, one preempted and queued again; the last one ends.
 
