@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,23 +43,18 @@ def checked_groups(groups: Any, n: int) -> NDArray[np.str_]:
     return names.astype(np.str_)
 
 
-@dataclass
 class GroupRun:
     """Runs of Algorithm 1, one for each group, of which each round takes the one most in error.
 
     Args:
-        runs: by group.
-        errors: √n_g times the largest error of each group, as of its last audit.
+        p, labels, names: probabilities [n, C], labels [n] and the groups' names [n].
+        begin: begins the algorithm on the forecast of a group.
     """
 
-    runs: dict[str, Algorithm1]
-    errors: dict[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin) -> GroupRun:
-        """Begin on probabilities [n, C], labels [n] and the groups' names [n]."""
+    def __init__(self, p: Tensor, labels: Tensor, names: NDArray[np.str_], begin: Begin) -> None:
         rows = {name: torch.from_numpy(names == name) for name in np.unique(names).tolist()}
-        return cls({g: begin(PatchedForecast(p[at], labels[at])) for g, at in rows.items()})
+        self.runs = {g: begin(PatchedForecast(p[at], labels[at])) for g, at in rows.items()}
+        self.errors: dict[str, float] = {}  # √n_g times the largest error, as of the last audit
 
     def round(self) -> tuple[str, Patch] | None:
         """Patch the group whose error counts most; None if no group can be patched."""
@@ -94,23 +88,21 @@ def group_patches(
         return []
     folds = []
     for kept, held in folds_of(labels, seed):
-        run = GroupRun.of(p[kept], labels[kept], names[kept.numpy()], begin)
+        run = GroupRun(p[kept], labels[kept], names[kept.numpy()], begin)
         folds.append((run, held, p[held].clone()))
-    own = [GroupRun.of(p, labels, names, begin)]
-
-    def losses_now() -> Tensor:
-        return torch.cat([PatchedForecast(q, labels[at]).losses("nll") for _, at, q in folds])[None]
-
-    losses = losses_now()
-    while len(losses) <= min(most, fewest_patches(losses) + PATIENCE):
-        made = [run.round() for run, _, _ in folds]
-        if all(each is None for each in made):
-            break
-        for each, (run, held, q) in zip(made, folds, strict=True):
-            if each is not None:
-                apply_to(q, names[held.numpy()], [each], run.runs[each[0]].update)
-        losses = torch.cat([losses, losses_now()])
-    rounds = (own[0].round() for _ in range(fewest_patches(losses)))
+    losses = labels.new_empty((0, len(labels)), dtype=torch.float64)
+    moved = True
+    while moved:
+        now = [PatchedForecast(q, labels[held]).losses("nll") for _, held, q in folds]
+        losses = torch.cat([losses, torch.cat(now)[None]])
+        moved = False
+        if len(losses) <= min(most, fewest_patches(losses) + PATIENCE):
+            for run, held, q in folds:
+                if each := run.round():
+                    apply_to(q, names[held.numpy()], [each], run.runs[each[0]].update)
+                    moved = True
+    run = GroupRun(p, labels, names, begin)
+    rounds = (run.round() for _ in range(fewest_patches(losses)))
     return [each for each in rounds if each is not None]
 
 

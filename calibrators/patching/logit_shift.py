@@ -42,9 +42,12 @@ from calibrators.patching.tuning import (
     held_out_losses,
 )
 from calibrators.patching.update import ExponentialTilting
-from calibrators.pooled.pool import PooledScaling
 from calibrators.solvers.search import with_progress
 from metrics.validation import InputError
+
+FEW = 500
+"""Points at which the patches of a pooled start must gain one standard error, as all patches must
+of other starts. With n points they must gain FEW / n of one, because little is left to gain."""
 
 
 @dataclass(eq=False, repr=False)
@@ -71,10 +74,9 @@ class LogitShiftPatching(Patching):
         verbose: whether cross-validation shows a progress bar on stderr; the bar stays unfinished
             where more patches gain nothing.
 
-    Time: by default cross-validation chooses the number of patches. For 7,000 points of the CIFAR
-    benchmarks (ResNet-56) it takes one second of one core for ten classes and two for a hundred;
-    from "pooled" it takes one and five seconds. A start from "vector" or "dirichlet" adds six fits
-    of that calibrator. With `steps` given, a fit is much faster.
+    Time: for 7,000 points of the CIFAR benchmarks (ResNet-56) a fit takes one second of one core
+    for ten classes and two for a hundred; from "pooled" it takes one and five seconds. A start from
+    "vector" or "dirichlet" adds six fits of that calibrator.
 
     Attributes:
         kinds_, indices_, vectors_, lows_, highs_, shifts_, errors_: the patches, see `Patching`;
@@ -148,44 +150,40 @@ class LogitShiftPatching(Patching):
             warnings.warn("to_module: leaves out the patches of groups", stacklevel=3)
         return super()._to_module(dtype)
 
-    def _fit_groups(self, logits: Tensor, labels: Tensor) -> None:
-        """Patch the groups on top of the map without groups."""
-        patches = []
-        if self._names is not None:
-            p, families = super()._predict_proba(logits), StandardFamilies(0, self.seed)
-            patches = group_patches(
-                p,
-                labels,
-                self._names,
-                lambda state: Algorithm1(state, families, self._update(), self.tolerance),
-                self.max_steps,
-                self.seed,
-            )
-        for name, value in stored_patches(patches).items():
-            setattr(self, name, value)
-
     def _fit(self, logits: Tensor, labels: Tensor) -> None:
-        self._check_options()
+        self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
+        if not 0 < self.shrinkage <= 1:
+            raise InputError(f"shrinkage: {self.shrinkage}, expected a number above 0, at most 1")
         start, probabilities = fit_start(self.start, logits, labels, self.seed)
         steps, self.held_out_ = self.steps, np.empty(0)
         if steps is None and len(labels) < 2 * FOLDS:
             steps = 0  # too few points for folds
         elif steps is None:
-            pooled = isinstance(start, PooledScaling) and len(start.pool_) > 1
-            best = partial(fewest_patches, errors=0.0) if pooled else fewest_patches
-            patience = POOLED_PATIENCE if pooled else PATIENCE
-            most = max(1, self.max_steps)
-            shown = with_progress(best, "LogitShiftPatching: patches", most, self.verbose)
-            options = self.objective, self.max_steps, self.seed, shown, patience
-            losses = held_out_losses(probabilities, labels, self._run, *options)
+            pooled = self.start == "pooled"
+            errors = FEW / len(labels) if pooled else 1.0
+            best = partial(fewest_patches, errors=errors)
+            shown = "LogitShiftPatching: patches", max(1, self.max_steps), self.verbose
+            losses = held_out_losses(
+                probabilities,
+                labels,
+                self._run,
+                self.objective,
+                self.max_steps,
+                self.seed,
+                with_progress(best, *shown),
+                POOLED_PATIENCE if pooled else PATIENCE,
+            )
             steps, self.held_out_ = best(losses), losses.mean(dim=1).cpu().numpy()
         self._patch(start, self._run(PatchedForecast(probabilities, labels)), steps)
-        self._fit_groups(logits, labels)
-
-    def _check_options(self) -> None:
-        self._check_shared({"steps": 0, "max_steps": 0, "sampled_count": 0})
-        if not 0 < self.shrinkage <= 1:
-            raise InputError(f"shrinkage: {self.shrinkage}, expected a number above 0, at most 1")
+        patches = []
+        if self._names is not None:
+            p, families = super()._predict_proba(logits), StandardFamilies(0, self.seed)
+            begin = partial(
+                Algorithm1, auditor=families, update=self._update(), tolerance=self.tolerance
+            )
+            patches = group_patches(p, labels, self._names, begin, self.max_steps, self.seed)
+        for name, value in stored_patches(patches).items():
+            setattr(self, name, value)
 
     def _run(self, state: PatchedForecast) -> Algorithm1:
         auditor = self._auditor(state, self.sampled_count)

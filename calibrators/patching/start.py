@@ -3,8 +3,6 @@
 Patches are fitted on the same calibration points as that calibrator. One parameter (temperature)
 fits these points hardly better than new points. With more parameters the residuals would be too
 small, so such starts are cross-fitted: each fifth of the points is predicted by a fit on the rest.
-
-`pooled` is cross-fitted by itself (`calibrators.pooled`).
 """
 
 from __future__ import annotations
@@ -36,8 +34,6 @@ STARTS: dict[str, type[Calibrator]] = {
 }
 PREFIX = "start_"
 KIND = "start_kind_"
-COMMON = ("classes_", "n_features_in_", "tuning_log_")
-"""Attributes that are not stored for the start, because the patching calibrator has its own."""
 
 
 def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[Calibrator, Tensor]:
@@ -45,18 +41,17 @@ def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[
 
     Dirichlet's penalties are tuned once, on all points. `seed` determines this and the fifths.
     """
-    if start == "pooled":
-        pool = PooledScaling(seed)
-        pool._fit(logits, labels)
-        return pool, pool.cross_fitted
-    calibrator = DirichletCalibration(seed=seed) if start == "dirichlet" else STARTS[start]()
+    calibrator = STARTS[start]()
+    if isinstance(calibrator, DirichletCalibration | PooledScaling):
+        calibrator.seed = seed
     calibrator._fit(logits, labels)
+    if isinstance(calibrator, PooledScaling):
+        return calibrator, calibrator.cross_fitted
     if start in get_args(PaperStart):
         return calibrator, calibrator._predict_proba(logits)
+    again = STARTS[start]()
     if isinstance(calibrator, DirichletCalibration):
-        again = DirichletCalibration(odir=calibrator.odir_, l2=calibrator.l2_)
-    else:
-        again = STARTS[start]()
+        again.set_params(odir=calibrator.odir_, l2=calibrator.l2_)
     probabilities = logits.new_empty(logits.shape, dtype=torch.float64)
     for kept, held in folds_of(labels, seed):
         again._learn(logits[kept], labels[kept])
@@ -67,9 +62,8 @@ def fit_start(start: Start, logits: Tensor, labels: Tensor, seed: int) -> tuple[
 def stored(start: Calibrator) -> dict[str, Any]:
     """Return the start's class and learned values, under names that begin with `start_`."""
     learned = {name: value for name, value in vars(start).items() if name.endswith("_")}
-    return {KIND: type(start).__name__} | {
-        PREFIX + name: value for name, value in learned.items() if name not in COMMON
-    }
+    learned.pop("tuning_log_", None)  # no array; files have none of it
+    return {KIND: type(start).__name__} | {PREFIX + name: v for name, v in learned.items()}
 
 
 def restored(attributes: Mapping[str, Any]) -> Calibrator:

@@ -98,29 +98,21 @@ def solve(data: Data, begin: Tensor, precondition: Precondition) -> Tensor:
     weights, blocks = penalties(n, classes, with_matrix, begin.device), data.blocks()
 
     def objective(point: Tensor) -> tuple[float, Tensor]:
-        gradient = torch.zeros_like(point)
-        here, sums = MapPoint.of(point, classes), MapPoint.of(gradient, classes)
-        loss = sum(_add_loss(block, here, sums) for block in blocks)
         away = point - start
         pull = weights * away
-        return loss / n + dot(pull, away), (gradient / n).add_(pull, alpha=2.0)
+        loss, gradient = n * dot(pull, away), (2.0 * n) * pull
+        here, sums = MapPoint.of(point, classes), MapPoint.of(gradient, classes)
+        for x, features, y in blocks:
+            scores = here.scores(x, features)
+            loss += residuals(scores, y)  # now `scores` holds the gradient by the scores
+            sums.theta.add_(features.gradient(scores))
+            sums.shift.add_(scores.sum(dim=0))
+            sums.slopes.add_(scores.T @ x if with_matrix else scores.mul_(x).sum(dim=0))
+        return loss / n, gradient.div_(n)
 
     return minimize(
         objective, begin, precondition, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS
     ).point
-
-
-def _add_loss(data: Data, point: MapPoint, gradient: MapPoint) -> float:
-    """Return the summed NLL, and add its gradient to `gradient`."""
-    scores = point.scores(data.inputs, data.features)
-    loss = residuals(scores, data.labels)  # now `scores` holds the gradient by the scores
-    gradient.theta.add_(data.features.gradient(scores))
-    gradient.shift.add_(scores.sum(dim=0))
-    if point.slopes.dim() == 2:
-        gradient.slopes.add_(scores.T @ data.inputs)
-    else:
-        gradient.slopes.add_(scores.mul_(data.inputs).sum(dim=0))
-    return loss
 
 
 def preconditioner_n(data: Data) -> Precondition:
